@@ -1,126 +1,47 @@
-"""Products with steps after them: against ATen in float64, of random shapes, with tails of all kinds."""
+"""Kernels of products: what arguments they take, which products they suit, what they say of themselves."""
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
-import pytest
 import torch
 
-from flowstone.native import host, products
+from flowstone.native import products
 from flowstone.native.clusters import Array, Cluster, Step
 from flowstone.native.products import Product
-
-pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "-")
-
-
-def plain(
-    rows: int, inner: int, columns: int, is_transposed: bool = False, dtype: str = "float32"
-) -> Product:
-    dims = (rows, columns)
-    return Product(rows, inner, columns, is_transposed, Cluster(dims, (Array(dtype, dims),), (), (0,)))
+from product_examples import kernel, matrices, plain
 
 
-def refuse(*inputs: torch.Tensor) -> None:
-    raise AssertionError("the machine code does not take these")
+def test_arguments_of_other_layouts_are_copied() -> None:
+    product = plain(4, 16, 16)
+    made = kernel(product)
+    a, b = matrices(product)
+    assert torch.equal(made(a.t().contiguous().t(), b)[0], made(a, b)[0])
 
 
-def kernel(product: Product) -> products.ProductKernel:
-    made = products.ProductKernel(product, refuse)
+def test_second_matrices_of_other_layouts_go_to_the_other_function() -> None:
+    made = products.product_kernel(plain(4, 16, 16), lambda a, b: ("by ATen", a @ b))
     made.compile()
-    return made
+    a, b = matrices(plain(4, 16, 16))
+    assert made(a, b.t())[0] == "by ATen"
 
 
-def matrices(product: Product, seed: int = 0) -> list[torch.Tensor]:
-    torch.manual_seed(seed)
-    return [torch.randn(each.dims, dtype=getattr(torch, each.dtype)) for each in product.inputs]
+def test_code_for_rows_that_lie_apart_is_compiled_when_they_come() -> None:
+    dims = (4, 16)
+    after = Cluster(dims, (Array("float32", dims),) * 2, (Step("AddV2", (0, 1), "float32"),), (2,))
+    made = kernel(Product(4, 8, 16, False, after))
+    a, b, wide = torch.randn(4, 8), torch.randn(8, 16), torch.randn(4, 32)
+    for _ in range(2):
+        (found,) = made(a, b, wide[:, 16:])
+        np.testing.assert_allclose(found, a @ b + wide[:, 16:], rtol=1e-5, atol=1e-5)
+    assert made.cluster.after.pitched == [1]
 
 
-def expected(product: Product, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return a.double() @ (b.double().t() if product.is_transposed else b.double())
-
-
-def random_shapes(count: int) -> list[tuple[int, int, int, bool, str]]:
-    chosen = random.Random(7)
-    return [
-        (
-            chosen.choice([1, 2, 5, 12, 13, 20, 33]),
-            chosen.choice([1, 3, 16, 37, 64, 129]),
-            chosen.choice([8, 10, 16, 31, 64, 70, 150]),
-            chosen.random() < 0.5,
-            chosen.choice(["float32", "float64"]),
-        )
-        for _ in range(count)
-    ]
-
-
-@pytest.mark.parametrize("shape", random_shapes(16), ids=lambda shape: "-".join(map(str, shape)))
-def test_products_of_random_shapes(shape: tuple[int, int, int, bool, str]) -> None:
-    if not products.is_suitable(*shape):
-        pytest.skip("not for this processor")
-    product = plain(*shape)
-    a, b = matrices(product)
-    (found,) = kernel(product)(a, b)
-    tolerance = 1e-5 if product.dtype == "float32" else 1e-13
-    reference = expected(product, a, b)
-    np.testing.assert_allclose(found.double(), reference, rtol=tolerance, atol=tolerance * product.inner**0.5)
-
-
-@pytest.mark.parametrize("is_transposed", [False, True])
-def test_steps_take_vectors_columns_scalars_and_truths(is_transposed: bool) -> None:
-    dims = (13, 37)
-    inputs = (
-        Array("float32", dims), Array("float32", (37,)), Array("bool", (13, 1)), Array("float32", ()),
-        Array("float32", dims),
-    )  # fmt: skip
-    steps = (
-        Step("AddV2", (0, 1), "float32"),
-        Step("Tanh", (5,), "float32"),
-        Step("SelectV2", (2, 6, 4), "float32"),
-        Step("Mul", (7, 3), "float32"),
-        Step("Greater", (8, 4), "bool"),
-    )
-    product = Product(13, 21, 37, is_transposed, Cluster(dims, inputs, steps, (6, 8, 9, 0)))
-    torch.manual_seed(1)
-    a, b, bias = torch.randn(13, 21), torch.randn(product.inputs[1].dims), torch.randn(37)
-    chosen, factor, other = torch.rand(13, 1) > 0.5, torch.tensor(0.7), torch.randn(13, 37)
-    squashed, scaled, larger, raw = kernel(product)(a, b, bias, chosen, factor, other)
-    sums = expected(product, a, b)
-    want = torch.tanh(sums + bias)
-    np.testing.assert_allclose(raw.double(), sums, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(squashed.double(), want, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(scaled.double(), torch.where(chosen, want, other) * 0.7, rtol=1e-5, atol=1e-5)
-    np.testing.assert_array_equal(larger, scaled > other)
-
-
-def test_a_team_shares_the_columns() -> None:
-    product = plain(20, 150, 333)
-    assert "GOMP_parallel" in products.product_source(product)
-    assert "GOMP_parallel" not in products.product_source(plain(2, 15, 333))
-    a, b = matrices(product)
-    (found,) = kernel(product)(a, b)
-    np.testing.assert_allclose(found.double(), expected(product, a, b), rtol=1e-4, atol=1e-4)
-
-
-def test_infinities_and_nan_stay_in_their_rows_and_columns() -> None:
-    for is_transposed in (False, True):
-        product = plain(5, 19, 40, is_transposed)
-        a, b = matrices(product)
-        a[1, 2], a[3, 18] = float("inf"), float("nan")
-        (found,) = kernel(product)(a, b)
-        reference = expected(product, a, b)
-        np.testing.assert_array_equal(torch.isnan(found), torch.isnan(reference))
-        np.testing.assert_array_equal(torch.isinf(found), torch.isinf(reference))
-
-
-def test_other_layouts_go_to_the_other_function() -> None:
+def test_arguments_of_other_types_go_to_the_other_function() -> None:
     product = plain(4, 16, 16)
     made = products.product_kernel(product, lambda a, b: ("by ATen", a @ b))
     made.compile()
     a, b = matrices(product)
-    assert len(made(a, b)) == 1
-    assert made(a.t().contiguous().t(), b)[0] == "by ATen"
+    assert made(a.double(), b.double())[0] == "by ATen"
 
 
 def test_what_blas_does_better_is_not_suitable() -> None:
@@ -128,8 +49,9 @@ def test_what_blas_does_better_is_not_suitable() -> None:
     assert not products.is_suitable(4000, 400, 200, False, "float32")
     assert not products.is_suitable(20, 400, 200, False, "complex64")
     assert not products.is_suitable(64, 1024, 1024, False, "float32")  # rows 4 KiB apart
+    assert not products.is_suitable(1, 3000, 3000, False, "float32")  # nothing to keep in caches
 
 
 def test_text_of_a_product() -> None:
     assert str(plain(2, 3, 8, True)).splitlines()[0] == "product float32[2,3] x float32[8,3] transposed"
-    assert repr(plain(2, 3, 8)) == "MatMul"
+    assert repr(plain(2, 3, 8)) == "product"

@@ -524,6 +524,7 @@ EXEMPT: dict[str, str] = {
     "_PackedResourceWeights": "a plan's own; tests/lowering/packing/test_weight_packing.py",
     "_PackedWeights": "a plan's own; tests/lowering/packing/test_weight_packing.py",
     "_AddedMatMul": "a plan's own; tests/lowering/products/test_fusion.py",
+    "_ProductCluster": "a plan's own; tests/lowering/products/test_product_clusters.py",
     "_NarrowLayer": "a plan's own; tests/lowering/products/test_narrow_layers.py",
     "_Cluster": "a plan's own; tests/lowering/clusters/test_cluster_kernel.py",
     "_Program": "a plan's own; tests/lowering/programs/test_program_kernel.py",

@@ -347,6 +347,13 @@ def _(d: Draft) -> list[Any]:
     return [chosen * x, tf.matmul(chosen, chosen, transpose_b=True)]
 
 
+@program("compile_products", dtypes=("float64", "float16"), tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x, w, b, y = d.fed(5, 64), d.fed(64, 40), d.fed(40), d.fed(5, 40)
+    gate = tf.sigmoid(tf.matmul(x, w) + b)
+    return [gate * y + (1 - gate) * tf.tanh(y), tf.matmul(gate, w, transpose_b=True)]
+
+
 @program("join_programs", dtypes=("float64",), tolerance=1e-5)
 def _(d: Draft) -> list[Any]:
     x, w = d.fed(3, 4), d.fed(4, 4)

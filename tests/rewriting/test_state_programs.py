@@ -28,6 +28,7 @@ SILENT = {"remove_unneeded"}  # it tells nobody what it drops
 # Off in these tests (`tests/conftest.py`); tests/lowering has tests of them.
 WITHOUT_MACHINE_CODE = {
     "compile_narrow_layers",
+    "compile_products",
     "compile_updates",
     "convolve_in_tiles",
     "join_clusters",

@@ -16,7 +16,7 @@ from flowstone.lowering.convolutions import (
 )
 from flowstone.lowering.losses import loss_totals
 from flowstone.lowering.packing import packed_products, packed_weights
-from flowstone.lowering.products import narrow_layers, product_sums
+from flowstone.lowering.products import narrow_layers, product_clusters, product_sums
 from flowstone.lowering.recurrences import lstm_kernels
 from flowstone.lowering.updates import grouped_updates, product_updates, program_updates
 
@@ -32,6 +32,7 @@ __all__ = [
     "packed_products",
     "packed_weights",
     "pooled_places",
+    "product_clusters",
     "product_sums",
     "product_updates",
     "program_updates",

@@ -30,6 +30,7 @@ from flowstone.lowering.products.fusion import fuse_biases
 from flowstone.lowering.products.joined_products import join_products
 from flowstone.lowering.products.loop_accumulators import stack_accumulators
 from flowstone.lowering.products.narrow_layers import compile_narrow_layers
+from flowstone.lowering.products.product_clusters import compile_products
 from flowstone.lowering.products.sums import join_slices, stack_products
 from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
@@ -131,6 +132,12 @@ LOWERING = (
 )
 COMPILING = (
     Pass(join_clusters, "compile element-wise nodes that feed each other as one", joins=True, hosts=True),
+    Pass(
+        compile_products,
+        "compile products of few rows with the element-wise nodes after them",
+        joins=True,
+        hosts=True,
+    ),
 )
 EVERY = (*SIMPLIFYING, *LOWERING, *SAVING, *COMPILING)
 NAMES = frozenset(each.name for each in EVERY)

@@ -16,7 +16,7 @@ import queue
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.framework import flags, machine
@@ -83,19 +83,24 @@ class NativeKernel:
 
     def _misfit(self, *inputs: Any) -> Any:
         """What the machine code calls for arguments that it is not for."""
-        if not isinstance(self.cluster, Cluster):
-            return self.otherwise(*inputs)
         self._misfits += 1
-        if self._misfits <= _MOST_LAYOUTS:
-            other = layouts.pitched_for(self.cluster, inputs)
-            if other is not None:
-                self.cluster = other
-                if flags.NATIVE > 1:
-                    self.compile()
-                    return self._current(*inputs)
-                _compile_later(self)
-        copies = layouts.copied(self.cluster, inputs)
+        other = self._laid_out(inputs) if self._misfits <= _MOST_LAYOUTS else None
+        if other is not None:
+            self.cluster = other
+            if flags.NATIVE > 1:
+                self.compile()
+                return self._current(*inputs)
+            _compile_later(self)
+        copies = self._copied(inputs)
         return self.otherwise(*inputs) if copies is None else self._current(*copies)
+
+    def _laid_out(self, inputs: Sequence[Any]) -> Any:
+        """What takes arguments that are laid out as these; None if there is nothing."""
+        return layouts.pitched_for(self.cluster, inputs) if isinstance(self.cluster, Cluster) else None
+
+    def _copied(self, inputs: Sequence[Any]) -> list[Any] | None:
+        """Copies of arguments that the code is for; None if copies would not help."""
+        return layouts.copied(self.cluster, inputs) if isinstance(self.cluster, Cluster) else None
 
 
 def kernel_of(

@@ -30,7 +30,7 @@ from flowstone.native.vector_memory import (
     store_one,
 )
 
-__all__ = ["lanes_of", "rows_code"]
+__all__ = ["lanes_of", "number_of", "rows_code"]
 
 _BLOCK = 4  # vectors that are reduced at a time
 _FEW_STEPS = 12  # of an element, in a block
@@ -196,7 +196,7 @@ class _Writer:
         """What a step computes of these values."""
         step = self.cluster.steps[array - self.count]
         if step.op == "Const":
-            return e.constant(step.dtype, _number(step.dtype, str(dict(step.attributes)["value"])))
+            return e.constant(step.dtype, number_of(step.dtype, str(dict(step.attributes)["value"])))
         dtype = self.cluster.dtype(step.operands[-1])
         return ELEMENTS[step.op].emit(e, dtype, [values[j] for j in step.operands], dict(step.attributes))
 
@@ -326,7 +326,8 @@ class _Writer:
         return self.cluster.steps[array - self.count]
 
 
-def _number(dtype: str, text: str) -> float | int | bool:
+def number_of(dtype: str, text: str) -> float | int | bool:
+    """The number that a ``Const`` step has as text."""
     if dtype == "bool":
         return text == "True"
     return float.fromhex(text) if dtype.startswith("float") else int(text)

@@ -1,9 +1,10 @@
 """LLVM's text of a product of few rows: ``run(ptr addresses)``, tile by tile, on a team where that pays.
 
-`addresses` are those of the two matrices, of what the steps after the product take, and of the outputs; all
-are contiguous. A tile is some rows by some vectors of columns, as many sums as there are registers. Where the
-second matrix is stored by columns, its vectors lie along the sums: then a tile is a vector of columns, four
-at a time, whose sums are folded at the end. Either way a tile goes to the stack, and the steps read it there.
+`addresses` are those of the two matrices, of what the steps after the product take, and of the outputs, and
+how far the rows of inputs that are `pitched` lie apart; all else is contiguous. A tile is some rows by some
+vectors of columns, as many sums as there are registers. Where the second matrix is stored by columns, vectors
+of it lie along the sums: then a tile is four columns, whose sums are folded at the end. Either way tiles go
+to the stack, and the steps read them there, a panel at a time.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from flowstone.native import host
 from flowstone.native.clusters import Cluster
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
+from flowstone.native.loop_code import number_of
 
 __all__ = ["product_code"]
 
@@ -116,23 +118,29 @@ class _Writer:
         lines = [f"define internal void @panel_{name}(ptr %a, i64 %c) {{", "entry:"]
         lines += [f" %tile = alloca [{self.tile_rows * self.width} x {self.kind}], align 64"]
         lines += [" br label %row", "row:", " %r = phi i64 [0, %entry], [%r2, %row]"]
-        self.tile(f"{name}_rows", self.tile_rows, columns)
-        lines += self.calls(f"{name}_rows", name, "%r", self.tile_rows)
+        lines += self.calls(name, "rows", "%r", self.tile_rows, columns)
         end = whole * self.tile_rows
         lines += [f" %r2 = add i64 %r, {self.tile_rows}", f" %more = icmp slt i64 %r2, {end}"]
         lines += [" br i1 %more, label %row, label %rest", "rest:"]
         if left:
-            self.tile(f"{name}_rest", left, columns)
-            lines += self.calls(f"{name}_rest", name, str(end), left)
+            lines += self.calls(name, "rest", str(end), left, columns)
         self.texts.append(self.finish(name, columns))
         self.texts.append("\n".join([*lines, " ret void", "}"]))
 
-    @staticmethod
-    def calls(tile: str, finish: str, row: str, rows: int) -> list[str]:
-        return [
-            f" call void @tile_{tile}(ptr %a, ptr %tile, i64 {row}, i64 %c)",
-            f" call void @finish_{finish}(ptr %a, ptr %tile, i64 {row}, i64 {rows}, i64 %c)",
-        ]
+    def calls(self, panel: str, part: str, row: str, rows: int, columns: int) -> list[str]:
+        """Calls, for `rows` rows of a panel of `columns` columns, of the tiles and of what comes after."""
+        step = _FOLDED if self.is_transposed else columns
+        lines, made = [], dict[int, str]()
+        for start in range(0, columns, step):
+            count = min(step, columns - start)
+            if count not in made:
+                made[count] = f"{panel}_{part}_{count}"
+                self.tile(made[count], rows, count)
+            lines += [f" %t_{part}{start} = getelementptr {self.kind}, ptr %tile, i64 {start}"]
+            lines += [f" %c_{part}{start} = add i64 %c, {start}"]
+            place = f"ptr %t_{part}{start}, i64 {row}, i64 %c_{part}{start}"
+            lines += [f" call void @tile_{made[count]}(ptr %a, {place})"]
+        return [*lines, f" call void @finish_{panel}(ptr %a, ptr %tile, i64 {row}, i64 {rows}, i64 %c)"]
 
     # ---- one tile
 
@@ -178,45 +186,30 @@ class _Writer:
             e.do(f"store {kind} %n{r}_{v}, ptr {self.place(e, '%tile', r * self.width + v * self.lanes)}")
 
     def by_columns(self, e: Emitter, x: str, y: str, rows: int, columns: int) -> None:
-        """Adds up vectors of both matrices, which both lie along the sums, a few columns at a time."""
-        for start in range(0, columns, _FOLDED):
-            names = [f"{start + i}" for i in range(min(_FOLDED, columns - start))]
-            sums = self.dots(e, x, self.place(e, y, start * self.inner), rows, names)
-            for r in range(rows):
-                self.fold(e, sums[r], r * self.width + start)
-
-    def dots(self, e: Emitter, x: str, y: str, rows: int, names: list[str]) -> list[list[str]]:
-        """The sums, a vector each, of each row with each of these columns, the first of which is at `y`."""
-        cells = [(r, c) for r in range(rows) for c in range(len(names))]
-        kind, zero, label = e.vector(self.kind), self.zero(), names[0]
-        whole = self.inner // self.lanes
+        """Adds up vectors of both matrices, which both lie along the sums, of a few columns."""
+        cells = [(r, c) for r in range(rows) for c in range(columns)]
+        kind, zero = e.vector(self.kind), self.zero()
+        end = self.inner // self.lanes * self.lanes
         sums = dict.fromkeys(cells, zero)
-        if whole:
-            before = "entry" if label == "0" else f"end{int(label) - _FOLDED}"
-            e.lines += [f" br label %add{label}", f"add{label}:"]
-            e.lines.append(f" %k{label} = phi i64 [0, %{before}], [%m{label}, %add{label}]")
+        if end:
+            e.lines += [" br label %add", "add:", " %k = phi i64 [0, %entry], [%k2, %add]"]
+            e.lines += [f" %s{r}_{c} = phi {kind} [{zero}, %entry], [%n{r}_{c}, %add]" for r, c in cells]
+            sums = {(r, c): f"%s{r}_{c}" for r, c in cells}
+            sums = self.multiplied(e, self.place(e, x, "%k"), self.place(e, y, "%k"), sums, self.lanes)
             for r, c in cells:
-                value = f"[{zero}, %{before}], [%n{r}_{names[c]}, %add{label}]"
-                e.lines.append(f" %s{r}_{names[c]} = phi {kind} {value}")
-            sums = {(r, c): f"%s{r}_{names[c]}" for r, c in cells}
-            at = (self.place(e, x, f"%k{label}"), self.place(e, y, f"%k{label}"))
-            sums = self.multiplied(e, *at, rows, sums, self.lanes)
-            for r, c in cells:
-                _name(e, f"%n{r}_{names[c]}", kind, sums[r, c])
-            e.lines += [f" %m{label} = add i64 %k{label}, {self.lanes}"]
-            e.lines.append(f" %more{label} = icmp slt i64 %m{label}, {whole * self.lanes}")
-            e.lines += [f" br i1 %more{label}, label %add{label}, label %end{label}", f"end{label}:"]
-        left = self.inner - whole * self.lanes
-        if left:
-            at = (self.place(e, x, whole * self.lanes), self.place(e, y, whole * self.lanes))
-            sums = self.multiplied(e, *at, rows, sums, left)
-        return [[sums[r, c] for c in range(len(names))] for r in range(rows)]
+                _name(e, f"%n{r}_{c}", kind, sums[r, c])
+            e.lines += [f" %k2 = add i64 %k, {self.lanes}", f" %more = icmp slt i64 %k2, {end}"]
+            e.lines += [" br i1 %more, label %add, label %end", "end:"]
+        if end < self.inner:
+            sums = self.multiplied(e, self.place(e, x, end), self.place(e, y, end), sums, self.inner - end)
+        for r in range(rows):
+            self.fold(e, [sums[r, c] for c in range(columns)], r * self.width)
 
     def multiplied(
-        self, e: Emitter, x: str, y: str, rows: int, sums: dict[tuple[int, int], str], count: int
+        self, e: Emitter, x: str, y: str, sums: dict[tuple[int, int], str], count: int
     ) -> dict[tuple[int, int], str]:
         """The sums with the products of `count` numbers of each row and column added."""
-        columns = 1 + max(c for _, c in sums)
+        rows, columns = (1 + max(each) for each in zip(*sums))
         second = [self.load(e, self.place(e, y, c * self.inner), self.dtype, count) for c in range(columns)]
         result = {}
         for r in range(rows):
@@ -259,6 +252,9 @@ class _Writer:
         count = len(self.after.inputs)
         for i in [*range(1, count), *range(count, count + len(self.after.outputs))]:
             e.do(f"%p{i} = load ptr, ptr {e.let(f'getelementptr ptr, ptr %a, i64 {i + 1}')}")
+        places = count + 1 + len(self.after.outputs)
+        for place, i in enumerate(self.after.pitched, places):
+            e.do(f"%q{i} = load i64, ptr {e.let(f'getelementptr i64, ptr %a, i64 {place}')}")
         e.lines += [" br label %row", "row:", " %i = phi i64 [0, %entry], [%i2, %row]"]
         e.lines += [" %at = add i64 %r, %i", f" %own = mul i64 %i, {self.width}"]
         for start in range(0, columns, self.lanes):
@@ -280,9 +276,13 @@ class _Writer:
             else:
                 values[i] = self.load(e, address, array.dtype, count)
         for number, step in enumerate(self.after.steps, len(self.after.inputs)):
+            attributes = dict(step.attributes)
+            if step.op == "Const":
+                values[number] = e.constant(step.dtype, number_of(step.dtype, str(attributes["value"])))
+                continue
             dtype = self.after.dtype(step.operands[-1])
             operands = [values[j] for j in step.operands]
-            values[number] = ELEMENTS[step.op].emit(e, dtype, operands, dict(step.attributes))
+            values[number] = ELEMENTS[step.op].emit(e, dtype, operands, attributes)
         for i, output in enumerate(self.after.outputs, len(self.after.inputs)):
             dtype = self.after.dtype(output)
             self.store(
@@ -293,7 +293,8 @@ class _Writer:
         """The address of column `start` of the tile in this row of an array of `dims`."""
         kind, place = _memory_kind(dtype), f"%p{i}"
         if dims[0] > 1:
-            place = e.let(f"getelementptr {kind}, ptr {place}, i64 {e.let(f'mul i64 %at, {dims[1]}')}")
+            pitch = f"%q{i}" if i in self.after.pitched else dims[1]
+            place = e.let(f"getelementptr {kind}, ptr {place}, i64 {e.let(f'mul i64 %at, {pitch}')}")
         if dims[1] > 1:
             place = e.let(f"getelementptr {kind}, ptr {place}, i64 {e.let(f'add i64 %c, {start}')}")
         return place

@@ -1,6 +1,6 @@
 """`Product`: a matrix product of few rows with the element-wise steps after it, as a value, and its kernel.
 
-BLAS is made for many rows; of 1 to 64, it reaches a third to a half of what the processor can do, and what
+BLAS is made for many rows; of 1 to 128, it reaches a third to a half of what the processor can do, and what
 comes after the product is a pass of its own. Here the steps run on a tile of the product while it is in the
 first cache. Products are added up in the type of the matrices, in another order than BLAS takes.
 Equal products have equal code. Printed, a line a step:
@@ -13,11 +13,11 @@ Equal products have equal code. Printed, a line a step:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.framework import flags
-from flowstone.native import compiler, host
+from flowstone.native import compiler, host, layouts
 from flowstone.native.clusters import Array, Cluster
 from flowstone.native.entry_points import entry_code
 from flowstone.native.kernels import NativeKernel
@@ -28,6 +28,7 @@ __all__ = ["Product", "ProductKernel", "is_suitable", "product_kernel", "product
 _NAME = "new"
 _LOCK_WORK = 1_000_000  # multiplications from which giving the lock to other threads of Python pays
 _MOST_ROWS = 128
+_MOST_BYTES = 1 << 22  # of the second matrix: larger ones do not stay in a cache, and are packed
 _modules: dict[Product, compiler.Module] = {}
 
 
@@ -61,12 +62,17 @@ class Product(NamedTuple):
         return tuple([Array(self.after.dtype(i), self.after.dims) for i in self.after.outputs])
 
     @property
+    def work(self) -> int:
+        """About how many additions it takes as long as."""
+        return 2 * self.multiplications + self.after.work
+
+    @property
     def multiplications(self) -> int:
         """How many numbers are multiplied in the product."""
         return self.rows * self.inner * self.columns
 
     def __repr__(self) -> str:
-        return "+".join(["MatMul", *[step.op for step in self.after.steps]])
+        return "+".join(["product", *[step.op for step in self.after.steps if step.op != "Const"]])
 
     def __str__(self) -> str:
         words = [f"{array.dtype}[{','.join(map(str, array.dims))}]" for array in self.inputs[:2]]
@@ -80,29 +86,45 @@ def is_suitable(rows: int, inner: int, columns: int, is_transposed: bool, dtype:
     size = 4 if dtype == "float32" else 8
     if dtype not in ("float32", "float64") or not 0 < rows <= _MOST_ROWS or not inner or columns < 8:
         return False
+    if inner * columns * size > _MOST_BYTES:
+        return False
     if is_transposed:
         return host.lanes() * 4 >= 4 * size  # four sums are folded into a vector
     return rows <= 12 or columns * size % 4096 != 0 or inner * columns * size <= 1 << 18
 
 
 class ProductKernel(NativeKernel):
-    """A function of the product's inputs, and what it becomes."""
+    """A function of the product's inputs, and what it becomes. Rows of what the steps take may lie apart; a
+    second matrix of another layout goes to the other function."""
+
+    cluster: Any
 
     def __init__(self, product: Product, otherwise: Callable[..., Any]) -> None:
         super().__init__(product, otherwise, None)  # type: ignore[arg-type]
-        self.product = product
 
     def code(self) -> int:
         """The address of its machine code, which is compiled now if it was not."""
-        module = _modules.get(self.product)
+        product: Product = self.cluster
+        module = _modules.get(product)
         if module is None:
-            module = _modules[self.product] = compiler.compiled(product_source(self.product), [_NAME])
+            module = _modules.setdefault(product, compiler.compiled(product_source(product), [_NAME]))
         return module.address(_NAME)
+
+    def _laid_out(self, inputs: Sequence[Any]) -> Product | None:
+        product: Product = self.cluster
+        after = product.after
+        others = layouts.pitched_for(after._replace(inputs=after.inputs[1:]), inputs[2:])
+        if others is None:
+            return None
+        return product._replace(after=after._replace(inputs=(after.inputs[0], *others.inputs)))
+
+    def _copied(self, inputs: Sequence[Any]) -> list[Any] | None:
+        copies = layouts.copied(self.cluster, inputs)
+        return copies if copies is not None and inputs[1].is_contiguous() else None
 
 
 def product_kernel(product: Product, otherwise: Callable[..., Any]) -> ProductKernel:
-    """A function of Python that computes the product, by `otherwise` until it is compiled and for arguments
-    of other layouts."""
+    """A function of Python that computes the product, by `otherwise` until it is compiled."""
     kernel = ProductKernel(product, otherwise)
     if flags.NATIVE > 1:
         kernel.compile()

@@ -16,6 +16,7 @@ from flowstone.framework.kernel import CPU, FOLDING
 from flowstone.framework.subgraph import PlanNode
 from flowstone.native import kernels
 from flowstone.native.clusters import OPEN, Cluster
+from flowstone.native.products import Product, product_source
 from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text
 
 __all__ = ["KernelReport", "cluster_text", "kernel_record", "kernel_table", "native_kernels"]
@@ -31,25 +32,27 @@ class KernelReport(NamedTuple):
 
     node: str
     members: tuple[str, ...]
-    cluster: Cluster
+    cluster: Cluster | Product
     ms: float | None = None
     aten_ms: float | None = None
 
     @property
     def source(self) -> str:
         """LLVM's text of its functions."""
+        if isinstance(self.cluster, Product):
+            return product_source(self.cluster)
         return kernels.source_of(self.cluster)
 
 
 def native_kernels(nodes: Iterable[PlanNode], measured: int = 0) -> list[KernelReport]:
     """Reports on the clusters among the nodes; times those of the first `measured` kinds."""
     reports: list[KernelReport] = []
-    times: dict[Cluster, tuple[float, float]] = {}
+    times: dict[Cluster | Product, tuple[float, float]] = {}
     for node in nodes:
         members = node.attributes.get("members")
         if members is None or not isinstance(getattr(members, "cluster", None), Cluster):
             continue
-        cluster: Cluster = members.cluster
+        cluster: Cluster | Product = getattr(members, "product", members.cluster)
         if cluster not in times and len(times) < measured:
             times[cluster] = _times(node, cluster)
         names = tuple(each.name for each in members.nodes)
@@ -57,7 +60,7 @@ def native_kernels(nodes: Iterable[PlanNode], measured: int = 0) -> list[KernelR
     return reports
 
 
-def _times(node: PlanNode, cluster: Cluster) -> tuple[float, float]:
+def _times(node: PlanNode, cluster: Cluster | Product) -> tuple[float, float]:
     """Milliseconds of a call of the machine code, and of the members' kernels."""
     call: Any = node.declaration.kernels[CPU](node, FOLDING)
     native: kernels.NativeKernel = call.function

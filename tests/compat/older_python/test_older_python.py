@@ -231,6 +231,7 @@ def test_messages_that_an_older_protoc_generated(tmp_path: Path) -> None:
     (tmp_path / "older_pb2.py").write_text(OLDER_MESSAGES % text)
     result = run_as_program(
         """
+        from google.protobuf import descriptor_pb2  # a newer file that describes each field once more
         import older_pb2
         item = older_pb2.Item(size=3)
         again = older_pb2.Item.FromString(item.SerializeToString())

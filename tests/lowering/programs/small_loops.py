@@ -115,6 +115,28 @@ def gated_units() -> Made:
 
 
 @program
+def long_short_term_memory() -> Made:
+    x, feed = fed(3, 6, 5)
+    with tf.variable_scope("cell", initializer=tf.constant_initializer(0.1)):
+        cell = tf.nn.rnn_cell.LSTMCell(7, use_peepholes=True, num_proj=4)
+        outputs, last = tf.nn.dynamic_rnn(cell, x, sequence_length=[6, 2, 4], dtype=tf.float32)
+    loss = tf.reduce_sum(tf.square(outputs)) + tf.reduce_sum(last.c)
+    return [loss, *tf.gradients(loss, [x, *tf.trainable_variables()])], feed
+
+
+@program
+def layers_of_memory_in_both_directions() -> Made:
+    x, feed = fed(2, 5, 3)
+    with tf.variable_scope("cell", initializer=tf.constant_initializer(0.1)):
+        cells = [
+            tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(n) for n in (4, 3)]) for _ in range(2)
+        ]
+        outputs, _ = tf.nn.bidirectional_dynamic_rnn(*cells, x, dtype=tf.float32)
+    loss = tf.reduce_mean(tf.concat(outputs, 2))
+    return [loss, *tf.gradients(loss, [x, *tf.trainable_variables()])], feed
+
+
+@program
 def simple_units_that_are_trained() -> Made:
     x, feed = fed(3, 6, 5)
     with tf.variable_scope("cell", initializer=tf.constant_initializer(0.1)):

@@ -18,7 +18,7 @@ from types import ModuleType
 
 __all__ = ["install"]
 
-_MARK = "_descriptor.FieldDescriptor("  # what newer files do not call
+_BUILDER = b"google.protobuf.internal import builder"  # what newer files have make their messages
 
 
 class _OlderFile(SourceFileLoader):
@@ -74,7 +74,7 @@ class _OlderFiles(MetaPathFinder):
 
 def _is_older(loader: SourceFileLoader) -> bool:
     text = loader.get_data(loader.path)
-    return _MARK.encode() in text or (b"_descriptor.FileDescriptor(" in text and b"serialized_pb=" in text)
+    return _BUILDER not in text and b"_descriptor.FileDescriptor(" in text and b"serialized_pb=" in text
 
 
 def install() -> None:

@@ -18,7 +18,7 @@ from flowstone.lowering.clusters.members import Members
 from flowstone.native import kernels
 from flowstone.native.clusters import OPEN, Cluster
 
-__all__ = ["cluster_op"]
+__all__ = ["by_members", "cluster_op"]
 
 
 def _cluster_of(node: Node) -> Cluster:
@@ -51,7 +51,7 @@ def _(node: Node) -> Shapes:
 @cluster_op.kernel(CPU)
 def _(node: Node, env: Environment) -> Kernel:
     cluster = _cluster_of(node)
-    otherwise = _by_members(node.attributes["members"], env)
+    otherwise = by_members(node.attributes["members"], env)
     words = [Input(i) for i in range(len(node.inputs))]
     call = Call(kernels.kernel_of(cluster, otherwise), *words)
     for i in kernels.overwritable(cluster):
@@ -59,7 +59,7 @@ def _(node: Node, env: Environment) -> Kernel:
     return call
 
 
-def _by_members(members: Members, env: Environment) -> Callable[..., Any]:
+def by_members(members: Members, env: Environment) -> Callable[..., Any]:
     """The function of the inputs that runs the members' own kernels, one after the other."""
     constants = [_value(x.op, env) for x in members.constants]
     start = len(members.inputs) + len(constants)

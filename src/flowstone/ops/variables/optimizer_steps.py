@@ -9,69 +9,28 @@ Python numbers only. A gradient may lie in another order in memory than its vari
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
-Number: TypeAlias = "float | torch.Tensor"
+from flowstone.ops.variables.step_arithmetic import (
+    Number,
+    add_product,
+    add_scaled,
+    average_squares,
+    inverse,
+    is_zero,
+    move_towards,
+    soft_threshold,
+    square_root,
+)
+
 _aten: Any = torch  # whose stubs ask tensors where these steps give Python numbers
-
-# ---- arithmetic on numbers that may be tensors
-
-
-def _add_scaled(x: torch.Tensor, y: torch.Tensor, scale: Number) -> None:
-    """x += scale * y, in one call where `scale` is a Python number."""
-    if isinstance(scale, torch.Tensor):
-        x.add_(y * scale)
-    else:
-        x.add_(y, alpha=scale)
-
-
-def _add_product(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, scale: Number) -> None:
-    """x += scale * y * z."""
-    if isinstance(scale, torch.Tensor):
-        x.add_(y * z * scale)
-    else:
-        x.addcmul_(y, z, value=scale)
-
-
-def _inverse(x: Number) -> Number:
-    """1 / x, of zero as tensors have it."""
-    return 1 / x if isinstance(x, torch.Tensor) or x else math.inf
-
-
-def _move_towards(x: torch.Tensor, y: torch.Tensor, share: Number) -> None:
-    """x += share * (y - x)."""
-    x.lerp_(y, share) if x.is_floating_point() else x.add_((y - x) * share)
-
-
-def _average_squares(average: torch.Tensor, x: torch.Tensor, rho: Number) -> None:
-    """average = rho * average + (1 - rho) * x^2."""
-    if isinstance(rho, torch.Tensor):
-        average.lerp_(x * x, 1 - rho)
-    else:
-        average.mul_(rho).addcmul_(x, x, value=1 - rho)
-
-
-def _square_root(x: Number) -> Number:
-    return torch.sqrt(x) if isinstance(x, torch.Tensor) else math.sqrt(x)
-
-
-def _soft_threshold(x: torch.Tensor, threshold: Number) -> torch.Tensor:
-    """sign(x) * max(|x| - threshold, 0)."""
-    return torch.sign(x) * (torch.abs(x) - threshold).clamp_min_(0)
-
-
-def _is_zero(number: Number) -> bool:
-    return not isinstance(number, torch.Tensor) and number == 0
-
-
-# ---- optimisers
 
 
 def gradient_descent(var: torch.Tensor, alpha: Number, delta: torch.Tensor) -> None:
     """var -= alpha * delta."""
-    _add_scaled(var, delta, -alpha)
+    add_scaled(var, delta, -alpha)
 
 
 def proximal_gradient_descent(
@@ -79,7 +38,7 @@ def proximal_gradient_descent(
 ) -> None:
     """A descent step, then shrinkage by alpha * l1 and division by 1 + alpha * l2."""
     stepped = var - delta * alpha
-    var.copy_((stepped if _is_zero(l1) else _soft_threshold(stepped, alpha * l1)) / (1 + l2 * alpha))
+    var.copy_((stepped if is_zero(l1) else soft_threshold(stepped, alpha * l1)) / (1 + l2 * alpha))
 
 
 def momentum(
@@ -100,10 +59,10 @@ def momentum(
         return
     accum.mul_(momentum).add_(grad)
     if use_nesterov:
-        _add_scaled(var, grad, -lr)
-        _add_scaled(var, accum, -lr * momentum)
+        add_scaled(var, grad, -lr)
+        add_scaled(var, accum, -lr * momentum)
     else:
-        _add_scaled(var, accum, -lr)
+        add_scaled(var, accum, -lr)
 
 
 def keras_momentum(
@@ -116,10 +75,10 @@ def keras_momentum(
 ) -> None:
     """accum = momentum * accum - lr * grad; var += accum, or the step after it (Nesterov)."""
     accum.mul_(momentum)
-    _add_scaled(accum, grad, -lr)
+    add_scaled(accum, grad, -lr)
     if use_nesterov:
-        _add_scaled(var, accum, momentum)
-        _add_scaled(var, grad, -lr)
+        add_scaled(var, accum, momentum)
+        add_scaled(var, grad, -lr)
     else:
         var.add_(accum)
 
@@ -185,7 +144,7 @@ def adagrad_da(
     """Dual averaging: the variable from the sums of gradients and of their squares."""
     gradient_accum.add_(grad)
     squared_accum.addcmul_(grad, grad)
-    total = gradient_accum if _is_zero(l1) else _soft_threshold(gradient_accum, l1 * global_step)
+    total = gradient_accum if is_zero(l1) else soft_threshold(gradient_accum, l1 * global_step)
     var.copy_(total * -lr / (torch.sqrt(squared_accum) + l2 * global_step * lr))
 
 
@@ -199,10 +158,10 @@ def adadelta(
     grad: torch.Tensor,
 ) -> None:
     """Steps in proportion to the root mean square of earlier steps over that of the gradients."""
-    _average_squares(accum, grad, rho)
+    average_squares(accum, grad, rho)
     update = (accum_update + epsilon).div_(accum + epsilon).sqrt_().mul_(grad)
-    _add_scaled(var, update, -lr)
-    _average_squares(accum_update, update, rho)
+    add_scaled(var, update, -lr)
+    average_squares(accum_update, update, rho)
 
 
 def proximal_adagrad(
@@ -212,7 +171,7 @@ def proximal_adagrad(
     accum.addcmul_(grad, grad)
     rate = torch.rsqrt(accum).mul_(lr)
     stepped = var - grad * rate
-    var.copy_((stepped if _is_zero(l1) else _soft_threshold(stepped, rate * l1)) / (1 + rate * l2))
+    var.copy_((stepped if is_zero(l1) else soft_threshold(stepped, rate * l1)) / (1 + rate * l2))
 
 
 FUSED_TYPES = frozenset({torch.float32, torch.float64})
@@ -226,7 +185,7 @@ def are_shares(*betas: Number) -> bool:
 
 def adam_rate(lr: Number, beta1_power: Number, beta2_power: Number) -> Number:
     """The learning rate corrected for moments that started at zero."""
-    return lr * _square_root(1 - beta2_power) / (1 - beta1_power)
+    return lr * square_root(1 - beta2_power) / (1 - beta1_power)
 
 
 def adam(
@@ -256,8 +215,8 @@ def adam(
             weight_decay=0.0, eps=epsilon, amsgrad=False, maximize=False,
         )  # fmt: skip
         return
-    _move_towards(m, grad, 1 - beta1)
-    _average_squares(v, grad, beta2)
+    move_towards(m, grad, 1 - beta1)
+    average_squares(v, grad, beta2)
     step = m * beta1 + grad * (1 - beta1) if use_nesterov else m
     var.sub_(step * rate / torch.sqrt(v).add_(epsilon))
 
@@ -309,8 +268,8 @@ def adam_with_amsgrad(
 ) -> None:
     """Adam that divides by the largest second moment so far."""
     rate = adam_rate(lr, beta1_power, beta2_power)
-    _move_towards(m, grad, 1 - beta1)
-    _move_towards(v, grad * grad, 1 - beta2)
+    move_towards(m, grad, 1 - beta1)
+    move_towards(v, grad * grad, 1 - beta2)
     torch.maximum(vhat, v, out=vhat)
     var.sub_(m * rate / torch.sqrt(vhat).add_(epsilon))
 
@@ -327,7 +286,7 @@ def ada_max(
     grad: torch.Tensor,
 ) -> None:
     """Adam with the largest magnitude in place of the second moment."""
-    _move_towards(m, grad, 1 - beta1)
+    move_towards(m, grad, 1 - beta1)
     torch.maximum(v.mul_(beta2), torch.abs(grad), out=v)
     var.sub_(m * (lr / (1 - beta1_power)) / (v + epsilon))
 
@@ -347,14 +306,14 @@ def rms_prop(
     if var.stride() == mom.stride() and not (isinstance(rho, torch.Tensor) or rho == 1):
         fused = _for_fused((mom, grad, ms), lr, momentum, epsilon)
     if fused is None:
-        _average_squares(ms, grad, rho)
+        average_squares(ms, grad, rho)
         mom.mul_(momentum).add_(grad * lr * torch.rsqrt(ms + epsilon))
     else:  # Adagrad's sum of squares would be (ms + epsilon) / (1 - rho) after the step
         moments, grads, averages = fused
         squares = torch.mul(averages[0], rho / (1 - rho)).add_(epsilon / (1 - rho))
         mom.mul_(momentum)
         fused_adagrad(moments, grads, [squares], lr / math.sqrt(1 - rho), 0.0, maximize=True)
-        _average_squares(ms, grad, rho)
+        average_squares(ms, grad, rho)
     var.sub_(mom)
 
 
@@ -370,8 +329,8 @@ def centered_rms_prop(
     grad: torch.Tensor,
 ) -> None:
     """As `rms_prop`, divided by the deviation from the mean gradient mg."""
-    _average_squares(ms, grad, rho)
-    _move_towards(mg, grad, 1 - rho)
+    average_squares(ms, grad, rho)
+    move_towards(mg, grad, 1 - rho)
     mom.mul_(momentum).add_(grad * lr * torch.rsqrt((ms - mg * mg).add_(epsilon)))
     var.sub_(mom)
 
@@ -402,16 +361,16 @@ def ftrl_v2(
     lr_power: Number,
 ) -> None:
     """Follow the regularised leader, with shrinkage of the gradient towards the origin."""
-    shrunk = grad if _is_zero(l2_shrinkage) else grad + var * (2 * l2_shrinkage)
+    shrunk = grad if is_zero(l2_shrinkage) else grad + var * (2 * l2_shrinkage)
     before = _ftrl_power(accum, lr_power)
     power = _ftrl_power(accum.addcmul_(grad, grad), lr_power)
     linear.add_(shrunk)
-    _add_product(linear, before.sub_(power), var, _inverse(lr))
-    if _is_zero(l2):
+    add_product(linear, before.sub_(power), var, inverse(lr))
+    if is_zero(l2):
         power.clamp_min_(torch.finfo(power.dtype).tiny)  # what is 0 / 0 is 0 then
     else:
         power.add_(2 * l2 * lr)
-    step, rate = (linear, -lr) if _is_zero(l1) else (_aten.clamp(linear, -l1, l1).sub_(linear), lr)
+    step, rate = (linear, -lr) if is_zero(l1) else (_aten.clamp(linear, -l1, l1).sub_(linear), lr)
     if isinstance(rate, torch.Tensor):
         var.copy_((step * rate).div_(power))
     else:
@@ -425,7 +384,7 @@ def _ftrl_power(accum: torch.Tensor, lr_power: Number) -> torch.Tensor:
 
 
 def _direction_agreement(m: torch.Tensor, beta: Number, grad: torch.Tensor) -> torch.Tensor:
-    _move_towards(m, grad, 1 - beta)
+    move_towards(m, grad, 1 - beta)
     return torch.sign(grad).mul_(torch.sign(m))
 
 

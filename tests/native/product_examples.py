@@ -1,0 +1,35 @@
+"""What tests of products in machine code share: products, their arguments, and results in float64."""
+
+from __future__ import annotations
+
+import torch
+
+from flowstone.native import products
+from flowstone.native.clusters import Array, Cluster
+from flowstone.native.products import Product
+
+
+def plain(
+    rows: int, inner: int, columns: int, is_transposed: bool = False, dtype: str = "float32"
+) -> Product:
+    dims = (rows, columns)
+    return Product(rows, inner, columns, is_transposed, Cluster(dims, (Array(dtype, dims),), (), (0,)))
+
+
+def refuse(*inputs: torch.Tensor) -> None:
+    raise AssertionError("the machine code does not take these")
+
+
+def kernel(product: Product) -> products.ProductKernel:
+    made = products.ProductKernel(product, refuse)
+    made.compile()
+    return made
+
+
+def matrices(product: Product, seed: int = 0) -> list[torch.Tensor]:
+    torch.manual_seed(seed)
+    return [torch.randn(each.dims, dtype=getattr(torch, each.dtype)) for each in product.inputs]
+
+
+def expected(product: Product, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.double() @ (b.double().t() if product.is_transposed else b.double())
