@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from flowstone.framework import flags
 from flowstone.native import host, transcendental
 from flowstone.native.emitter import FLOATS, INTEGERS, Emitter, sleef_name
+from flowstone.native.special_functions import FUNCTIONS
 
 __all__ = ["ELEMENTS", "Element", "suits"]
 
@@ -267,6 +268,14 @@ ELEMENTS["Atan2"] = Element(FLOATS, 2, _function("Atan2", "atan2"), _COSTLY, cal
 ELEMENTS["Sigmoid"] = Element(
     FLOATS, 1, lambda e, dtype, x, attributes: _sigmoid(e, dtype, x[0]), _COSTLY, calls=("exp",)
 )
+
+
+def _special(emit: Callable[[Emitter, str], str]) -> Emit:
+    return lambda e, dtype, x, attributes: emit(e, x[0])
+
+
+for _name, (_emit, _calls) in FUNCTIONS.items():
+    ELEMENTS[_name] = Element(frozenset({"float32"}), 1, _special(_emit), 8 * _COSTLY, calls=_calls)
 
 
 # ---- activations and their gradients
