@@ -9,9 +9,8 @@ The formulas and the results outside of the domains are those of the kernels in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from flowstone.native import transcendental
 from flowstone.native.emitter import Emitter
 from flowstone.native.special_polynomials import (
     I0E_FAR,
@@ -24,6 +23,7 @@ from flowstone.native.special_polynomials import (
     QUANTILE_FAR,
     QUANTILE_NEAR,
 )
+from flowstone.native.wide_numbers import Formula, Wide, short
 from flowstone.ops.numbers.bessel_series import BESSEL_P0, BESSEL_P1, BESSEL_Q0, BESSEL_Q1
 from flowstone.ops.numbers.chebyshev_series import (
     DAWSON_2_TO_4,
@@ -39,106 +39,9 @@ from flowstone.ops.numbers.chebyshev_series import (
 
 __all__ = ["FUNCTIONS"]
 
-_SMALLEST = 4e-9  # of a series' first term: terms below it do not show in float32
 _EULER = 0.57721566490153286
 _TERMS = 9  # of power series in x² / 4 up to 1
-_TURN, _TURN_LOW = 2 * math.pi, 2.4492935982947064e-16  # their sum is 2 pi
 _INF, _NAN = math.inf, math.nan
-
-Formula = Callable[["_Wide", str], str]
-
-
-class _Wide:
-    """Arithmetic of float64 in an emitter; numbers are values or constants."""
-
-    def __init__(self, e: Emitter) -> None:
-        self.e = e
-
-    def number(self, x: str | float) -> str:
-        return x if isinstance(x, str) else self.e.constant("float64", x)
-
-    def _binary(self, name: str, a: str | float, b: str | float) -> str:
-        return self.e.binary(name, "float64", self.number(a), self.number(b))
-
-    def add(self, a: str | float, b: str | float) -> str:
-        return self._binary("fadd", a, b)
-
-    def sub(self, a: str | float, b: str | float) -> str:
-        return self._binary("fsub", a, b)
-
-    def mul(self, a: str | float, b: str | float) -> str:
-        return self._binary("fmul", a, b)
-
-    def div(self, a: str | float, b: str | float) -> str:
-        return self._binary("fdiv", a, b)
-
-    def fma(self, a: str | float, b: str | float, c: str | float) -> str:
-        """a b + c."""
-        return self.intrinsic("fma", a, b, c)
-
-    def intrinsic(self, name: str, *x: str | float) -> str:
-        return self.e.intrinsic(name, "float64", *[self.number(each) for each in x])
-
-    def least(self, a: str | float, b: str | float) -> str:
-        """The smaller; b where one is NaN."""
-        return self.where(self.is_("olt", a, b), a, b)
-
-    def most(self, a: str | float, b: str | float) -> str:
-        """The larger; b where one is NaN."""
-        return self.where(self.is_("ogt", a, b), a, b)
-
-    def is_(self, predicate: str, a: str | float, b: str | float) -> str:
-        return self.e.compare(f"fcmp {predicate}", "float64", self.number(a), self.number(b))
-
-    def where(self, condition: str, a: str | float, b: str | float) -> str:
-        return self.e.select(condition, "float64", self.number(a), self.number(b))
-
-    def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
-        """The one whose first coefficient is that of the highest power."""
-        result = self.number(coefficients[0])
-        for each in coefficients[1:]:
-            result = self.fma(result, x, each)
-        return result
-
-    def series(self, x: str, series: Sequence[float], size: float = 1.0) -> str:
-        """A Chebyshev series whose least value in [-1, 1] is about `size`."""
-        return self.polynomial(x, _powers(series, size * _SMALLEST))
-
-    def by_float(self, function: Callable[[Emitter, str], str], x: str) -> str:
-        """A function of float32."""
-        short = self.e.convert(x, "float64", "float32")
-        return self.e.convert(function(self.e, short), "float32", "float64")
-
-    def log(self, x: str) -> str:
-        return self.by_float(transcendental.log, x)
-
-    def exp(self, x: str) -> str:
-        return self.by_float(transcendental.exp, x)
-
-    def sleef(self, name: str, x: str) -> str:
-        return self.by_float(lambda e, short: e.sleef(name, "float32", short), x)
-
-    def turned(self, angle: str) -> str:
-        """The angle less whole turns."""
-        turns = self.intrinsic("rint", self.mul(angle, 1 / _TURN))
-        turns = self.e.negate("float64", turns)
-        return self.fma(turns, _TURN_LOW, self.fma(turns, _TURN, angle))
-
-
-def _powers(series: Sequence[float], smallest: float) -> list[float]:
-    """A Chebyshev series as a polynomial, the highest power first, without terms that are too small."""
-    terms = list(series)
-    while abs(terms[-1]) < smallest:
-        terms.pop()
-    size = len(terms)
-    result = [0.0] * size
-    before, last = [0.0] * size, [1.0, *[0.0] * (size - 1)]  # of T(n - 1) and T(n)
-    for n, term in enumerate(terms):
-        result = [a + term * b for a, b in zip(result, last)]
-        raised = [0.0, *last[:-1]]
-        following = raised if n == 0 else [2 * a - b for a, b in zip(raised, before)]
-        before, last = last, following
-    return result[::-1]
 
 
 def _harmonic(n: int) -> float:
@@ -159,7 +62,7 @@ def _digammas(k: int) -> float:
 # ---- Bessel functions
 
 
-def _second_kind_near(w: _Wide, x: str, order: int, sign: int) -> str:
+def _second_kind_near(w: Wide, x: str, order: int, sign: int) -> str:
     """pi / 2 Y (sign -1) or K (sign 1) up to 2 (DLMF 10.8.1, 10.8.2, 10.31.1, 10.31.2)."""
     t = w.mul(w.mul(x, x), 0.25)
     first, log = w.polynomial(t, _of_squares(order, sign)), w.log(w.mul(x, 0.5))
@@ -178,7 +81,7 @@ def _oscillating(order: int, second_kind: bool) -> Formula:
     """J or Y: power series up to 2, P and Q beyond."""
     cosines, sines = ((BESSEL_P0, BESSEL_Q0), (BESSEL_P1, BESSEL_Q1))[order]
 
-    def formula(w: _Wide, x: str) -> str:
+    def formula(w: Wide, x: str) -> str:
         size = w.intrinsic("fabs", x)
         beyond = w.most(size, 2.0)
         inverse = w.div(2.0, beyond)
@@ -213,7 +116,7 @@ def _modified(order: int, scaled: bool) -> Formula:
     """I, or I scaled by exp(-|x|)."""
     series = (I0E_NEAR, I1E_NEAR)[order], (I0E_FAR, I1E_FAR)[order]
 
-    def formula(w: _Wide, x: str) -> str:
+    def formula(w: Wide, x: str) -> str:
         size = w.intrinsic("fabs", x)
         near = w.polynomial(w.fma(w.least(size, 8.0), 0.25, -1.0), series[0])
         if order:
@@ -235,7 +138,7 @@ def _decaying(order: int, scaled: bool) -> Formula:
     """K, or K scaled by exp(x): infinite up to 0."""
     series = (K0_FAR, K1_FAR)[order]
 
-    def formula(w: _Wide, x: str) -> str:
+    def formula(w: Wide, x: str) -> str:
         near = _second_kind_near(w, w.least(x, 2.0), order, 1)
         beyond = w.most(x, 2.0)
         far = w.polynomial(w.sub(w.div(4.0, beyond), 1.0), series)
@@ -254,7 +157,7 @@ def _decaying(order: int, scaled: bool) -> Formula:
 # ---- integrals
 
 
-def _dawson(w: _Wide, x: str) -> str:
+def _dawson(w: Wide, x: str) -> str:
     size = w.intrinsic("fabs", x)
     square = w.mul(x, x)
     near = w.mul(x, w.series(w.fma(w.least(square, 4.0), 0.5, -1.0), DAWSON_NEAR, 0.2))
@@ -266,7 +169,7 @@ def _dawson(w: _Wide, x: str) -> str:
     return w.where(w.is_("ole", size, 2.0), near, beyond)
 
 
-def _exponential_integral(w: _Wide, x: str) -> str:
+def _exponential_integral(w: Wide, x: str) -> str:
     low = w.least(x, 6.0)
     near = w.series(w.fma(low, 1 / 3, -1.0), EXPONENTIAL_NEAR)
     near = w.fma(low, near, w.add(w.log(low), _EULER))
@@ -295,7 +198,7 @@ def _fresnel(sine: bool) -> Formula:
         factor /= (2 * n + 2) * (2 * n + 3) if sine else (2 * n + 1) * (2 * n + 2)
     coefficients = [c * (-1) ** n * (math.pi / 2) ** (2 * n) for n, c in enumerate(coefficients)]
 
-    def formula(w: _Wide, x: str) -> str:
+    def formula(w: Wide, x: str) -> str:
         size = w.intrinsic("fabs", x)
         small = w.least(size, 2.0)
         square = w.mul(small, small)
@@ -310,7 +213,7 @@ def _fresnel(sine: bool) -> Formula:
         g = w.mul(w.series(inside, FRESNEL_G, 0.5), w.mul(cube, 0.125 / math.pi**2))
         quarter = w.mul(w.mul(beyond, beyond), 0.25)  # the angle in turns
         turns = w.sub(quarter, w.intrinsic("rint", quarter))
-        angle = w.mul(turns, _TURN)
+        angle = w.mul(turns, 2 * math.pi)
         sines, cosines = w.sleef("sin", angle), w.sleef("cos", angle)
         if sine:
             far = w.sub(w.sub(0.5, w.mul(f, cosines)), w.mul(g, sines))
@@ -327,7 +230,7 @@ def _fresnel(sine: bool) -> Formula:
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730)
 
 
-def _spence(w: _Wide, x: str) -> str:
+def _spence(w: Wide, x: str) -> str:
     above = w.is_("ogt", x, 2.0)
     y = w.where(above, w.div(1.0, x), x)
     below = w.is_("olt", y, 0.5)
@@ -351,7 +254,7 @@ def _spence(w: _Wide, x: str) -> str:
 _SHIFT = 6
 
 
-def _digamma(w: _Wide, x: str) -> str:
+def _digamma(w: Wide, x: str) -> str:
     """By its recurrence and its asymptotic series (DLMF 5.5.2, 5.11.2), reflected below zero (5.5.4)."""
     below = w.is_("olt", x, 0.0)
     y = w.where(below, w.sub(1.0, x), x)
@@ -374,7 +277,7 @@ def _digamma(w: _Wide, x: str) -> str:
     return w.where(w.is_("ole", x, 0.0), whole, result)
 
 
-def _quantile(w: _Wide, p: str) -> str:
+def _quantile(w: Wide, p: str) -> str:
     """The normal quantile: of the distance from one half in the middle, else of sqrt(-2 log p)."""
     centre = w.sub(p, 0.5)
     inside = w.fma(w.mul(centre, centre), 2 / 0.425**2, -1.0)
@@ -390,34 +293,25 @@ def _quantile(w: _Wide, p: str) -> str:
     return w.where(w.is_("oge", side, 0.0), result, _NAN)
 
 
-def _short(formula: Formula) -> Callable[[Emitter, str], str]:
-    """The formula's result for a value of float32, in float32."""
-
-    def emit(e: Emitter, x: str) -> str:
-        return e.convert(formula(_Wide(e), e.convert(x, "float32", "float64")), "float64", "float32")
-
-    return emit
-
-
 FUNCTIONS: dict[str, tuple[Callable[[Emitter, str], str], tuple[str, ...]]] = {
-    "BesselI0": (_short(_modified(0, scaled=False)), ()),
-    "BesselI0e": (_short(_modified(0, scaled=True)), ()),
-    "BesselI1": (_short(_modified(1, scaled=False)), ()),
-    "BesselI1e": (_short(_modified(1, scaled=True)), ()),
-    "BesselJ0": (_short(_oscillating(0, second_kind=False)), ("sin", "cos")),
-    "BesselJ1": (_short(_oscillating(1, second_kind=False)), ("sin", "cos")),
-    "BesselK0": (_short(_decaying(0, scaled=False)), ()),
-    "BesselK0e": (_short(_decaying(0, scaled=True)), ()),
-    "BesselK1": (_short(_decaying(1, scaled=False)), ()),
-    "BesselK1e": (_short(_decaying(1, scaled=True)), ()),
-    "BesselY0": (_short(_oscillating(0, second_kind=True)), ("sin", "cos")),
-    "BesselY1": (_short(_oscillating(1, second_kind=True)), ("sin", "cos")),
-    "Dawsn": (_short(_dawson), ()),
-    "Digamma": (_short(_digamma), ("tan",)),
-    "Expint": (_short(_exponential_integral), ()),
-    "FresnelCos": (_short(_fresnel(sine=False)), ("sin", "cos")),
-    "FresnelSin": (_short(_fresnel(sine=True)), ("sin", "cos")),
-    "Ndtri": (_short(_quantile), ()),
-    "Spence": (_short(_spence), ("log1p",)),
+    "BesselI0": (short(_modified(0, scaled=False)), ()),
+    "BesselI0e": (short(_modified(0, scaled=True)), ()),
+    "BesselI1": (short(_modified(1, scaled=False)), ()),
+    "BesselI1e": (short(_modified(1, scaled=True)), ()),
+    "BesselJ0": (short(_oscillating(0, second_kind=False)), ("sin", "cos")),
+    "BesselJ1": (short(_oscillating(1, second_kind=False)), ("sin", "cos")),
+    "BesselK0": (short(_decaying(0, scaled=False)), ()),
+    "BesselK0e": (short(_decaying(0, scaled=True)), ()),
+    "BesselK1": (short(_decaying(1, scaled=False)), ()),
+    "BesselK1e": (short(_decaying(1, scaled=True)), ()),
+    "BesselY0": (short(_oscillating(0, second_kind=True)), ("sin", "cos")),
+    "BesselY1": (short(_oscillating(1, second_kind=True)), ("sin", "cos")),
+    "Dawsn": (short(_dawson), ()),
+    "Digamma": (short(_digamma), ("tan",)),
+    "Expint": (short(_exponential_integral), ()),
+    "FresnelCos": (short(_fresnel(sine=False)), ("sin", "cos")),
+    "FresnelSin": (short(_fresnel(sine=True)), ("sin", "cos")),
+    "Ndtri": (short(_quantile), ()),
+    "Spence": (short(_spence), ("log1p",)),
 }
 """By the operations' names: the instructions for a value of float32, and the functions of SLEEF they call."""

@@ -161,7 +161,8 @@ class _Finder:
     def _cost(self, node: PlanNode) -> int:
         kind = self.kinds[node]
         if kind == "element":
-            return ELEMENTS[element_of(node)[0]].cost
+            element = ELEMENTS[element_of(node)[0]]
+            return _WORTH if element.alone else element.cost
         if kind == "reduction":
             axes, elements = axes_of(node), num_elements(node.inputs[0].dims)
             is_tidy = (
