@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from flowstone.native.emitter import Emitter
-from flowstone.native.special_polynomials import ASIN, ATAN, ERF_NEAR, ERFC_1_TO_3, ERFC_FAR
+from flowstone.native.special_polynomials import ASIN, ATAN, ERF_FAR, ERF_NEAR, ERFC_1_TO_3, ERFC_FAR
 from flowstone.native.wide_numbers import Wide, short
 
 __all__ = ["POLYNOMIALS"]
@@ -31,8 +31,8 @@ def _complement(w: Wide, size: str) -> str:
 def _error_function(w: Wide, x: str) -> str:
     size = w.intrinsic("fabs", x)
     near = w.mul(x, w.polynomial(w.fma(w.mul(x, x), 2.0, -1.0), ERF_NEAR))
-    far = w.intrinsic("copysign", w.sub(1.0, _complement(w, size)), x)
-    return w.where(w.is_("ogt", size, 1.0), far, near)
+    far = w.polynomial(w.fma(w.least(size, 4.0), 1 / 1.5, -2.5 / 1.5), ERF_FAR)
+    return w.where(w.is_("ogt", size, 1.0), w.intrinsic("copysign", far, x), near)
 
 
 def _complementary(w: Wide, x: str) -> str:
@@ -47,7 +47,8 @@ def _arc_sine(w: Wide, x: str) -> tuple[str, str]:
     """The arc sine of x up to 1/2 (where the second says so), else of sqrt((1 - |x|) / 2)."""
     size = w.intrinsic("fabs", x)
     is_near = w.is_("ole", size, 0.5)
-    y = w.where(is_near, x, w.intrinsic("sqrt", w.mul(w.sub(1.0, size), 0.5)))
+    root = w.by_float(lambda e, short: e.intrinsic("sqrt", "float32", short), w.mul(w.sub(1.0, size), 0.5))
+    y = w.where(is_near, x, root)
     return w.mul(y, w.polynomial(w.fma(w.mul(y, y), 8.0, -1.0), ASIN)), is_near
 
 

@@ -113,6 +113,8 @@ def _or_zero(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tenso
         out = function(data, ids, count)
         missing = torch.ones(count, dtype=torch.bool, device=data.device)
         missing[ids.long()] = False
+        if data.device.type == "cpu":  # in a fraction of the time of a mask
+            return out.index_fill_(0, missing.nonzero().squeeze(1), 0)
         return out.masked_fill_(missing.reshape([-1] + [1] * (data.ndim - 1)), 0)
 
     return reduce
