@@ -7,6 +7,7 @@ costs no message. A step is one request (RunStep).
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,7 +27,8 @@ from flowstone.distributed.worker_links import Described, described_by
 from flowstone.framework import errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph
-from flowstone.framework.graph_def import graph_def
+from flowstone.framework.graph_def import graph_def, op_def
+from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.tensor_proto import messages
 from flowstone.io.proto import master_pb2
 
@@ -88,12 +90,12 @@ class SessionClient:
     def _extend(self) -> None:
         version = self._graph.version
         if not self._handle:
-            request = master_pb2.CreateSessionRequest(graph_def=graph_def(self._graph))
+            request = master_pb2.CreateSessionRequest(graph_def=_portable(graph_def(self._graph)))
             request.config.CopyFrom(self._config or messages("config_pb2").ConfigProto())
             response = master_pb2.CreateSessionResponse.FromString(self._call("CreateSession", request))
             self._handle, self._remote_version = response.session_handle, response.graph_version
         elif version != self._version:
-            more = graph_def(self._graph, self._version)
+            more = _portable(graph_def(self._graph, self._version))
             request = master_pb2.ExtendSessionRequest(
                 session_handle=self._handle, graph_def=more, current_graph_version=self._remote_version
             )
@@ -120,7 +122,7 @@ class SessionClient:
         response = master_pb2.RunStepResponse.FromString(self._call("RunStep", request))
         if metadata is not None:
             metadata.CopyFrom(response.metadata)
-        return [value_of_proto(each.tensor) for each in response.tensor]
+        return _in_order(response.tensor, fetches)
 
     def list_devices(self) -> list[Any]:
         """The DeviceAttributes of all devices that steps may use."""
@@ -244,6 +246,34 @@ class OwnServerClient:
         if session is not None and not is_closed:
             with contextlib.suppress(errors.OpError):
                 self._master.close_session(session.handle)
+
+
+def _in_order(tensors: Sequence[Any], fetches: Sequence[str]) -> list[Any]:
+    """The values of NamedTensorProtos, which a server may answer in any order. InternalError if one is not
+    there."""
+    found = {each.name: value_of_proto(each.tensor) for each in tensors}
+    lacking = [name for name in fetches if name not in found]
+    if lacking:
+        raise errors.InternalError(None, None, f"The server's answer has no tensor {lacking[0]}")
+    return [found[name] for name in fetches]
+
+
+def _portable(message: Any) -> Any:
+    """The GraphDef without attributes that have their default values: an older server knows fewer of them."""
+    for node in message.node:
+        declaration = registry.get(node.op)
+        if declaration is not None:
+            for name, value in _defaults(declaration).items():
+                if name in node.attr and node.attr[name] == value:
+                    del node.attr[name]
+    return message
+
+
+@functools.cache
+def _defaults(declaration: OpDeclaration) -> dict[str, Any]:
+    """The AttrValues of the attributes that have a default."""
+    specs = op_def(declaration).attr
+    return {spec.name: spec.default_value for spec in specs if spec.HasField("default_value")}
 
 
 def _copy(value: Any) -> Any:
