@@ -168,3 +168,27 @@ def test_graphs_travel_without_the_defaults_of_attributes() -> None:
     request = master_pb2.CreateSessionRequest.FromString(answers.requests[0][1])
     (product,) = (node for node in request.graph_def.node if node.name == "product")
     assert sorted(product.attr) == ["T", "transpose_a"]
+
+
+def test_a_server_of_tensorflow_gets_no_keep_alive_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would end the connection; it is known by what it does not implement."""
+    made: list[bool] = []
+
+    class Server(Answers):
+        def __init__(self, address: str, security: Any, is_quiet: bool = False) -> None:
+            super().__init__(a=1.0)
+            made.append(is_quiet)
+
+        def call(self, method: str, request: bytes, seconds: float | None = None) -> bytes:
+            if method.startswith("/flowstone."):
+                raise errors.UnimplementedError(None, None, method)
+            limits.append(seconds)
+            return super().call(method, request, seconds)
+
+    limits: list[float | None] = []
+    monkeypatch.setattr(clients, "Caller", Server)
+    client = clients.SessionClient("grpc://nobody:1", tf.get_default_graph(), None)
+    client.run([], ["a"], [], tf.RunOptions(timeout_in_ms=500))
+    assert made == [False, True]
+    assert limits == [None, 1.5]  # such a server knows no limit of a step either
+    client.close()

@@ -17,7 +17,7 @@ import torch
 from flowstone.distributed.cluster_devices import attributes_of
 from flowstone.distributed.cluster_plans import ClusterPlan
 from flowstone.distributed.cluster_security import cluster_security
-from flowstone.distributed.explaining import ask_placement, ask_step
+from flowstone.distributed.explaining import ask_placement, ask_step, explains
 from flowstone.distributed.master import Master, MasterSession
 from flowstone.distributed.own_servers import masters
 from flowstone.distributed.tensor_codec import proto_of_value, value_of_proto
@@ -37,6 +37,7 @@ __all__ = ["OwnServerClient", "SessionClient", "reset_cluster", "session_client"
 _SERVICE = "/tensorflow.MasterService/"
 _CLOSING_S = 5.0  # how long closing waits for the server
 _RESET_S = 60.0
+_LATE_S = 1.0  # how much later than the limit of a step its server may say that it is over
 
 
 def session_client(target: str, graph: Graph, config: Any) -> SessionClient | OwnServerClient:
@@ -72,7 +73,8 @@ class SessionClient:
     None."""
 
     def __init__(self, target: str, graph: Graph, config: Any) -> None:
-        self._caller = Caller(address_of(target), cluster_security())
+        self._address, self._security = address_of(target), cluster_security()
+        self._caller = Caller(self._address, self._security)
         self._graph, self._config = graph, config
         self._handle = ""
         self._version = 0  # of the graph here, as far as the server has it
@@ -94,6 +96,7 @@ class SessionClient:
             request.config.CopyFrom(self._config or messages("config_pb2").ConfigProto())
             response = master_pb2.CreateSessionResponse.FromString(self._call("CreateSession", request))
             self._handle, self._remote_version = response.session_handle, response.graph_version
+            self._be_quiet_with_others()
         elif version != self._version:
             more = _portable(graph_def(self._graph, self._version))
             request = master_pb2.ExtendSessionRequest(
@@ -102,6 +105,12 @@ class SessionClient:
             response = master_pb2.ExtendSessionResponse.FromString(self._call("ExtendSession", request))
             self._remote_version = response.new_graph_version
         self._version = version
+
+    def _be_quiet_with_others(self) -> None:
+        """A connection to a server that is not flowstone's is made anew, without keep-alive packets."""
+        if not self._security.token and not self._security.has_tls and not explains(self._caller):
+            self._caller.close()
+            self._caller = Caller(self._address, self._security, is_quiet=True)
 
     def run(
         self,
@@ -116,10 +125,14 @@ class SessionClient:
         request = master_pb2.RunStepRequest(fetch=fetches, target=targets, partial_run_handle=partial_run)
         for name, value, dtype in feeds:
             request.feed.add(name=name, tensor=proto_of_value(value, dtype))
+        limit_s = None
         if options is not None:
             request.options.CopyFrom(options)
+            if options.timeout_in_ms > 0:  # TensorFlow's servers leave the limit to their clients
+                limit_s = options.timeout_in_ms / 1000 + _LATE_S
         request.session_handle = self.extended()
-        response = master_pb2.RunStepResponse.FromString(self._call("RunStep", request))
+        answer = self._caller.call(_SERVICE + "RunStep", request.SerializeToString(), limit_s)
+        response = master_pb2.RunStepResponse.FromString(answer)
         if metadata is not None:
             metadata.CopyFrom(response.metadata)
         return _in_order(response.tensor, fetches)
@@ -133,13 +146,15 @@ class SessionClient:
     def explain(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> ClusterPlan:
         """What the server and its workers made of a kind of step. UnimplementedError from a server of
         TensorFlow."""
-        return ask_step(self._caller, self.extended(), feeds, fetches, targets)
+        handle = self.extended()  # which may change the connection
+        return ask_step(self._caller, handle, feeds, fetches, targets)
 
     def explain_placement(
         self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], picture: str
     ) -> tuple[str, bytes]:
         """The placement of a kind of step as a table, and as a picture of this format (none if empty)."""
-        return ask_placement(self._caller, self.extended(), feeds, fetches, targets, picture)
+        handle = self.extended()
+        return ask_placement(self._caller, handle, feeds, fetches, targets, picture)
 
     def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Begins a step in several calls; returns its handle."""
