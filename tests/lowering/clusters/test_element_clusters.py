@@ -52,6 +52,20 @@ def test_what_others_take_is_an_output(monkeypatch: pytest.MonkeyPatch) -> None:
     agree(monkeypatch, fetches, {x: np.random.randn(4, 4)}, "join_clusters", fires=2)
 
 
+def test_operations_that_are_run_are_computed() -> None:
+    x = fed(300)
+    y = tf.raw_ops.BesselJ0(x=x)
+    z = tf.exp(y) - 1.0
+    lines = text([], [x], "join_clusters", targets=[y.op, z.op])
+    assert len([line for line in lines if "operations='BesselJ0+Exp+Sub'" in line]) == 1
+    with tf.Session() as session:
+        feed = {x: np.linspace(-9, 9, 300)}
+        assert session.run(z.op, feed) is None
+        nothing, found, slope = session.run([z.op, z, tf.gradients(z, x)[0]], feed)
+    assert nothing is None
+    np.testing.assert_allclose(np.gradient(found, feed[x])[1:-1], slope[1:-1], atol=2e-3)
+
+
 def test_no_path_leads_out_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
     x = fed(4, 4)
     y = tf.exp(x) - 1.0

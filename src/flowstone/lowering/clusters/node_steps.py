@@ -49,8 +49,8 @@ def kind_of(node: PlanNode) -> str:
     for x in node.outputs:
         if x.dtype.is_ref or x.dtype not in TYPES or sizes_of(x.dims) is None:
             return ""
-    if any(sizes_of(x.dims) is None for x in node.inputs if x.dims != (0,)):
-        return ""
+    if any(sizes_of(x.dims) is None for i, x in enumerate(node.inputs) if i == 0 or x.dims != (0,)):
+        return ""  # only axes and shapes may have no elements
     if len(node.outputs) == 1 and node.outputs[0].dims == () and not node.outputs[0].dtype.is_floating:
         return ""  # counters and decisions of loops are Python's numbers
     if node.type in _VIEWS or node.type == "BroadcastTo":
