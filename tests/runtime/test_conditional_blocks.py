@@ -136,6 +136,7 @@ def test_deep_nesting(depth):
     assert session.run(y, {x: 3.0, predicates: choices}) == 3.0 * (depth // 2) + depth // 2
 
 
+@pytest.mark.by_aten
 def test_released_values_on_both_branches():
     x, p = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.bool, [])
     y = tf.cond(p, lambda: tf.exp(tf.sin(x)), lambda: tf.cos(x))

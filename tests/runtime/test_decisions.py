@@ -21,6 +21,7 @@ def code(fetches: Any, feed: Any) -> str:
         return s.explain(fetches, feed).rpartition("def segment")[2]
 
 
+@pytest.mark.by_aten
 def test_a_predicate_is_a_comparison_of_numbers() -> None:
     x = tf.placeholder(tf.float32, [])
     y = tf.cond(x > 0.5, lambda: x + 1.0, lambda: x - 1.0)
@@ -29,6 +30,7 @@ def test_a_predicate_is_a_comparison_of_numbers() -> None:
     assert "a0.item() > 0.5" in code(y, {x: 1.0})
 
 
+@pytest.mark.by_aten
 def test_logic_of_predicates() -> None:
     x = tf.placeholder(tf.int32, [])
     inside = tf.logical_and(x >= 2, tf.logical_not(tf.equal(x, 3)))

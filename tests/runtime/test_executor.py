@@ -99,6 +99,7 @@ def test_nested_loops_that_use_values_of_every_level(passes):
     assert int(both_ways([total], [(x, np.int32(2))], passes)[0]) == expected
 
 
+@pytest.mark.by_aten
 def test_switches_ask_for_a_python_bool():
     x, v = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [2])
     out = tf.while_loop(lambda x: x < 9.0, lambda x: tf.cond(x > 3.0, lambda: x * x, lambda: x + 1.0), [x])

@@ -31,6 +31,7 @@ def test_a_loop_is_a_while() -> None:
     np.testing.assert_allclose(value, np.sin(np.sin(np.sin([1.0, 2.0]))), rtol=1e-5)
 
 
+@pytest.mark.by_aten
 def test_a_loop_that_never_runs_gives_what_came_in() -> None:
     x, n = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.int32, [])
     _, y = tf.while_loop(lambda i, _: i < n, lambda i, y: (i + 1, y * 2.0), [0, x])
@@ -38,6 +39,7 @@ def test_a_loop_that_never_runs_gives_what_came_in() -> None:
     assert "while " in text and value.tolist() == [1, 2]
 
 
+@pytest.mark.by_aten
 def test_nested_loops_are_nested_blocks() -> None:
     def outer(i, y):
         return i + 1, tf.while_loop(lambda j, _: j < i, lambda j, z: (j + 1, z * 2.0), [0, y])[1]
@@ -55,6 +57,7 @@ def test_variables_that_change_places_do_so_at_once() -> None:
     assert source([x, y], {a: 1.0, b: 2.0})[1] == [2, 1]
 
 
+@pytest.mark.by_aten
 def test_a_conditional_in_a_loop_is_an_if() -> None:
     def body(i, y):
         return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: y * 3.0, lambda: y + 1.0)

@@ -47,6 +47,7 @@ def test_an_operand_that_is_used_later(monkeypatch: Any) -> None:
     assert expected[0, 0] == pytest.approx(1 + np.tanh(1))
 
 
+@pytest.mark.by_aten
 def test_what_a_loop_takes_from_outside(monkeypatch: Any) -> None:
     x = tf.placeholder(tf.float32, [2, 2])
     y = tf.exp(x)

@@ -31,6 +31,7 @@ def source_of(fetches, feeds=()):
     return compile_segment(run_passes(prune(fetches, [], list(feeds)), EVERY), Environment()).source
 
 
+@pytest.mark.by_aten
 def test_a_counter_and_its_predicate_are_numbers_and_vectors_are_not():
     x = tf.placeholder(tf.float32, [3])
     out = tf.while_loop(lambda i, v: i < 10, lambda i, v: (i + 1, v * 2.0), [tf.constant(0), x])[1]
@@ -39,6 +40,7 @@ def test_a_counter_and_its_predicate_are_numbers_and_vectors_are_not():
     assert "item" not in source_of([out], [x])
 
 
+@pytest.mark.by_aten
 def test_a_scalar_that_a_tensor_op_takes_stays_a_tensor():
     x = tf.placeholder(tf.float32, [3])
     out = tf.while_loop(
@@ -48,6 +50,7 @@ def test_a_scalar_that_a_tensor_op_takes_stays_a_tensor():
     assert "add" in found and "mul" not in found
 
 
+@pytest.mark.by_aten
 def test_a_limit_from_outside_is_read_once():
     n = tf.placeholder(tf.int32, [])
     out = tf.while_loop(lambda i: i < n, lambda i: i + 1, [tf.constant(0)])
@@ -57,6 +60,7 @@ def test_a_limit_from_outside_is_read_once():
 
 
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+@pytest.mark.by_aten
 def test_integers_wrap_around(dtype):
     start = np.iinfo(dtype.as_numpy_dtype).max - 2
     out = tf.while_loop(
@@ -104,6 +108,7 @@ def test_floor_division_by_zero_names_the_node():
         assert session.run(out, {n: 10}) == 3
 
 
+@pytest.mark.by_aten
 def test_branches_nested_loops_and_logic():
     n = tf.placeholder(tf.int32, [])
 

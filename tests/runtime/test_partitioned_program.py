@@ -100,6 +100,7 @@ def test_a_fetch_and_a_feed_on_every_device():
 
 
 @pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.by_aten
 def test_nodes_are_fused_on_one_device_only(apart):
     x = tf.placeholder(tf.float32, [20, 30])
     with cpu(1):

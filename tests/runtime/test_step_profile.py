@@ -132,6 +132,7 @@ def test_times_are_medians_of_the_steps():
     assert found.node_ms == sum(each.ms for each in found.nodes)
 
 
+@pytest.mark.by_aten
 def test_the_runs_of_a_loop_are_added():
     w = tf.placeholder(tf.float32, [5, 5])
     _, y = tf.while_loop(
@@ -273,6 +274,7 @@ def test_a_sum_of_stacked_products_has_their_operations():
     assert sum(each.operations for each in products) == 2 * 6 * 2 * 10 * 30 * 20
 
 
+@pytest.mark.by_aten
 def test_the_products_that_a_loop_adds_up_have_their_operations():
     x = tf.placeholder(tf.float32, [4, 30])
     w = tf.Variable(tf.ones([30, 30]) * 0.1)

@@ -114,6 +114,7 @@ def test_state_is_there_from_the_beginning_and_its_update_is_a_run():
     assert "r" in nodes
 
 
+@pytest.mark.by_aten
 def test_only_the_branch_that_is_taken_runs():
     x = tf.placeholder(tf.float32, [], name="x")
     y = tf.cond(x > 0.0, lambda: tf.exp(x, name="yes"), lambda: tf.log(x, name="no"))
@@ -122,6 +123,7 @@ def test_only_the_branch_that_is_taken_runs():
     assert "cond/no" in names(metadata) and "cond/yes" not in names(metadata)
 
 
+@pytest.mark.by_aten
 def test_a_loop_in_a_segment_has_a_run_an_iteration():
     x = tf.placeholder(tf.float32, [2], name="x")
     _, y = tf.while_loop(lambda i, u: i < 3, lambda i, u: (i + 1, tf.tanh(u, name="tanh")), [0, x])

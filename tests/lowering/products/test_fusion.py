@@ -121,6 +121,7 @@ OPTIMIZERS = {
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("use_resource", [False, True])
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+@pytest.mark.by_aten
 def test_a_model_trains_the_same_without_the_passes(name, use_resource, dtype):
     inputs = RNG.normal(size=[16, 40]).astype(dtype.as_numpy_dtype)
     labels = np.eye(4, dtype=inputs.dtype)[RNG.integers(0, 4, 16)]
@@ -170,6 +171,7 @@ def test_a_product_takes_its_activation(activation):
 
 @pytest.mark.parametrize("add", [tf.add, lambda a, b: tf.add(b, a), lambda a, b: tf.add_n([a, b])])
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True)])
+@pytest.mark.by_aten
 def test_a_product_is_added_to_a_matrix(monkeypatch, add, transposed):
     shapes = [[7, 70] if transposed[0] else [70, 7], [36, 7] if transposed[1] else [7, 36], [70, 36]]
     x, w, y = (tf.placeholder(tf.float32, dims) for dims in shapes)

@@ -26,6 +26,7 @@ def recurrence(steps: Any, rows: int = 2, columns: int = 7) -> tuple[Any, Any, A
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3, 40])
+@pytest.mark.by_aten
 def test_a_loops_sum_of_products(monkeypatch, steps) -> None:
     steps_fed = tf.placeholder(tf.int32, [])
     w, x, h = recurrence(steps_fed)
@@ -36,6 +37,7 @@ def test_a_loops_sum_of_products(monkeypatch, steps) -> None:
     assert "multiplies stacked operands" in log and "ProductSum" in log
 
 
+@pytest.mark.by_aten
 def test_a_sum_that_begins_with_something(monkeypatch) -> None:
     x, start = tf.placeholder(tf.float32, [2, 9]), tf.placeholder(tf.float32, [9, 9])
     _, total = tf.while_loop(
@@ -71,6 +73,7 @@ def test_on_several_devices_as_on_one() -> None:
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.by_aten
 def test_recurrences_of_cells(monkeypatch) -> None:
     """Whose gradients' tuples wait for the products."""
     x = tf.placeholder(tf.float32, [4, 5, 6])

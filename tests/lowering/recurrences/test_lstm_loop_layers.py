@@ -40,6 +40,7 @@ def matches(*fetches: Any) -> list[Match]:
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.by_aten
 def test_layers_from_the_lowest_on(layers: int) -> None:
     (match,) = matches(network(layers))
     assert match.steps == STEPS
@@ -50,6 +51,7 @@ def test_layers_from_the_lowest_on(layers: int) -> None:
     assert all(layer.gradient is None for layer in match.layers)
 
 
+@pytest.mark.by_aten
 def test_layers_and_their_gradients() -> None:
     y = network(2)
     gradients = tf.gradients(tf.reduce_sum(tf.square(y)), tf.trainable_variables())

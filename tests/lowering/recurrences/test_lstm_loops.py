@@ -91,6 +91,7 @@ def same(
 @pytest.mark.needs_onednn
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("swap_memory", [False, True])
+@pytest.mark.by_aten
 def test_a_loop_and_its_gradient_are_kernels(monkeypatch, layers: int, swap_memory: bool) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     parameters = variables(layers)
@@ -104,6 +105,7 @@ def test_a_loop_and_its_gradient_are_kernels(monkeypatch, layers: int, swap_memo
 
 
 @pytest.mark.needs_onednn
+@pytest.mark.by_aten
 def test_the_graph_is_that_of_the_layers() -> None:
     x, _ = fed(STEPS, ROWS, SIZE)
     outputs, _ = looped(x, zeros(1), variables(1))
@@ -116,6 +118,7 @@ def test_the_graph_is_that_of_the_layers() -> None:
 
 @pytest.mark.needs_onednn
 @pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.by_aten
 def test_states_and_inputs_have_gradients(monkeypatch, layers: int) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     parameters = variables(layers)
@@ -137,6 +140,7 @@ def test_states_and_inputs_have_gradients(monkeypatch, layers: int) -> None:
 
 
 @pytest.mark.needs_onednn
+@pytest.mark.by_aten
 def test_all_states_are_fetched_without_gradients(monkeypatch) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     _, last = looped(x, zeros(2), variables(2))
@@ -144,6 +148,7 @@ def test_all_states_are_fetched_without_gradients(monkeypatch) -> None:
 
 
 @pytest.mark.needs_onednn
+@pytest.mark.by_aten
 def test_some_of_the_outputs_are_used(monkeypatch) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     parameters = variables(2)
@@ -153,6 +158,7 @@ def test_some_of_the_outputs_are_used(monkeypatch) -> None:
 
 
 @pytest.mark.needs_onednn
+@pytest.mark.by_aten
 def test_gradients_that_end_between_layers(monkeypatch) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     parameters = variables(1)
@@ -164,6 +170,7 @@ def test_gradients_that_end_between_layers(monkeypatch) -> None:
 
 
 @pytest.mark.needs_onednn
+@pytest.mark.by_aten
 def test_weights_that_two_loops_share(monkeypatch) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     parameters = variables(1)
@@ -176,6 +183,7 @@ def test_weights_that_two_loops_share(monkeypatch) -> None:
 @pytest.mark.needs_onednn
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("time_major", [False, True])
+@pytest.mark.by_aten
 def test_dynamic_rnn(monkeypatch, layers: int, time_major: bool) -> None:
     x, feed = fed(*((STEPS, ROWS) if time_major else (ROWS, STEPS)), SIZE)
     cells = [tf.nn.rnn_cell.LSTMCell(UNITS) for _ in range(layers)]
@@ -189,6 +197,7 @@ def test_dynamic_rnn(monkeypatch, layers: int, time_major: bool) -> None:
 
 
 @pytest.mark.needs_onednn
+@pytest.mark.by_aten
 def test_bidirectional_dynamic_rnn(monkeypatch) -> None:
     x, feed = fed(ROWS, STEPS, SIZE)
     cells = [tf.nn.rnn_cell.BasicLSTMCell(UNITS) for _ in range(2)]
@@ -198,6 +207,7 @@ def test_bidirectional_dynamic_rnn(monkeypatch) -> None:
 
 
 @pytest.mark.needs_onednn
+@pytest.mark.by_aten
 def test_training_steps(monkeypatch) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     parameters = variables(2)
@@ -211,6 +221,7 @@ def test_training_steps(monkeypatch) -> None:
 
 
 @pytest.mark.needs_onednn
+@pytest.mark.by_aten
 def test_rows_and_steps_that_are_known_when_they_are_fed(monkeypatch) -> None:
     x = tf.placeholder(tf.float32, [None, None, SIZE])
     outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(UNITS), x, dtype=tf.float32)
@@ -235,6 +246,7 @@ def stays(fetches: Any, feeds: Any) -> bool:
     return found[:2] == (0, 0) and found[2] > 0
 
 
+@pytest.mark.by_aten
 def test_what_is_more_than_cells_stays(monkeypatch) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     parameters = variables(2)
@@ -245,6 +257,7 @@ def test_what_is_more_than_cells_stays(monkeypatch) -> None:
     agree(monkeypatch, fetches, feed, *NAMES, fires=(0, 0), setup=assigned())
 
 
+@pytest.mark.by_aten
 def test_few_steps_and_sequence_lengths_stay() -> None:
     x, _ = fed(STEPS, ROWS, SIZE)
     assert stays([looped(x[:7], zeros(1), variables(1), steps=7)[0][0]], [x])
@@ -260,6 +273,7 @@ def test_steps_that_are_not_known_stay() -> None:
     assert stays([looped(x, zeros(1), variables(1), steps=steps)[0][0]], [x, steps])
 
 
+@pytest.mark.by_aten
 def test_gradients_of_gradients_stay(monkeypatch) -> None:
     x, feed = fed(STEPS, ROWS, SIZE)
     parameters = variables(1)

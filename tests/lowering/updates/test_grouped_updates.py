@@ -39,6 +39,7 @@ def trained(optimizer: Any, use_resource: bool, shapes: Any) -> list[Any]:
 
 @pytest.mark.parametrize("use_resource", [False, True])
 @pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.by_aten
 def test_steps_are_those_of_the_single_updates(
     monkeypatch: Any, set_profile: Any, name: str, use_resource: bool
 ) -> None:
@@ -50,6 +51,7 @@ def test_steps_are_those_of_the_single_updates(
     assert f"update='{name}'" in log
 
 
+@pytest.mark.by_aten
 def test_nesterovs_momentum_is_another_step(monkeypatch: Any, set_profile: Any) -> None:
     set_profile(grouped_updates=2)
     after = trained(tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True), False, [(3, 2), (5,)])

@@ -104,6 +104,7 @@ def test_few_examples_descend_a_few_rows_at_a_time(monkeypatch, examples, transp
 
 @pytest.mark.needs_onednn
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.by_aten
 def test_many_examples_of_few_columns(monkeypatch, transposed) -> None:
     """The gradient is made the other way round and then added, into a variable kept column by column."""
     w = tf.get_variable("w", initializer=values(600, 6))

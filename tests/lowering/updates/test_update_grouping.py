@@ -41,6 +41,7 @@ def test_small_updates_with_the_same_numbers_are_one_call(use_resource):
     assert before.count(name) == 5 and name not in after and after.count(grouped) == 1
 
 
+@pytest.mark.by_aten
 def test_joined_variables_fit_in_a_cache() -> None:
     values = [tf.Variable(tf.ones([4096])) for _ in range(10)] + [
         tf.Variable(tf.ones([4097])),

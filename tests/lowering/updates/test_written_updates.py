@@ -65,6 +65,7 @@ def test_steps_are_those_of_the_assignments(monkeypatch: Any, dims: Any, resourc
 
 
 @pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.by_aten
 def test_parameters_of_one_rule_are_one_update(monkeypatch: Any, resource: bool) -> None:
     rows = [[variable(*dims, resource=resource) for _ in range(3)] for dims in ((4,), (2, 3), (300,), (5, 1))]
     rate = tf.constant(0.01) * tf.ones([])
@@ -75,6 +76,7 @@ def test_parameters_of_one_rule_are_one_update(monkeypatch: Any, resource: bool)
     assert "count=4" in log
 
 
+@pytest.mark.by_aten
 def test_another_rule_is_another_update(monkeypatch: Any) -> None:
     rows = [[variable(3), variable(3)] for _ in range(5)]
     updates = [x for p, m in rows[:4] for x in momentum(p, m, gradient(3), 0.1)]
