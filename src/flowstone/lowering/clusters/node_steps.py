@@ -92,11 +92,9 @@ def _broadcasts(node: PlanNode, count: int) -> bool:
 def seen_as(x: PlanOutput, node: PlanNode) -> tuple[int, ...] | None:
     """The shape in which an element node takes an input: a `Select` by rows has a condition for each."""
     dims, result = sizes_of(x.dims), sizes_of(node.outputs[0].dims)
-    if node.type != "Select" or x is not node.inputs[0] or dims is None or result is None:
+    if dims is None or result is None or node.type != "Select" or x is not node.inputs[0]:
         return dims
-    if len(dims) == 1 and len(result) > 1:
-        return (*dims, *[1] * (len(result) - 1))
-    return dims
+    return (*dims, *[1] * (len(result) - 1)) if len(dims) == 1 else dims
 
 
 def element_of(node: PlanNode) -> tuple[str, dict[str, Any], int]:
