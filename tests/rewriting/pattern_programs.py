@@ -363,7 +363,7 @@ def _(d: Draft) -> list[Any]:
 @program("pack_filters", dtypes=())
 def _(d: Draft) -> list[Any]:
     x, w = d.fed(2, 5, 5, 8), d.variable(3, 3, 8, 16)
-    return [tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 2, 2, 1], "SAME"), d.fed(16)))]
+    return [tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 3, 3, 1], "SAME"), d.fed(16)))]
 
 
 @program("count_truths", dtypes=("float64", "int32"))
