@@ -12,7 +12,12 @@ import pytest
 
 import training_programs
 from flowstone.framework import flags, machine, onednn
-from flowstone.lowering.convolutions import byte_pooling, tiled_convolutions
+from flowstone.lowering.convolutions import (
+    byte_pooling,
+    depthwise_convolutions,
+    spread_convolutions,
+    tiled_convolutions,
+)
 from flowstone.lowering.passes import NAMES
 from flowstone.lowering.programs import translation
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
@@ -37,7 +42,9 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     monkeypatch.setattr(swapping, "SMALLEST", 1)
     monkeypatch.setattr(flags, "NATIVE", 2)
     monkeypatch.setattr(tiled_convolutions, "WORTHWHILE", 1e9)
+    monkeypatch.setattr(spread_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(byte_pooling, "WORTHWHILE", 1)
+    monkeypatch.setattr(depthwise_convolutions, "SMALL", 1e9)
     monkeypatch.setattr(swapping, "has_gpu", lambda: True)
 
 

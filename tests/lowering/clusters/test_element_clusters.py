@@ -137,3 +137,28 @@ def test_powers_with_known_exponents(monkeypatch: pytest.MonkeyPatch) -> None:
     y = tf.pow(x, tf.constant(0.5, tf.float64)) + tf.pow(x, tf.constant(3.0, tf.float64))
     assert clusters([y], [x]) == ["Sqrt+Pow+AddV2"]
     agree(monkeypatch, [y], {x: np.random.rand(6)}, "join_clusters", fires=3, tolerance=1e-13)
+
+
+@pytest.mark.parametrize("rows", [5, None])
+@pytest.mark.parametrize("dims", [(7,), (3, 17)])
+def test_a_choice_of_rows_is_a_member(
+    monkeypatch: pytest.MonkeyPatch, rows: int | None, dims: tuple[int, ...]
+) -> None:
+    """The condition has one number a row, here in a layout of its own; what is not chosen may be NaN."""
+    x, y, flags_of_rows = fed(rows, *dims), fed(rows, *dims), tf.placeholder(tf.bool, [rows, 2])
+    is_over = tf.unstack(flags_of_rows, axis=1)[1]
+    z = tf.where(is_over, x, tf.exp(y)) * 2.0 + tf.where(is_over, tf.zeros_like(x), y)
+    feed = {x: np.random.randn(5, *dims), y: np.random.randn(5, *dims)}
+    feed[x][0], feed[y][1] = np.nan, np.inf
+    feed[flags_of_rows] = [[True, False], [False, True], [True, True], [False, False], [True, True]]
+    if rows is not None:
+        assert clusters([z], [x, y, flags_of_rows]) == ["Exp+Select+Mul+Select+AddV2"]
+    agree(monkeypatch, [z], feed, "join_clusters", fires=5)
+
+
+def test_a_condition_of_the_cluster_itself_is_no_choice_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, lengths = fed(6, 9), fed(6)
+    z = tf.where(lengths > 0.0, tf.exp(x), x) * 2.0
+    assert clusters([z], [x, lengths]) == ["Exp+Select+Mul"]
+    feed = {x: np.random.randn(6, 9), lengths: np.random.randn(6)}
+    agree(monkeypatch, [z], feed, "join_clusters", fires=3)
