@@ -92,8 +92,9 @@ def _broadcasts(node: PlanNode, count: int) -> bool:
 def seen_as(x: PlanOutput, node: PlanNode) -> tuple[int, ...] | None:
     """The shape in which an element node takes an input: a `Select` by rows has a condition for each."""
     dims, result = sizes_of(x.dims), sizes_of(node.outputs[0].dims)
-    by_rows = node.type == "Select" and x is node.inputs[0] and dims is not None and result is not None
-    if by_rows and len(dims) == 1 and len(result) > 1:
+    if node.type != "Select" or x is not node.inputs[0] or dims is None or result is None:
+        return dims
+    if len(dims) == 1 and len(result) > 1:
         return (*dims, *[1] * (len(result) - 1))
     return dims
 
