@@ -34,7 +34,7 @@ from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Livene
 from flowstone.rewriting.analyses.frames import EXITS, Frame, Frames, order_by_frames
 from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order
 
-__all__ = ["join_programs"]
+__all__ = ["join_programs", "put_in"]
 
 _MOST_UNITS_LEFT_OUT = 200
 
@@ -60,7 +60,7 @@ def join_programs(subgraph: Subgraph) -> None:
                 break
         if failed:
             continue
-        if not regions or _put_in(subgraph, regions):
+        if not regions or put_in(subgraph, regions, "join_programs"):
             break
         left_out.update(found.readers_of_states())
     _tell(subgraph, left_out)
@@ -296,8 +296,9 @@ def _is_about_containers(node: PlanNode) -> bool:
 # ---- replacement
 
 
-def _put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers]) -> bool:
-    """Puts programs in the places of their last members; whether all nodes still read what they read."""
+def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str) -> bool:
+    """Puts programs in the places of their last members; whether all nodes still read what they read. If
+    not, nothing is changed."""
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     replacements: dict[PlanNode, list[PlanNode]] = {}
@@ -324,15 +325,17 @@ def _put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers]) -> bool:
     if not substitute_in_order(subgraph, places, replaced, replacements, arrange):
         return False
     for new, members in new_nodes:
-        loops = len({m.attributes["frame_name"] for m in members.nodes if m.declaration.role == "enter"})
-        branches = sum(node.type in MERGES for node in members.nodes) - sum(
-            x.op.declaration.role == "next_iteration" for m in members.nodes for x in m.inputs
-        )
-        reason = (
-            f"{len(members.nodes)} nodes, {loops} loops and {branches} merges of branches as machine code"
-        )
-        subgraph.log.append(("join_programs", new.name, reason))
+        subgraph.log.append((pass_name, new.name, _described(members)))
     return True
+
+
+def _described(members: ProgramMembers) -> str:
+    loops = len({m.attributes["frame_name"] for m in members.nodes if m.declaration.role == "enter"})
+    branches = sum(node.type in MERGES for node in members.nodes) - sum(
+        x.op.declaration.role == "next_iteration" for m in members.nodes for x in m.inputs
+    )
+    parts = f", {loops} loops and {branches} merges of branches" if loops or branches else ""
+    return f"{len(members.nodes)} nodes{parts} as machine code"
 
 
 def _taken_away(subgraph: Subgraph, members: ProgramMembers) -> set[PlanNode]:

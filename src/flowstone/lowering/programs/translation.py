@@ -7,6 +7,7 @@ and arrays that the region makes become containers of the program.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,18 +63,28 @@ class Translation:
     def __init__(self, subgraph: Subgraph, nodes: Sequence[PlanNode], inputs: Sequence[PlanOutput]) -> None:
         self.builder = Builder()
         self.frames, self.liveness = subgraph.analysis(Frames), subgraph.analysis(Liveness)
-        self._consumers, self._fetched = subgraph.consumers(), set(subgraph.fetches)
-        self._variables: dict[PlanNode, LoopVariable] = {
-            each.merge: each for each in loop_variables(subgraph, self._consumers)
-        }
+        self._subgraph = subgraph
         self._of: dict[PlanOutput, int] = {}
         self._moved: dict[Any, int] = {}
         self._guard: Guard = ()
         self._around: list[Guard] = []
+        takers = {x: node for node in reversed(nodes) for x in node.inputs}
         for x in inputs:
-            owner = next(node for node in nodes if x in node.inputs) if nodes else x.op
-            self._of[x] = self.builder.value(kind_of(owner, x), static_dims(owner, x.dims))
+            self.take(x, takers.get(x, x.op))
         self.containers = Containers(self, nodes)
+
+    def take(self, x: PlanOutput, taker: PlanNode) -> None:
+        """From now on the output is an input of the program. Raises Untranslatable for `taker`."""
+        self._of[x] = self.builder.value(kind_of(taker, x), static_dims(taker, x.dims))
+
+    def knows(self, x: PlanOutput) -> bool:
+        """Whether the output is a value of the program."""
+        return x in self._of
+
+    @functools.cached_property
+    def _variables(self) -> dict[PlanNode, LoopVariable]:
+        """The variables of loops by their heads."""
+        return {each.merge: each for each in loop_variables(self._subgraph, self._subgraph.consumers())}
 
     def of(self, x: PlanOutput) -> int:
         """The value of an output."""
@@ -190,7 +201,7 @@ class Translation:
         x = node.outputs[0]
         result = self.builder.value(kind_of(node, x), static_dims(node, x.dims))
         which = node.outputs[1]
-        is_asked = which in self._fetched or self._consumers.get(which)
+        is_asked = which in self._subgraph.fetches or self._subgraph.consumers().get(which)
         index = self.builder.value("int32", ()) if is_asked else -1
         for i, source in enumerate(node.inputs):
             condition = self.liveness.output(source)
