@@ -26,7 +26,7 @@ from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import ProgramMembers
+from flowstone.lowering.programs.program_kernel import Pack, ProgramMembers
 from flowstone.lowering.programs.program_regions import put_in
 from flowstone.lowering.programs.statement_parts import Untranslatable
 from flowstone.lowering.programs.translation import Translation, is_part_of_code, translated
@@ -43,7 +43,8 @@ __all__ = ["join_straight_programs"]
 
 _MOST_ELEMENTS = 1024  # of an array; beyond, kernels take longer than their calls
 _MOST_PRODUCTS = 1 << 13  # of a matrix product, the same
-_MOST_STATEMENTS = 600  # of a region
+_MOST_STATEMENTS = 1000  # of a region
+_WEIGHTS = {"MatMul": 8, "_FusedMatMul": 8, "_AddedMatMul": 8, "Softmax": 2}  # of code, in statements
 _MOST_BYTES = 1 << 17  # of the values of a region
 _FEWEST_CALLS = 3  # that a region saves
 _CLUSTER = 24  # element-wise nodes that a cluster is taken to join
@@ -57,7 +58,7 @@ def join_straight_programs(subgraph: Subgraph) -> None:
         found = _Finder(subgraph, takes_states)
         if len(found.sizes) < _FEWEST_CALLS:
             return
-        regions = [found.members(nodes) for nodes in found.regions()]
+        regions = found.programs(found.regions())
         if not regions or put_in(subgraph, regions, "join_straight_programs"):
             break
     remove_unneeded(subgraph)
@@ -107,8 +108,10 @@ class _Finder:
             except Untranslatable:
                 continue
             made = trial.builder.values[before[0] :]
-            size = sum(each.size * SIZES[each.dtype] for i, each in enumerate(made, before[0]) if each.memory == i)
-            self.sizes[node] = trial.builder.statements - before[1], size
+            size = sum(
+                each.size * SIZES[each.dtype] for i, each in enumerate(made, before[0]) if each.memory == i
+            )
+            self.sizes[node] = (trial.builder.statements - before[1]) * _WEIGHTS.get(node.type, 1), size
 
     # ---- regions
 
@@ -182,23 +185,61 @@ class _Finder:
         taken = {x.op for node in nodes for x in node.inputs if x.op in self.constants}
         return sorted({*nodes, *[x for x in taken if is_part_of_code(x)]}, key=self.place.__getitem__)
 
-    def members(self, nodes: Sequence[PlanNode]) -> ProgramMembers:
-        """A region as a program."""
+    # ---- programs
+
+    def programs(self, regions: Sequence[Sequence[PlanNode]]) -> list[ProgramMembers]:
+        """The regions as programs. What only other regions take passes between them in packs."""
+        region_of = {node: i for i, nodes in enumerate(regions) for node in nodes if not node.is_constant}
+        packs: list[list[Pack]] = []
+        pack_of: dict[PlanOutput, Pack] = {}
+        outputs: list[list[PlanOutput]] = []
+        for i, nodes in enumerate(regions):
+            taken = [
+                x
+                for node in nodes
+                if not node.is_constant
+                for x in node.outputs
+                if self._leaves(x, i, region_of)
+            ]
+            packed = _packs([x for x in taken if self._passes(x, region_of)])
+            packs.append(packed)
+            pack_of.update({x: pack for pack in packed for x in pack})
+            outputs.append([x for x in taken if x not in pack_of])
+        return [self._members(*each, pack_of) for each in zip(regions, outputs, packs)]
+
+    def _leaves(self, x: PlanOutput, region: int, region_of: dict[PlanNode, int]) -> bool:
+        """Whether somebody outside of the region takes the output."""
+        return x in self.fetched or any(region_of.get(each) != region for each in self.consumers.get(x, ()))
+
+    def _passes(self, x: PlanOutput, region_of: dict[PlanNode, int]) -> bool:
+        """Whether only regions take the output."""
+        return x not in self.fetched and all(each in region_of for each in self.consumers.get(x, ()))
+
+    def _members(
+        self,
+        nodes: Sequence[PlanNode],
+        outputs: Sequence[PlanOutput],
+        packs: Sequence[Pack],
+        pack_of: dict[PlanOutput, Pack],
+    ) -> ProgramMembers:
         inside = set(nodes)
-        inputs = list(dict.fromkeys(x for node in nodes for x in node.inputs if x.op not in inside))
-        outputs = [
-            x
-            for node in nodes
-            if not node.is_constant
-            for x in node.outputs
-            if x in self.fetched or any(each not in inside for each in self.consumers.get(x, ()))
-        ]
-        program = translated(self.subgraph, nodes, inputs, outputs)
+        taken = list(dict.fromkeys(x for node in nodes for x in node.inputs if x.op not in inside))
+        inputs = [x for x in taken if x not in pack_of]
+        taken_packs = list(dict.fromkeys(pack_of[x] for x in taken if x in pack_of))
+        program = translated(self.subgraph, nodes, inputs, outputs, taken_packs, packs)
         reads = program.reads()
         read = [x for i, x in enumerate(inputs) if reads[i] or not x.op.is_constant]
         if len(read) < len(inputs):  # the others are shapes and axes, which are part of the code
-            program = translated(self.subgraph, nodes, read, outputs)
-        return ProgramMembers(nodes, read, outputs, program)
+            program = translated(self.subgraph, nodes, read, outputs, taken_packs, packs)
+        return ProgramMembers(nodes, read, outputs, program, taken_packs, packs)
+
+
+def _packs(outputs: Sequence[PlanOutput]) -> list[Pack]:
+    """Outputs of a type together, where there are several."""
+    by_type: dict[str, list[PlanOutput]] = {}
+    for x in outputs:
+        by_type.setdefault(x.dtype.base_dtype.name, []).append(x)
+    return [tuple(each) for each in by_type.values() if len(each) > 1]
 
 
 def _is_small(node: PlanNode) -> bool:
