@@ -3,6 +3,7 @@ kills."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from pathlib import Path
 
 import killed_tasks
 import pytest
+import server_processes
+
+import flowstone as tf
 
 
 @pytest.mark.parametrize("method", ["async", "supervisor"])
@@ -49,6 +53,42 @@ def test_replicas_that_wait_for_each_other_train_together(tmp_path: Path) -> Non
 def test_killed_tasks_come_back_and_the_training_ends_as_undisturbed(tmp_path: Path, seed: int) -> None:
     killed = killed_tasks.run(kills=4, seed=seed, folder=str(tmp_path), steps=1500)
     assert sum(killed.values()) >= 2
+
+
+def test_killed_tasks_come_back_to_synchronous_training(tmp_path: Path) -> None:
+    """Whoever comes back takes part again: nobody waits for gradients or tokens that were lost with it."""
+    killed = killed_tasks.run(kills=3, seed=2, folder=str(tmp_path), steps=1000, method="sync")
+    assert sum(killed.values()) >= 1
+
+
+@pytest.mark.parametrize("killed", [("worker", 0), ("ps", 0), ("worker", 1)], ids=["master", "ps", "worker"])
+def test_a_client_elsewhere_goes_on_when_servers_were_killed(tmp_path: Path, killed: tuple[str, int]) -> None:
+    """The program is in none of the cluster's processes; its session's master is ``worker/0``."""
+    with server_processes.running(ps=1, worker=2) as processes, tf.Graph().as_default():
+        with tf.device("/job:ps/task:0"):
+            step = tf.train.get_or_create_global_step()
+            w = tf.get_variable("w", [2], initializer=tf.zeros_initializer())
+        with tf.device("/job:worker/task:1"):
+            loss = tf.reduce_sum(tf.square(w - [1.0, -2.0]))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        with tf.control_dependencies([train]):
+            after = step + 0
+        seen, losses = list[int](), list[float]()
+        with tf.train.MonitoredTrainingSession(
+            processes.target(), checkpoint_dir=str(tmp_path), save_checkpoint_secs=None,
+            save_checkpoint_steps=10, save_summaries_steps=None, log_step_count_steps=None,
+            hooks=[tf.train.StopAtStepHook(80)],
+        ) as session:  # fmt: skip
+            while not session.should_stop():
+                if len(seen) in (25, 45):
+                    processes.restart(*killed)
+                value, number = session.run([loss, after])
+                seen.append(int(number))
+                losses.append(float(value))
+        assert losses[-1] < 1e-6
+        assert seen[-1] == 80
+        lost = [before - after + 1 for before, after in itertools.pairwise(seen) if after != before + 1]
+        assert len(lost) <= 2 and max(lost, default=0) <= 10, seen  # a chief restores the last checkpoint
 
 
 ESTIMATOR = Path(__file__).parent / "programs" / "estimator.py"

@@ -11,7 +11,9 @@ import torch
 
 import flowstone as tf
 from flowstone.distributed import session_client as clients
+from flowstone.distributed.tensor_codec import proto_of_value
 from flowstone.framework import dtypes, errors
+from flowstone.io.proto import master_pb2
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 pytestmark = pytest.mark.usefixtures("connection")
@@ -108,3 +110,85 @@ def test_reset_needs_a_server(cluster: clusters.Cluster) -> None:
     (port,) = clusters.free_ports(1)
     with pytest.raises(errors.UnavailableError):
         clients.reset_cluster(f"grpc://localhost:{port}", [])
+
+
+@pytest.mark.parametrize("method", ["handle", "value", "deletion"])
+def test_a_cluster_keeps_no_tensors_for_a_session(cluster: clusters.Cluster, method: str) -> None:
+    """As in TensorFlow, with the node."""
+    stored = tf.constant("stored;0;" + WORKER + "/device:CPU:0")
+    if method == "handle":
+        with tf.device("/job:ps/task:0"):
+            used = tf.get_session_handle(tf.constant([1.0, 2.0]) * 2.0)
+    elif method == "value":
+        used = tf.raw_ops.GetSessionTensor(handle=stored, dtype=tf.float32)
+    else:
+        used = tf.raw_ops.DeleteSessionTensor(handle=stored)
+    expected = pytest.raises(errors.FailedPreconditionError, match="called on null session state")
+    with tf.Session(cluster.target()) as session, expected as caught:
+        session.run(used)
+    assert caught.value.op is (used if isinstance(used, tf.Operation) else used.op)
+
+
+class Answers:
+    """A server that answers steps with these tensors, and begins sessions."""
+
+    def __init__(self, **values: Any) -> None:
+        self.values, self.requests = values, list[tuple[str, bytes]]()
+
+    def call(self, method: str, request: bytes, seconds: float | None = None) -> bytes:
+        self.requests.append((method.rpartition("/")[2], request))
+        if method.endswith("CreateSession"):
+            return bytes(master_pb2.CreateSessionResponse(session_handle="s").SerializeToString())
+        response = master_pb2.RunStepResponse()
+        for name, value in self.values.items():
+            response.tensor.add(name=name, tensor=proto_of_value(torch.tensor(value), dtypes.float32))
+        return bytes(response.SerializeToString())
+
+    def close(self) -> None:
+        pass
+
+
+def test_fetches_are_matched_by_name() -> None:
+    """Servers of TensorFlow answer in the order of their parts."""
+    client = clients.SessionClient("grpc://nobody:1", tf.get_default_graph(), None)
+    client._caller = Answers(b=2.0, a=1.0)  # type: ignore[assignment]
+    assert numbers(client.run([], ["a", "b", "a"], [])) == [1.0, 2.0, 1.0]
+    with pytest.raises(errors.InternalError, match="no tensor c"):
+        client.run([], ["a", "c"], [])
+
+
+def test_graphs_travel_without_the_defaults_of_attributes() -> None:
+    """So that servers of earlier versions, which do not know all attributes, read them."""
+    client = clients.SessionClient("grpc://nobody:1", tf.get_default_graph(), None)
+    answers = Answers()
+    client._caller = answers  # type: ignore[assignment]
+    x = tf.ones([2, 2])
+    tf.matmul(x, x, transpose_a=True, name="product")
+    client.run([], [], ["product"])
+    request = master_pb2.CreateSessionRequest.FromString(answers.requests[0][1])
+    (product,) = (node for node in request.graph_def.node if node.name == "product")
+    assert sorted(product.attr) == ["T", "transpose_a"]
+
+
+def test_a_server_of_tensorflow_gets_no_keep_alive_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would end the connection; it is known by what it does not implement."""
+    made: list[bool] = []
+
+    class Server(Answers):
+        def __init__(self, address: str, security: Any, is_quiet: bool = False) -> None:
+            super().__init__(a=1.0)
+            made.append(is_quiet)
+
+        def call(self, method: str, request: bytes, seconds: float | None = None) -> bytes:
+            if method.startswith("/flowstone."):
+                raise errors.UnimplementedError(None, None, method)
+            limits.append(seconds)
+            return super().call(method, request, seconds)
+
+    limits: list[float | None] = []
+    monkeypatch.setattr(clients, "Caller", Server)
+    client = clients.SessionClient("grpc://nobody:1", tf.get_default_graph(), None)
+    client.run([], ["a"], [], tf.RunOptions(timeout_in_ms=500))
+    assert made == [False, True]
+    assert limits == [None, 1.5]  # such a server knows no limit of a step either
+    client.close()

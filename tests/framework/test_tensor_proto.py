@@ -236,6 +236,8 @@ def _proto(dtype: int, sizes: list[int] | None = None, **fields: Any) -> Any:
         (_proto(1, [2, 2], float_val=[1, 2]), [[1, 2], [2, 2]]),
         (_proto(7, [2], string_val=[b"a"]), [b"a", b"a"]),
         (_proto(7, [2]), [b"", b""]),
+        (_proto(7, [3], tensor_content=b"\1\0\2abc"), [b"a", b"", b"bc"]),
+        (_proto(7, [1, 1], tensor_content=b"\x82\1" + b"a" * 130), [[b"a" * 130]]),
         (_proto(8, [2], scomplex_val=[1, 2]), [1 + 2j, 1 + 2j]),
         (_proto(8, [2], scomplex_val=[1, 2, 3]), [1 + 2j, 1 + 2j]),
         (_proto(10, [2], bool_val=[True]), [True, True]),
@@ -262,7 +264,11 @@ def test_decoding(proto: Any, elements: Any) -> None:
         _proto(1, [-1], float_val=[1]),
         _proto(1, [2**62, 2**62], float_val=[1]),
         _proto(1, [2**62], float_val=[1, 2]),
-        _proto(7, [1], tensor_content=b"a"),
+        _proto(7, [1], tensor_content=b"a"),  # a length of 97
+        _proto(7, [2], tensor_content=b"\1a"),
+        _proto(7, [1], tensor_content=b"\x80"),
+        _proto(7, [1], tensor_content=b"\xff" * 20),
+        _proto(7, [1 << 40], tensor_content=b"\0"),
     ],
 )
 def test_corrupt_content(proto: Any) -> None:

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from flowstone.framework import flags
 from flowstone.native import host, kernels
+from flowstone.native.clusters import Array, Cluster, Step
 
 X = np.random.RandomState(0).randn(6, 40).astype(np.float32)
 
@@ -79,3 +81,22 @@ def test_threads_run_one_plan_while_it_is_compiled(monkeypatch: pytest.MonkeyPat
             results = list(pool.map(lambda i: session.run(y, {x: X * i}), range(80)))
     for i, each in enumerate(results):
         np.testing.assert_allclose(each, np.tanh(X * i * 3 + 0.5) * X * i, rtol=2e-5, atol=1e-6)
+
+
+def test_calls_until_the_code_is_there_are_no_layouts_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second layout that comes after many calls is compiled for, too."""
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    cluster = Cluster((4, 8), (Array("float32", (4, 8)),) * 2, (Step("AddV2", (0, 1), "float32"),), (2,))
+    kernel = kernels.kernel_of(cluster, lambda x, y: (x + y,))
+    monkeypatch.setattr(flags, "NATIVE", 1)
+    asked: list[Any] = []
+    monkeypatch.setattr(kernels, "_compile_later", asked.append)
+    x, apart = torch.randn(4, 8), torch.randn(4, 16)[:, 3:11]
+    for _ in range(20):
+        assert torch.equal(kernel(apart, x)[0], apart + x)
+    kernel.compile()
+    for _ in range(3):
+        assert torch.equal(kernel(x, apart)[0], apart + x)
+    kernel.compile()
+    assert asked and [each.pitched for each in kernel.cluster.inputs] == [True, True]
+    assert torch.equal(kernel(apart, apart)[0], apart + apart)

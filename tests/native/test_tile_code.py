@@ -10,7 +10,7 @@ LANES = (4, 8, 16)
 
 
 @pytest.mark.parametrize("lanes", LANES)
-@pytest.mark.parametrize("taps", [3, 5])
+@pytest.mark.parametrize("taps", [2, 3, 4, 5])
 def test_the_text_is_valid_and_has_its_functions(lanes, taps) -> None:
     llvm = compiler._llvm()
     module = llvm.parse_assembly(tile_code.tile_code(taps, lanes))

@@ -35,12 +35,27 @@ Known = Any
 FAMILIES = (
     "arrays",
     "convolution",
+    "edit_distances",
     "elementwise",
+    "fourier",
+    "histograms",
+    "image_boxes",
+    "image_colours",
+    "image_transforms",
     "images",
     "matrices",
     "neural_net",
+    "pooling_forms",
     "reductions",
+    "searching",
+    "sets",
     "sparse",
+    "sparse_arithmetic",
+    "sparse_counts",
+    "sparse_reductions",
+    "sparse_tensors",
+    "special_functions",
+    "special_integrals",
 )
 DTYPES = [name for name in op_cases.NUMPY_DTYPES if name != "string"]
 TOLERANCES = {"float64": 2e-6, "complex128": 2e-6, "float16": 2e-2, "bfloat16": 6e-2}
@@ -357,7 +372,7 @@ def _listed(value: np.ndarray) -> list[Any]:
     elements = value.reshape(-1)
     if value.dtype.kind == "c":
         elements = np.stack([elements.real, elements.imag], -1).reshape(-1)
-    if value.dtype == object:
+    if value.dtype.kind in "OS":
         return [list(value.shape), [bytes(one).decode("latin-1") for one in elements]]
     if value.dtype.kind not in "iub":
         return [list(value.shape), [float(f"{one:.7g}") for one in elements.astype(np.float64)]]

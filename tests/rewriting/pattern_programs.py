@@ -287,6 +287,42 @@ def _(d: Draft) -> list[Any]:
     return [*tf.gradients(y, [x, w], dy)]
 
 
+@program("convolve_in_tiles", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(None, 9, 8, 8), d.fed(5, 5, 8, 8)
+    y = tf.nn.conv2d(x, w, [1, 2, 2, 1], "SAME")
+    z = tf.nn.conv2d_transpose(y, w, [d.batch, 9, 8, 8], [1, 2, 2, 1], "SAME")
+    return [z, *tf.gradients(z, [x, w])]
+
+
+@program("convolve_channels", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(None, 7, 6, 9), d.fed(3, 3, 9, 1)
+    y = tf.nn.depthwise_conv2d(x, w, [1] * 4, "SAME")
+    return [y, tf.nn.depthwise_conv2d(x, d.fed(2, 5, 9, 1), [1, 2, 2, 1], "SAME")]
+
+
+@program("convolve_channels", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w, dy = d.fed(None, 7, 6, 9), d.fed(3, 5, 9, 1), d.fed(None, 7, 6, 9)
+    y = tf.nn.depthwise_conv2d(x, w, [1] * 4, "SAME")
+    return [*tf.gradients(y, [x, w], dy)]
+
+
+@program("spread_convolutions", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w, b = d.fed(None, 7, 6, 5), d.fed(3, 1, 5, 2), d.fed(2)
+    y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1] * 4, "SAME"), b))
+    return [y, tf.nn.conv2d(x, d.fed(2, 3, 5, 1), [1] * 4, "VALID")]
+
+
+@program("spread_convolutions", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(None, 4, 3, 6), d.fed(3, 3, 2, 6)
+    y = tf.nn.conv2d_transpose(x, w, [d.batch, 8, 6, 2], [1, 2, 2, 1], "SAME")
+    return [y, *tf.gradients(y, [x, w])]
+
+
 @program("pool_in_bytes", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     x = d.fed(None, 7, 6, 3)
@@ -296,14 +332,14 @@ def _(d: Draft) -> list[Any]:
 
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
-    x, w, b = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(4)
+    x, w, b = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 6), d.fed(6)
     y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1] * 4, "SAME"), b))
-    return [y, tf.nn.conv2d(x, d.fed(2, 5, 3, 4), [1] * 4, "VALID")]
+    return [y, tf.nn.conv2d(x, d.fed(2, 5, 3, 6), [1] * 4, "VALID")]
 
 
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
-    x, w, dy = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 4), d.fed(None, 7, 6, 4)
+    x, w, dy = d.fed(None, 7, 6, 5), d.fed(3, 3, 5, 6), d.fed(None, 7, 6, 6)
     y = tf.nn.conv2d(x, w, [1] * 4, "SAME")
     return [*tf.gradients(y, [x, w], dy)]
 

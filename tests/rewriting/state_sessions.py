@@ -9,6 +9,7 @@ from typing import Any
 from flowstone.framework import machine
 from flowstone.lowering.convolutions import (
     joined_convolutions,
+    spread_convolutions,
 )
 from flowstone.lowering.passes import NAMES
 from flowstone.lowering.products import sums
@@ -61,6 +62,7 @@ _SIZES: list[tuple[Any, str, Any]] = [
     (memory_schedule, "_LEAST_SAVING", 0.0),
     (recomputation, "WORTHWHILE", 1),
     (recomputation, "_LEAST_SAVING", 0.0),
+    (spread_convolutions, "WORTHWHILE", 1e9),
     (sums, "_saves_memory", lambda group: True),
     (swapping, "SMALLEST", 1),
 ]

@@ -12,8 +12,14 @@ import pytest
 
 import training_programs
 from flowstone.framework import flags, machine, onednn
-from flowstone.lowering.convolutions import byte_pooling, tiled_convolutions
+from flowstone.lowering.convolutions import (
+    byte_pooling,
+    depthwise_convolutions,
+    spread_convolutions,
+    tiled_convolutions,
+)
 from flowstone.lowering.passes import NAMES
+from flowstone.lowering.programs import translation
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
 from pattern_programs import PROGRAMS
 from pattern_variants import Program, disagreements, rewritten
@@ -25,18 +31,24 @@ IDS = [f"{each.name}-{i}" for i, each in enumerate(PROGRAMS)]
 
 
 @pytest.fixture(autouse=True)
-def everywhere(monkeypatch: Any, set_profile: Any) -> None:
+def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     """Has passes apply to small programs, too."""
+    called = getattr(request.node, "callspec", None)
+    if called and called.params["program"].name in OF_LARGE_LOOPS:
+        monkeypatch.setattr(translation, "_MOST_BYTES", 0)
     set_profile(**{**SMALL, "layer_cells": machine.current().profile.layer_cells, "narrow_columns": 16})
     for module in (joined_values, memory_schedule, recomputation):
         monkeypatch.setattr(module, "WORTHWHILE", 1)
     monkeypatch.setattr(swapping, "SMALLEST", 1)
     monkeypatch.setattr(flags, "NATIVE", 2)
     monkeypatch.setattr(tiled_convolutions, "WORTHWHILE", 1e9)
+    monkeypatch.setattr(spread_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(byte_pooling, "WORTHWHILE", 1)
+    monkeypatch.setattr(depthwise_convolutions, "SMALL", 1e9)
     monkeypatch.setattr(swapping, "has_gpu", lambda: True)
 
 
+OF_LARGE_LOOPS = ("join_lstm_loops", "stack_accumulators")  # small ones become programs
 BY_ONEDNN = ("convolve_by_winograd", "pack_filters", "pack_weights", "join_lstm_layers", "join_lstm_loops")
 
 

@@ -30,6 +30,7 @@ WITHOUT_MACHINE_CODE = {
     "compile_narrow_layers",
     "compile_products",
     "compile_updates",
+    "convolve_channels",
     "convolve_in_tiles",
     "join_clusters",
     "join_programs",

@@ -26,7 +26,7 @@ from flowstone.distributed.transport import Caller
 from flowstone.distributed.worker import Worker
 from flowstone.framework import errors
 
-__all__ = ["ExplainService", "ask_placement", "ask_step"]
+__all__ = ["ExplainService", "ask_placement", "ask_step", "explains"]
 
 EXPLAIN_STEP = "/flowstone.Explanations/Step"
 EXPLAIN_PLACEMENT = "/flowstone.Explanations/Placement"
@@ -86,6 +86,17 @@ def _read(request: bytes, *fields: str) -> dict[str, Any]:
             None, None, f"The request for an explanation is malformed: {error!r}"
         ) from None
     return found
+
+
+def explains(caller: Caller) -> bool:
+    """Whether the server is one that explains, not TensorFlow's."""
+    try:
+        caller.call(EXPLAIN_STEP, b"")
+    except errors.UnimplementedError:
+        return False
+    except errors.OpError:
+        pass
+    return True
 
 
 def ask_step(caller: Caller, handle: str, feeds: Names, fetches: Names, targets: Names) -> ClusterPlan:

@@ -7,6 +7,7 @@ costs no message. A step is one request (RunStep).
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ import torch
 from flowstone.distributed.cluster_devices import attributes_of
 from flowstone.distributed.cluster_plans import ClusterPlan
 from flowstone.distributed.cluster_security import cluster_security
-from flowstone.distributed.explaining import ask_placement, ask_step
+from flowstone.distributed.explaining import ask_placement, ask_step, explains
 from flowstone.distributed.master import Master, MasterSession
 from flowstone.distributed.own_servers import masters
 from flowstone.distributed.tensor_codec import proto_of_value, value_of_proto
@@ -26,7 +27,8 @@ from flowstone.distributed.worker_links import Described, described_by
 from flowstone.framework import errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph
-from flowstone.framework.graph_def import graph_def
+from flowstone.framework.graph_def import graph_def, op_def
+from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.tensor_proto import messages
 from flowstone.io.proto import master_pb2
 
@@ -35,6 +37,7 @@ __all__ = ["OwnServerClient", "SessionClient", "reset_cluster", "session_client"
 _SERVICE = "/tensorflow.MasterService/"
 _CLOSING_S = 5.0  # how long closing waits for the server
 _RESET_S = 60.0
+_LATE_S = 1.0  # how much later than the limit of a step its server may say that it is over
 
 
 def session_client(target: str, graph: Graph, config: Any) -> SessionClient | OwnServerClient:
@@ -70,7 +73,8 @@ class SessionClient:
     None."""
 
     def __init__(self, target: str, graph: Graph, config: Any) -> None:
-        self._caller = Caller(address_of(target), cluster_security())
+        self._address, self._security = address_of(target), cluster_security()
+        self._caller = Caller(self._address, self._security)
         self._graph, self._config = graph, config
         self._handle = ""
         self._version = 0  # of the graph here, as far as the server has it
@@ -88,18 +92,25 @@ class SessionClient:
     def _extend(self) -> None:
         version = self._graph.version
         if not self._handle:
-            request = master_pb2.CreateSessionRequest(graph_def=graph_def(self._graph))
+            request = master_pb2.CreateSessionRequest(graph_def=_portable(graph_def(self._graph)))
             request.config.CopyFrom(self._config or messages("config_pb2").ConfigProto())
             response = master_pb2.CreateSessionResponse.FromString(self._call("CreateSession", request))
             self._handle, self._remote_version = response.session_handle, response.graph_version
+            self._be_quiet_with_others()
         elif version != self._version:
-            more = graph_def(self._graph, self._version)
+            more = _portable(graph_def(self._graph, self._version))
             request = master_pb2.ExtendSessionRequest(
                 session_handle=self._handle, graph_def=more, current_graph_version=self._remote_version
             )
             response = master_pb2.ExtendSessionResponse.FromString(self._call("ExtendSession", request))
             self._remote_version = response.new_graph_version
         self._version = version
+
+    def _be_quiet_with_others(self) -> None:
+        """A connection to a server that is not flowstone's is made anew, without keep-alive packets."""
+        if not self._security.token and not self._security.has_tls and not explains(self._caller):
+            self._caller.close()
+            self._caller = Caller(self._address, self._security, is_quiet=True)
 
     def run(
         self,
@@ -114,13 +125,17 @@ class SessionClient:
         request = master_pb2.RunStepRequest(fetch=fetches, target=targets, partial_run_handle=partial_run)
         for name, value, dtype in feeds:
             request.feed.add(name=name, tensor=proto_of_value(value, dtype))
+        limit_s = None
         if options is not None:
             request.options.CopyFrom(options)
+            if options.timeout_in_ms > 0:  # TensorFlow's servers leave the limit to their clients
+                limit_s = options.timeout_in_ms / 1000 + _LATE_S
         request.session_handle = self.extended()
-        response = master_pb2.RunStepResponse.FromString(self._call("RunStep", request))
+        answer = self._caller.call(_SERVICE + "RunStep", request.SerializeToString(), limit_s)
+        response = master_pb2.RunStepResponse.FromString(answer)
         if metadata is not None:
             metadata.CopyFrom(response.metadata)
-        return [value_of_proto(each.tensor) for each in response.tensor]
+        return _in_order(response.tensor, fetches)
 
     def list_devices(self) -> list[Any]:
         """The DeviceAttributes of all devices that steps may use."""
@@ -131,13 +146,15 @@ class SessionClient:
     def explain(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> ClusterPlan:
         """What the server and its workers made of a kind of step. UnimplementedError from a server of
         TensorFlow."""
-        return ask_step(self._caller, self.extended(), feeds, fetches, targets)
+        handle = self.extended()  # which may change the connection
+        return ask_step(self._caller, handle, feeds, fetches, targets)
 
     def explain_placement(
         self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], picture: str
     ) -> tuple[str, bytes]:
         """The placement of a kind of step as a table, and as a picture of this format (none if empty)."""
-        return ask_placement(self._caller, self.extended(), feeds, fetches, targets, picture)
+        handle = self.extended()
+        return ask_placement(self._caller, handle, feeds, fetches, targets, picture)
 
     def begin_partial_run(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Begins a step in several calls; returns its handle."""
@@ -244,6 +261,34 @@ class OwnServerClient:
         if session is not None and not is_closed:
             with contextlib.suppress(errors.OpError):
                 self._master.close_session(session.handle)
+
+
+def _in_order(tensors: Sequence[Any], fetches: Sequence[str]) -> list[Any]:
+    """The values of NamedTensorProtos, which a server may answer in any order. InternalError if one is not
+    there."""
+    found = {each.name: value_of_proto(each.tensor) for each in tensors}
+    lacking = [name for name in fetches if name not in found]
+    if lacking:
+        raise errors.InternalError(None, None, f"The server's answer has no tensor {lacking[0]}")
+    return [found[name] for name in fetches]
+
+
+def _portable(message: Any) -> Any:
+    """The GraphDef without attributes that have their default values: an older server knows fewer of them."""
+    for node in message.node:
+        declaration = registry.get(node.op)
+        if declaration is not None:
+            for name, value in _defaults(declaration).items():
+                if name in node.attr and node.attr[name] == value:
+                    del node.attr[name]
+    return message
+
+
+@functools.cache
+def _defaults(declaration: OpDeclaration) -> dict[str, Any]:
+    """The AttrValues of the attributes that have a default."""
+    specs = op_def(declaration).attr
+    return {spec.name: spec.default_value for spec in specs if spec.HasField("default_value")}
 
 
 def _copy(value: Any) -> Any:

@@ -11,7 +11,6 @@ tensor([1., 2.])
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -43,27 +42,9 @@ _MOST_RANK = 254
 def value_of_proto(proto: Any) -> Any:
     """The runtime value of a TensorProto. InvalidArgumentError for a damaged one."""
     try:
-        if proto.dtype == _STRING_TYPE and proto.tensor_content:
-            return _strings(proto)
         return to_runtime(make_ndarray(proto), dtypes.as_dtype(proto.dtype))
     except (TypeError, ValueError, OverflowError, IndexError) as error:
         raise errors.InvalidArgumentError(None, None, f"Cannot parse tensor from proto: {error}") from None
-
-
-def _strings(proto: Any) -> Any:
-    """The strings of a ``tensor_content``, as TensorFlow's clients send them: all lengths, then all bytes."""
-    dims = [dim.size for dim in proto.tensor_shape.dim]
-    view, at, lengths = memoryview(proto.tensor_content), 0, []
-    for _ in range(math.prod(dims)):
-        length, at = _read_varint(view, at)
-        lengths.append(length)
-    if min(dims, default=0) < 0 or at + sum(lengths) != len(view):
-        raise ValueError("the lengths of its strings do not agree with its content")
-    strings = np.empty(len(lengths), object)
-    for i, length in enumerate(lengths):
-        strings[i] = bytes(view[at : at + length])
-        at += length
-    return strings.reshape(dims)
 
 
 def proto_of_value(value: Any, dtype: DType) -> Any:

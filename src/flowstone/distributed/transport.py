@@ -51,6 +51,8 @@ _OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.enable_http_proxy", 0),
 ]
+# TensorFlow's servers end connections whose client sends such packets more often than every five minutes.
+_QUIET_OPTIONS = [option for option in _OPTIONS if "keepalive" not in option[0] and "ping" not in option[0]]
 _Result = TypeVar("_Result")
 Handler = Callable[[bytes], Awaitable[bytes]]
 
@@ -197,14 +199,14 @@ def _raised(error: Any, address: str) -> errors.OpError:
     return found
 
 
-def _channel(kind: Any, address: str, security: ClusterSecurity) -> Any:
+def _channel(kind: Any, address: str, security: ClusterSecurity, options: Any = _OPTIONS) -> Any:
     """gRPC's channel, of its module `kind`."""
     if not security.has_tls:
-        return kind.insecure_channel(address, options=_OPTIONS)
+        return kind.insecure_channel(address, options=options)
     own = (security.key, security.certificate) if security.certificate else (None, None)
     credentials = grpc.ssl_channel_credentials(security.authority, *own)
     named = [("grpc.ssl_target_name_override", security.name)] if security.name else []
-    return kind.secure_channel(address, credentials, options=[*_OPTIONS, *named])
+    return kind.secure_channel(address, credentials, options=[*options, *named])
 
 
 def _metadata(security: ClusterSecurity) -> tuple[tuple[str, str], ...]:
@@ -239,11 +241,12 @@ class Peer:
 
 
 class Caller:
-    """A connection of a client, used by its own threads."""
+    """A connection of a client, used by its own threads. `is_quiet`: it sends no keep-alive packets, so that
+    a host that is gone without a word is noticed late."""
 
-    def __init__(self, address: str, security: ClusterSecurity = OPEN) -> None:
+    def __init__(self, address: str, security: ClusterSecurity = OPEN, is_quiet: bool = False) -> None:
         self._address, self._metadata = address, _metadata(security)
-        self._channel = _channel(grpc, address, security)
+        self._channel = _channel(grpc, address, security, _QUIET_OPTIONS if is_quiet else _OPTIONS)
         self._calls: dict[str, Any] = {}
 
     def call(self, method: str, request: bytes, timeout_s: float | None = None) -> bytes:

@@ -24,6 +24,7 @@ from flowstone.distributed.worker_steps import WorkerSteps
 from flowstone.framework import errors, machine
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.dtypes import DType
+from flowstone.ops.control.session_tensors import refuse_session_tensors
 from flowstone.runtime.collectives import Collectives
 from flowstone.runtime.device import Device
 from flowstone.runtime.plan import Plan, make_plan
@@ -114,6 +115,8 @@ class Worker:
         """
         own = ResourceStore() if isolates else None
         options = plan_options(config, own or self.resources, self.devices, self._collectives(config))
+        for environment in options.environments.values():
+            refuse_session_tensors(environment.states)
         with self._lock:
             if handle in self._sessions:
                 raise errors.AlreadyExistsError(None, None, f"Session already exists: {handle}")

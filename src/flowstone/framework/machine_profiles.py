@@ -113,6 +113,7 @@ X86 = Profile(
     narrow_columns=32,  # 007
     convolution_by_onednn=1_000_000,  # ATen calls oneDNN as well, and adds the bias in another pass
     layer_cells=8,  # oneDNN compiles layers for all of x86; elsewhere it has a plain reference
+    band_channels=48,
 )
 
 # MKL has no kernels of its own for AMD's processors, and oneDNN's take half its time in float32.

@@ -26,6 +26,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.dimension import Dimension
 from flowstone.framework.dtypes import DType
 from flowstone.framework.shape import TensorShape
+from flowstone.framework.string_contents import strings_of
 from flowstone.framework.values import as_bytes_array
 
 Array = np.ndarray[Any, Any]
@@ -421,14 +422,14 @@ def make_ndarray(tensor: Any) -> Array:
 def _content(tensor: Any, dtype: DType, count: int) -> Array:
     content = tensor.tensor_content
     if dtype is dtypes.string:
-        raise ValueError("A TensorProto of strings has tensor_content: its encoding is not defined.")
+        return np.fromiter(strings_of(content, count), object, count)
     if len(content) != count * dtype.size:
         raise ValueError(
             f"The TensorProto has {len(content)} bytes, but its shape needs {count * dtype.size}."
         )
     stored = np.dtype(dtype.as_numpy_dtype)
-    array = np.frombuffer(content, dtype=stored.newbyteorder("<") if stored.itemsize > 1 else stored)
-    return array.astype(stored)  # its own memory, in this machine's byte order
+    little = stored.newbyteorder("<") if stored.itemsize > 1 else stored
+    return np.frombuffer(content, little).astype(stored)  # its own memory, in this machine's byte order
 
 
 def _listed(tensor: Any, dtype: DType) -> Array:

@@ -16,10 +16,12 @@ from flowstone.lowering.arrays.truth_counts import count_truths
 from flowstone.lowering.clusters.element_clusters import join_clusters
 from flowstone.lowering.convolutions.byte_pooling import pool_in_bytes
 from flowstone.lowering.convolutions.channels_last import put_channels_last
+from flowstone.lowering.convolutions.depthwise import convolve_channels
 from flowstone.lowering.convolutions.filter_layout import lay_out_filters
 from flowstone.lowering.convolutions.joined_convolutions import join_convolutions
 from flowstone.lowering.convolutions.normalization_fusion import fold_normalizations
 from flowstone.lowering.convolutions.pooling_fusion import keep_places, pool_first
+from flowstone.lowering.convolutions.spreading import spread_convolutions
 from flowstone.lowering.convolutions.tiles import convolve_in_tiles
 from flowstone.lowering.convolutions.winograd import convolve_by_winograd
 from flowstone.lowering.losses.accidental_hits import mask_accidental_hits
@@ -98,6 +100,8 @@ LOWERING = (
     Pass(fold_normalizations, "scale filters instead of images", joins=True),
     Pass(lay_out_filters, "store filters in the order that convolutions read"),
     Pass(fuse_biases, "fuse a product or convolution with its bias and activation", joins=True),
+    Pass(spread_convolutions, "compute convolutions to few channels as products", joins=True, hosts=True),
+    Pass(convolve_channels, "compute depthwise convolutions by machine code", joins=True, hosts=True),
     Pass(convolve_in_tiles, "compute convolutions by Winograd's algorithm in tiles", joins=True, hosts=True),
     Pass(convolve_by_winograd, "compute large convolutions by Winograd's algorithm", joins=True, hosts=True),
     Pass(join_convolutions, "join the gradients of convolutions of the same images", joins=True, hosts=True),

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from flowstone.framework import flags
 from flowstone.native import host, transcendental
 from flowstone.native.emitter import FLOATS, INTEGERS, Emitter, sleef_name
+from flowstone.native.error_functions import POLYNOMIALS
+from flowstone.native.special_functions import FUNCTIONS
 
 __all__ = ["ELEMENTS", "Element", "suits"]
 
@@ -30,7 +32,8 @@ _SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772
 
 class Element(NamedTuple):
     """An operation: the types of its operands, how many it takes (None: any number), its instructions, what
-    it costs in additions, its result's type (None: the operands'), and the functions of SLEEF that it calls.
+    it costs in additions, its result's type (None: the operands'), the functions of SLEEF that it calls, and
+    whether a node of it alone is faster than ATen's kernels, which take several passes.
     """
 
     types: frozenset[str]
@@ -39,6 +42,7 @@ class Element(NamedTuple):
     cost: int = 1
     result: str | None = None
     calls: tuple[str, ...] = ()
+    alone: bool = False
 
 
 ELEMENTS: dict[str, Element] = {}
@@ -209,15 +213,15 @@ for _name, _floating, _whole in (
     ("NotEqual", "une", "ne"),
 ):
     ELEMENTS[_name] = Element(FLOATS | INTEGERS, 2, _comparison(_floating, _whole), result="bool")
-ELEMENTS["Select"] = ELEMENTS["SelectV2"] = Element(_ALL, 3, _choice)
+ELEMENTS["Select"] = ELEMENTS["SelectV2"] = Element(_ALL, 3, _choice, alone=True)
 ELEMENTS["LogicalAnd"] = Element(frozenset({"bool"}), 2, _logical("and"))
 ELEMENTS["LogicalOr"] = Element(frozenset({"bool"}), 2, _logical("or"))
 ELEMENTS["LogicalNot"] = Element(
     frozenset({"bool"}), 1, lambda e, dtype, x, attributes: e.binary("xor", dtype, x[0], e.constant(dtype, 1))
 )
 ELEMENTS["IsNan"] = Element(FLOATS, 1, _classified("uno", 0.0, False), result="bool")
-ELEMENTS["IsInf"] = Element(FLOATS, 1, _classified("oeq", math.inf, True), result="bool")
-ELEMENTS["IsFinite"] = Element(FLOATS, 1, _classified("olt", math.inf, True), result="bool")
+ELEMENTS["IsInf"] = Element(FLOATS, 1, _classified("oeq", math.inf, True), result="bool", alone=True)
+ELEMENTS["IsFinite"] = Element(FLOATS, 1, _classified("olt", math.inf, True), result="bool", alone=True)
 
 
 # ---- exponential functions and their kin
@@ -227,6 +231,7 @@ _POLYNOMIALS = {
     "Log": transcendental.log,
     "Tanh": transcendental.tanh,
     "Sigmoid": transcendental.sigmoid,
+    **POLYNOMIALS,
 }
 
 
@@ -267,6 +272,43 @@ ELEMENTS["Atan2"] = Element(FLOATS, 2, _function("Atan2", "atan2"), _COSTLY, cal
 ELEMENTS["Sigmoid"] = Element(
     FLOATS, 1, lambda e, dtype, x, attributes: _sigmoid(e, dtype, x[0]), _COSTLY, calls=("exp",)
 )
+
+
+def _special(emit: Callable[[Emitter, str], str]) -> Emit:
+    return lambda e, dtype, x, attributes: emit(e, x[0])
+
+
+for _name, (_emit, _calls) in FUNCTIONS.items():
+    ELEMENTS[_name] = Element(frozenset({"float32"}), 1, _special(_emit), 8 * _COSTLY, calls=_calls)
+
+
+def _zero_where(which: int, usual: Callable[[Emitter, str, str, str], str]) -> Emit:
+    """Zero where one of the operands is, whatever the other is; else what `usual` gives."""
+
+    def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+        zero = e.constant(dtype, 0)
+        return e.select(e.compare("fcmp oeq", dtype, x[which], zero), dtype, zero, usual(e, dtype, *x))
+
+    return emit
+
+
+def _times_log(e: Emitter, dtype: str, x: str, y: str) -> str:
+    log = transcendental.log(e, y) if _is_polynomial(dtype) else e.sleef("log", dtype, y)
+    return e.binary("fmul", dtype, x, log)
+
+
+def _divided(e: Emitter, dtype: str, x: str, y: str) -> str:
+    return e.binary("fdiv", dtype, x, y)
+
+
+def _multiplied(e: Emitter, dtype: str, x: str, y: str) -> str:
+    return e.binary("fmul", dtype, x, y)
+
+
+ELEMENTS["DivNoNan"] = Element(FLOATS, 2, _zero_where(1, _divided), 3, alone=True)
+ELEMENTS["MulNoNan"] = Element(FLOATS, 2, _zero_where(1, _multiplied), 2, alone=True)
+ELEMENTS["Xdivy"] = Element(FLOATS, 2, _zero_where(0, _divided), 3, alone=True)
+ELEMENTS["Xlogy"] = Element(FLOATS, 2, _zero_where(0, _times_log), _COSTLY, calls=("log",))
 
 
 # ---- activations and their gradients
@@ -379,10 +421,10 @@ ELEMENTS["EluGrad"] = Element(FLOATS, 2, _elu_grad, 2)
 ELEMENTS["Selu"] = Element(FLOATS, 1, _elu(_SELU_SCALE, _SELU_ALPHA), _COSTLY, calls=("expm1",))
 ELEMENTS["Softplus"] = Element(FLOATS, 1, _softplus, 2 * _COSTLY, calls=("exp", "log1p"))
 ELEMENTS["SoftplusGrad"] = Element(FLOATS, 2, _softplus_grad, _COSTLY, calls=("exp",))
-ELEMENTS["Softsign"] = Element(FLOATS, 1, _softsign, 4)
-ELEMENTS["SoftsignGrad"] = Element(FLOATS, 2, _softsign_grad, 4)
+ELEMENTS["Softsign"] = Element(FLOATS, 1, _softsign, 4, alone=True)
+ELEMENTS["SoftsignGrad"] = Element(FLOATS, 2, _softsign_grad, 4, alone=True)
 ELEMENTS["SigmoidGrad"] = Element(FLOATS, 2, _sigmoid_grad, 3)
 ELEMENTS["TanhGrad"] = Element(FLOATS, 2, _tanh_grad, 3)
-ELEMENTS["SqrtGrad"] = Element(FLOATS, 2, _sqrt_grad, 4)
-ELEMENTS["RsqrtGrad"] = Element(FLOATS, 2, _rsqrt_grad, 4)
-ELEMENTS["ReciprocalGrad"] = ELEMENTS["InvGrad"] = Element(FLOATS, 2, _reciprocal_grad, 3)
+ELEMENTS["SqrtGrad"] = Element(FLOATS, 2, _sqrt_grad, 4, alone=True)
+ELEMENTS["RsqrtGrad"] = Element(FLOATS, 2, _rsqrt_grad, 4, alone=True)
+ELEMENTS["ReciprocalGrad"] = ELEMENTS["InvGrad"] = Element(FLOATS, 2, _reciprocal_grad, 3, alone=True)

@@ -45,6 +45,7 @@ class NativeKernel:
         self._current = otherwise
         self._places: list[tuple[dict[str, Any], str]] = []
         self._calls = self._misfits = 0
+        self._is_waiting = False  # for code that is for other layouts
         self._lock = threading.Lock()
 
     @property
@@ -76,20 +77,23 @@ class NativeKernel:
         """Compiles the cluster now."""
         compiled = builtin("native", self.code(), self._misfit)
         with self._lock:
-            before, self._current = self._current, compiled
+            before, self._current, self._is_waiting = self._current, compiled, False
             for names, place in self._places:
                 if names.get(place) in (self, before):
                     names[place] = compiled
 
     def _misfit(self, *inputs: Any) -> Any:
         """What the machine code calls for arguments that it is not for."""
-        self._misfits += 1
-        other = self._laid_out(inputs) if self._misfits <= _MOST_LAYOUTS else None
+        other = None
+        if not self._is_waiting:  # what comes until the code is there says nothing about it
+            self._misfits += 1
+            other = self._laid_out(inputs) if self._misfits <= _MOST_LAYOUTS else None
         if other is not None:
             self.cluster = other
             if flags.NATIVE > 1:
                 self.compile()
                 return self._current(*inputs)
+            self._is_waiting = True
             _compile_later(self)
         copies = self._copied(inputs)
         return self.otherwise(*inputs) if copies is None else self._current(*copies)

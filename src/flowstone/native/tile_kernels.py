@@ -1,7 +1,7 @@
 """Convolutions by Winograd's algorithm in machine code, as functions of tensors (`tile_code.py`).
 
 Images are [batch, height, width, channels] and contiguous, filters [taps, taps, channels, outputs] in any
-order of memory, all float32 on a host; taps are 3 or 5. The code for a number of taps is compiled, or read
+order of memory, all float32 on a host; taps are 2 to 5. The code for a number of taps is compiled, or read
 from the cache, on a thread when a plan first asks (`prepare`); what is called before it is there waits.
 """
 
@@ -19,7 +19,7 @@ from flowstone.native.tile_transforms import SIDE
 
 __all__ = ["TAPS", "Geometry", "convolve", "filter_gradient", "filter_size", "prepare", "transform_filter"]
 
-TAPS = (3, 5)
+TAPS = (2, 3, 4, 5)
 """The sizes of square filters that there is code for."""
 _MATRICES = SIDE * SIDE
 _KEPT = 1 << 18  # elements of all that one thread has between the steps of a convolution

@@ -94,18 +94,19 @@ class SyncReplicasOptimizer(Optimizer):
         with _on(global_step.device), _root():
             update = self._opt.apply_gradients(zip(taken, [v for _, v in pairs]), global_step)
         with _on(global_step.device), _root():
-            self._sync_token_queue = FIFOQueue(
-                -1, global_step.dtype.base_dtype, shapes=(), name="sync_token_q", shared_name="sync_token_q"
+            self._sync_token_queue, dummy = (
+                FIFOQueue(capacity, global_step.dtype.base_dtype, shapes=(), name=name, shared_name=name)
+                for name, capacity in (("sync_token_q", -1), ("dummy_queue", 1))
             )
-        with graph.control_dependencies(given), _root():
+        with graph.control_dependencies(given), _on(global_step.device), _root():
             train_op = assign(self._local_step, self._sync_token_queue.dequeue())
         with graph.control_dependencies([update]), _on(global_step.device), _root():
             sync_op = self._put_tokens(self._tokens_per_step)
         if self._variable_averages is not None:
             with graph.control_dependencies([sync_op]), _root():
                 sync_op = self._variable_averages.apply(self._variables_to_average)
-        with _root():
-            self._chief_queue_runner = QueueRunner(self._sync_token_queue, [sync_op])
+        with _on(global_step.device), _root():  # which closes its queue at the end; tokens outlive sessions
+            self._chief_queue_runner = QueueRunner(dummy, [sync_op])
         with graph.name_scope(own_scope):
             self._make_chief_init()
         self._gradients_applied = True

@@ -52,6 +52,20 @@ def test_what_others_take_is_an_output(monkeypatch: pytest.MonkeyPatch) -> None:
     agree(monkeypatch, fetches, {x: np.random.randn(4, 4)}, "join_clusters", fires=2)
 
 
+def test_operations_that_are_run_are_computed() -> None:
+    x = fed(300)
+    y = tf.raw_ops.BesselJ0(x=x)
+    z = tf.exp(y) - 1.0
+    lines = text([], [x], "join_clusters", targets=[y.op, z.op])
+    assert len([line for line in lines if "operations='BesselJ0+Exp+Sub'" in line]) == 1
+    with tf.Session() as session:
+        feed = {x: np.linspace(-9, 9, 300)}
+        assert session.run(z.op, feed) is None
+        nothing, found, slope = session.run([z.op, z, tf.gradients(z, x)[0]], feed)
+    assert nothing is None
+    np.testing.assert_allclose(np.gradient(found, feed[x])[1:-1], slope[1:-1], atol=2e-3)
+
+
 def test_no_path_leads_out_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
     x = fed(4, 4)
     y = tf.exp(x) - 1.0
@@ -123,3 +137,28 @@ def test_powers_with_known_exponents(monkeypatch: pytest.MonkeyPatch) -> None:
     y = tf.pow(x, tf.constant(0.5, tf.float64)) + tf.pow(x, tf.constant(3.0, tf.float64))
     assert clusters([y], [x]) == ["Sqrt+Pow+AddV2"]
     agree(monkeypatch, [y], {x: np.random.rand(6)}, "join_clusters", fires=3, tolerance=1e-13)
+
+
+@pytest.mark.parametrize("rows", [5, None])
+@pytest.mark.parametrize("dims", [(7,), (3, 17)])
+def test_a_choice_of_rows_is_a_member(
+    monkeypatch: pytest.MonkeyPatch, rows: int | None, dims: tuple[int, ...]
+) -> None:
+    """The condition has one number a row, here in a layout of its own; what is not chosen may be NaN."""
+    x, y, flags_of_rows = fed(rows, *dims), fed(rows, *dims), tf.placeholder(tf.bool, [rows, 2])
+    is_over = tf.unstack(flags_of_rows, axis=1)[1]
+    z = tf.where(is_over, x, tf.exp(y)) * 2.0 + tf.where(is_over, tf.zeros_like(x), y)
+    feed = {x: np.random.randn(5, *dims), y: np.random.randn(5, *dims)}
+    feed[x][0], feed[y][1] = np.nan, np.inf
+    feed[flags_of_rows] = [[True, False], [False, True], [True, True], [False, False], [True, True]]
+    if rows is not None:
+        assert clusters([z], [x, y, flags_of_rows]) == ["Exp+Select+Mul+Select+AddV2"]
+    agree(monkeypatch, [z], feed, "join_clusters", fires=5)
+
+
+def test_a_condition_of_the_cluster_itself_is_no_choice_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, lengths = fed(6, 9), fed(6)
+    z = tf.where(lengths > 0.0, tf.exp(x), x) * 2.0
+    assert clusters([z], [x, lengths]) == ["Exp+Select+Mul"]
+    feed = {x: np.random.randn(6, 9), lengths: np.random.randn(6)}
+    agree(monkeypatch, [z], feed, "join_clusters", fires=3)

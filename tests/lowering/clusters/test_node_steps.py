@@ -72,3 +72,9 @@ def test_steps_are_numbered_after_the_inputs() -> None:
     assert steps.add("AddV2", "float32", 0, 1) == 2
     assert steps.number("float32", 0.5) == 3
     assert steps.steps[1] == Step("Const", (), "float32", (("value", (0.5).hex()),))
+
+
+def test_only_axes_and_shapes_have_no_elements() -> None:
+    none, one = tf.placeholder(tf.float32, [0]), tf.placeholder(tf.float32, [1])
+    assert kind_of(planned(tf.reduce_mean(none), none)) == ""
+    assert kind_of(planned(tf.reshape(one, []), one)) == "view"

@@ -11,7 +11,7 @@ import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
 from flowstone.lowering.convolutions import tiles
-from flowstone.native import host
+from flowstone.native import host, tile_kernels
 
 RNG = np.random.default_rng(23)
 NAME = "convolve_in_tiles"
@@ -27,11 +27,16 @@ def native(monkeypatch) -> None:
 @pytest.fixture
 def everywhere(monkeypatch) -> None:
     """Uses tiles wherever they can be."""
-    monkeypatch.setattr(tiles, "pays", lambda geometry, by_filter: geometry.taps in (3, 5))
+    monkeypatch.setattr(tiles, "pays", lambda found, what: found.computed.taps in tile_kernels.TAPS)
 
 
 def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
+
+
+def sides_of(padding: str, taps: int) -> Any:
+    """The explicit padding of a test, or the padding itself."""
+    return [[0, 0], [taps // 2, taps - 1], [1, 0], [0, 0]] if padding == "explicit" else padding
 
 
 def layer(resource: bool = False) -> tuple[Any, Any, Any]:
@@ -84,17 +89,39 @@ def test_a_filter_that_nothing_changes_is_transformed_once(everywhere, set_profi
 # ---- results
 
 
-@pytest.mark.parametrize("padding", ["SAME", "VALID", [[0, 0], [2, 2], [1, 0], [0, 0]]])
-@pytest.mark.parametrize("taps", [3, 5])
+@pytest.mark.parametrize("padding", ["SAME", "VALID", "explicit"])
+@pytest.mark.parametrize("taps", [2, 3, 4, 5])
 def test_results_and_gradients_agree(monkeypatch, everywhere, padding, taps) -> None:
     x = tf.placeholder(tf.float32, [3, 9, 11, 4])
     w = tf.Variable(values(taps, taps, 4, 6))
-    convolved = tf.nn.conv2d(x, w, [1, 1, 1, 1], padding)
+    convolved = tf.nn.conv2d(x, w, [1, 1, 1, 1], sides_of(padding, taps))
     y = tf.nn.relu(tf.nn.bias_add(convolved, tf.Variable(values(6))))
     weights = tf.constant(values(*y.shape.as_list()))
     fetches = [y, *tf.gradients(convolved * weights, [x, w])]
     setup = tf.global_variables_initializer()
     agree(monkeypatch, fetches, {x: values(3, 9, 11, 4)}, NAME, fires=3, setup=setup)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID", "explicit"])
+@pytest.mark.parametrize("taps", [3, 4, 5, 6, 7, 9])
+@pytest.mark.parametrize("size", [(11, 14), (12, 13)])
+def test_windows_that_skip_every_other_position_agree(monkeypatch, everywhere, padding, taps, size) -> None:
+    x = tf.placeholder(tf.float32, [3, *size, 4])
+    w = tf.Variable(values(taps, taps, 4, 6))
+    convolved = tf.nn.conv2d(x, w, [1, 2, 2, 1], sides_of(padding, taps))
+    y = tf.nn.relu(tf.nn.bias_add(convolved, tf.Variable(values(6))))
+    weights = tf.constant(values(*y.shape.as_list()))
+    fetches = [y, *tf.gradients(convolved * weights, [x, w])]
+    setup = tf.global_variables_initializer()
+    agree(monkeypatch, fetches, {x: values(3, *size, 4)}, NAME, fires=3, setup=setup, tolerance=1e-3)
+
+
+def test_transposed_convolutions_agree(monkeypatch, everywhere) -> None:
+    x, w = tf.placeholder(tf.float32, [2, 7, 7, 6]), tf.Variable(values(5, 5, 4, 6))
+    y = tf.nn.conv2d_transpose(x, w, [2, 14, 14, 4], [1, 2, 2, 1], "SAME")
+    fetches = [y, *tf.gradients(y * tf.constant(values(2, 14, 14, 4)), [x, w])]
+    setup = tf.global_variables_initializer()
+    agree(monkeypatch, fetches, {x: values(2, 7, 7, 6)}, NAME, fires=3, setup=setup, tolerance=1e-3)
 
 
 def test_training_agrees(monkeypatch, everywhere) -> None:
@@ -112,11 +139,12 @@ def test_training_agrees(monkeypatch, everywhere) -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["stride", "dilation", "NCHW", "double", "tanh", "groups", "batch", "oblong", "seven"]
+    "reason",
+    ["stride", "strides", "dilation", "NCHW", "double", "tanh", "groups", "batch", "oblong", "seven"],
 )
 def test_other_convolutions_stay_as_they_are(everywhere, reason) -> None:
     kind = tf.float64 if reason == "double" else tf.float32
-    strides = [1, 2, 2, 1] if reason == "stride" else [1, 1, 1, 1]
+    strides = {"stride": [1, 3, 3, 1], "strides": [1, 1, 2, 1]}.get(reason, [1, 1, 1, 1])
     dilations = [1, 2, 2, 1] if reason == "dilation" else [1, 1, 1, 1]
     x = tf.placeholder(kind, [None if reason == "batch" else 2, 9, 9, 4])
     channels = 2 if reason == "groups" else 9 if reason == "NCHW" else 4

@@ -175,3 +175,16 @@ def test_explanations_name_the_call() -> None:
         z = tf.exp(tf.matmul(x, w)) * y
         explained = session.explain([z], values(x, w, y))
     assert "product float32[20,60] x float32[60,50]" in explained
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_choice_of_rows_comes_along(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    """As in a layer of sequences with lengths, whose state stays where a sequence is over."""
+    x, w, h = fed(20, 60, dtype=dtype), fed(60, 50, dtype=dtype), fed(20, 50, dtype=dtype)
+    is_over = tf.placeholder(tf.bool, [20])
+    z = tf.tanh(tf.matmul(x, w))
+    fetches = [tf.where(is_over, h, z), tf.where(is_over, tf.zeros_like(z), z)]
+    assert calls(fetches, [x, w, h, is_over]) == ["product+Tanh+Select+Select"]
+    feed = {**values(x, w, h), is_over: RANDOM.rand(20) < 0.5}
+    feed[h][3] = np.nan
+    agree(monkeypatch, fetches, feed, "compile_products", fires=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.ops.images.greedy_choice import chosen_boxes, softly_chosen
+from flowstone.ops.images.greedy_choice import chosen_boxes, chosen_in_columns, softly_chosen
 
 
 def random_boxes(count: int, size: float, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -71,3 +71,15 @@ def test_overlaps_lower_scores_softly(count: int, size: float, limit: int) -> No
         current = np.where(alive, current * weight, current)
         alive &= current > 0.02
     assert len(found) == len(numbers)
+
+
+def test_columns_are_chosen_as_each_alone() -> None:
+    random = np.random.RandomState(5)
+    corners = random.rand(20, 9, 2)
+    boxes = np.concatenate([corners, corners + random.rand(20, 9, 2)], -1)
+    scores = torch.from_numpy(random.rand(20, 9)).sort(dim=0, descending=True).values
+    found = chosen_in_columns(torch.from_numpy(boxes), scores, 5, 0.3, 0.2)
+    for i in range(9):
+        alone = chosen_boxes(torch.from_numpy(boxes[:, i]), scores[:, i], 5, 0.3, 0.2)
+        assert found[:, i].nonzero().squeeze(1).tolist() == alone.tolist()
+    assert 1 < int(found.sum(0).max()) <= 5

@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.framework.operation import F
 from flowstone.ops.control.control_flow import (
     enter_op,
     exit_op,
@@ -76,7 +77,7 @@ def test_gated_gradients_of_a_loop_are_summed_as_one_product(monkeypatch) -> Non
     _, h = tf.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w))), [0, x])
     train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(h))
     feed = {x: np.ones([2, 7], "f")}
-    log = agree(monkeypatch, [train, h], feed, "drop_waits", fires=6, setup=tf.global_variables_initializer())
+    log = agree(monkeypatch, [train, h], feed, "drop_waits", fires=7, setup=tf.global_variables_initializer())
     assert "stack_accumulators" in log
 
 
@@ -189,3 +190,51 @@ def test_a_wait_for_what_follows_a_loop_stays_outside_the_loop() -> None:
     with tf.Session() as s:
         assert s.run([second, chosen], {x: 1.0}) == [2.0, 4.0]
         assert "Exit" in s.explain([second, chosen], {x: 1.0})
+
+
+def test_a_gradients_computations_do_not_wait_for_pops_that_the_next_iteration_waits_for(monkeypatch) -> None:
+    x, v = tf.placeholder(tf.float32, [3, 5]), tf.get_variable("v", [5], initializer=tf.ones_initializer())
+
+    def body(i: Any, h: Any) -> Any:
+        a, b = tf.sigmoid(h * v), tf.tanh(h)
+        return i + 1, a * h + (1.0 - a) * b
+
+    _, h = tf.while_loop(lambda i, _: i < 4, body, [0, x])
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(h))
+    names = ("fold_constants", "apply_identities", "remove_unneeded")
+    lines = text([h], [x], *names, "drop_waits", targets=[train])
+    waiting = {line.split(" = ")[1].split("(")[0] for line in edges(lines) if " = " in line}
+    pops = [line for line in lines if "StackPopV2(" in line]
+    assert len(pops) > 2 and not waiting & {
+        "Mul",
+        "Neg",
+        "Sub",
+        "TanhGrad",
+        "SigmoidGrad",
+        "AddN",
+        "Identity",
+    }
+    (trigger,) = [line for line in lines if "ControlTrigger(" in line]
+    assert all("^" + line.split(" = ")[0] in trigger for line in pops)
+    assert any("^" + trigger.split(" = ")[0] in line for line in lines if "NextIteration(" in line)
+    feed = {x: np.random.RandomState(1).randn(3, 5)}
+    setup = tf.global_variables_initializer()
+    agree(monkeypatch, [train, h], feed, "drop_waits", fires=20, setup=setup)
+
+
+def test_two_pops_of_one_stack_keep_their_order() -> None:
+    """Only a computation between them says which comes first."""
+    stack = F.StackV2(tf.constant(-1), elem_type=tf.float32)
+    first = F.StackPushV2(stack, tf.constant(1.0))
+    with tf.control_dependencies([first]):
+        second = F.StackPushV2(stack, tf.constant(2.0))
+    x = tf.placeholder(tf.float32, [])
+    with tf.control_dependencies([second]):
+        last = F.StackPopV2(stack, elem_type=tf.float32)
+    with tf.control_dependencies([last]):
+        between = tf.exp(x)
+    with tf.control_dependencies([between]):
+        earlier = F.StackPopV2(stack, elem_type=tf.float32)
+    with tf.Session() as s:
+        assert s.run([earlier, last, between], {x: 0.0}) == [1.0, 2.0, 1.0]
+    assert "^" in next(line for line in text([earlier, last, between], [x], "drop_waits") if "Exp(" in line)

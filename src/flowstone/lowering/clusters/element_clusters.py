@@ -52,6 +52,11 @@ def join_clusters(subgraph: Subgraph) -> None:
     remove_unneeded(subgraph)
 
 
+def _wanted(subgraph: Subgraph) -> set[PlanOutput]:
+    """What is computed though no node takes it: fetches, and the outputs of operations that are run."""
+    return {*subgraph.fetches, *[x for node in subgraph.targets for x in node.outputs]}
+
+
 class _Group:
     """Nodes that may become one; `dims`: their shape where all are element-wise on it, else None."""
 
@@ -65,18 +70,17 @@ class _Finder:
     """Finds groups; `keys`: the nodes that may be members, with what members of one group have in common."""
 
     def __init__(self, subgraph: Subgraph) -> None:
-        self.fetched = set(subgraph.fetches)
+        self.fetched = _wanted(subgraph)
         self.place = {node: i for i, node in enumerate(subgraph.nodes)}
         self.consumers = subgraph.consumers()
         references = References(memory=True)
         changed = {state for node in subgraph.nodes for state in changed_by(node, references)}
         liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
         coming = arrivals(subgraph) if is_in_pieces(subgraph) else None
-        targets = set(subgraph.targets)
         self.keys: dict[PlanNode, Any] = {}
         self.kinds: dict[PlanNode, str] = {}
         for node in subgraph.nodes:
-            kind = "" if node in targets else kind_of(node)
+            kind = kind_of(node)
             if not kind:
                 continue
             if changed and any(not changed.isdisjoint(references[x]) for x in node.inputs):
@@ -157,7 +161,8 @@ class _Finder:
     def _cost(self, node: PlanNode) -> int:
         kind = self.kinds[node]
         if kind == "element":
-            return ELEMENTS[element_of(node)[0]].cost
+            element = ELEMENTS[element_of(node)[0]]
+            return _WORTH if element.alone else element.cost
         if kind == "reduction":
             axes, elements = axes_of(node), num_elements(node.inputs[0].dims)
             is_tidy = (
@@ -210,7 +215,7 @@ def _eager_order(nodes: Sequence[PlanNode], eager: Any) -> list[PlanNode]:
 
 def _put_in(subgraph: Subgraph, groups: Sequence[_Group]) -> bool:
     """Puts the clusters in the places of their last members; whether all nodes still read what they read."""
-    consumers, fetched = subgraph.consumers(), set(subgraph.fetches)
+    consumers, fetched = subgraph.consumers(), _wanted(subgraph)
     place = {node: i for i, node in enumerate(subgraph.nodes)}
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}

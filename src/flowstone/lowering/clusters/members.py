@@ -21,6 +21,7 @@ from flowstone.lowering.clusters.node_steps import (
     element_of,
     kind_of,
     row_steps,
+    seen_as,
     sizes_of,
 )
 from flowstone.native.accumulators import Slot
@@ -260,14 +261,14 @@ class _Builder:
         if is_row and not self.shape.is_of_rows(dims):
             raise _Refusal
         for x in node.inputs[:count]:
-            level, own = self.level(x), _known(x.dims)
+            level, own = self.level(x), seen_as(x, node) or ()
             if not level and x.op in self.inside:
                 raise _Refusal
             if not level:
                 is_short = is_row and dims == self.shape.short
                 more = len(self.shape.dims) - len(dims) if is_short and own else 0
                 self.take(x, (*own, *[1] * more))
-            elif not self.may_take(x, level, dims if is_row else None):
+            elif own != _known(x.dims) or not self.may_take(x, level, dims if is_row else None):
                 raise _Refusal
         self.drop(node.inputs[count:])
         self.places[node.outputs[0]] = _Place(0, "row" if is_row else "element")

@@ -20,7 +20,7 @@ from flowstone.native.elements import suits
 from flowstone.native.emitter import FLOATS, KINDS
 from flowstone.native.reductions import reduces
 
-__all__ = ["TYPES", "Steps", "axes_of", "baked", "element_of", "kind_of", "row_steps", "sizes_of"]
+__all__ = ["TYPES", "Steps", "axes_of", "baked", "element_of", "kind_of", "row_steps", "seen_as", "sizes_of"]
 
 TYPES = frozenset(dtypes.as_dtype(name) for name in KINDS)
 """The types of arrays in clusters."""
@@ -49,8 +49,8 @@ def kind_of(node: PlanNode) -> str:
     for x in node.outputs:
         if x.dtype.is_ref or x.dtype not in TYPES or sizes_of(x.dims) is None:
             return ""
-    if any(sizes_of(x.dims) is None for x in node.inputs if x.dims != (0,)):
-        return ""
+    if any(sizes_of(x.dims) is None for i, x in enumerate(node.inputs) if i == 0 or x.dims != (0,)):
+        return ""  # only axes and shapes may have no elements
     if len(node.outputs) == 1 and node.outputs[0].dims == () and not node.outputs[0].dtype.is_floating:
         return ""  # counters and decisions of loops are Python's numbers
     if node.type in _VIEWS or node.type == "BroadcastTo":
@@ -82,13 +82,20 @@ def _broadcasts(node: PlanNode, count: int) -> bool:
     dims = sizes_of(node.outputs[0].dims)
     if node.type in ("BiasAdd", "BiasAddV1") and node.attributes.get("data_format", "NHWC") != "NHWC":
         return False
-    if node.type == "Select" and sizes_of(node.inputs[0].dims) not in ((), dims):
-        return False  # which rows
-    shapes = [sizes_of(x.dims) for x in node.inputs[:count]]
+    shapes = [seen_as(x, node) for x in node.inputs[:count]]
     if dims is None or any(each is None or len(each) > len(dims) for each in shapes):
         return False
     padded = [(*[1] * (len(dims) - len(each)), *each) for each in shapes if each is not None]
     return all({n, 1} >= set(own) and n in own for n, *own in zip(dims, *padded))
+
+
+def seen_as(x: PlanOutput, node: PlanNode) -> tuple[int, ...] | None:
+    """The shape in which an element node takes an input: a `Select` by rows has a condition for each."""
+    dims, result = sizes_of(x.dims), sizes_of(node.outputs[0].dims)
+    by_rows = node.type == "Select" and x is node.inputs[0] and dims is not None and result is not None
+    if by_rows and len(dims) == 1 and len(result) > 1:
+        return (*dims, *[1] * (len(result) - 1))
+    return dims
 
 
 def element_of(node: PlanNode) -> tuple[str, dict[str, Any], int]:

@@ -3,7 +3,8 @@
 Plans only: of a Conv2D with static shapes that gains by it, and of its gradients, `tiles.py` makes
 ``_TiledConv2D`` and its kin, and a ``_TiledFilter`` for it, which inference keeps. The algorithm takes away
 what a plain convolution only adds: of an infinity it makes NaN, and very large numbers may overflow. The code
-notes when a result is not finite, and then everything is convolved once more, plainly.
+notes when a result is not finite, and then everything is convolved once more, plainly. Windows that skip
+every other position are those of folded images (`folded_images.py`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,14 @@ from typing import Any, NamedTuple
 import torch
 
 from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU
+from flowstone.framework.kernel import CPU, X0, Call
 from flowstone.framework.operation import op
+from flowstone.lowering.convolutions.folded_images import (
+    fold_filter,
+    fold_images,
+    unfold_filter,
+    unfold_images,
+)
 from flowstone.lowering.packing.packed_weights import FORMS, Form
 from flowstone.native import tile_kernels
 from flowstone.native.tile_kernels import Geometry
@@ -25,19 +32,48 @@ __all__: list[str] = []
 
 _TO_FIRST, _TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 _ONES = (1, 1)
-_GEOMETRY = "taps: int ; images: list(int) ; results: list(int) ; above: int ; beside: int"
+_DIMS = "images: list(int) ; results: list(int)"
+_GEOMETRY = f"{_DIMS} ; taps: int ; above: int ; beside: int ; stride: int in [1, 2] = 1"
 
 
-def _geometry(node: Any) -> Geometry:
+class Convolution(NamedTuple):
+    """Dims of images and results, the `taps` of the square filter in a direction, the zeros `above` and
+    `beside` the images, and how far windows are apart. Where that is 2, images and filter are folded."""
+
+    images: tuple[int, ...]
+    results: tuple[int, ...]
+    taps: int
+    above: int
+    beside: int
+    stride: int = 1
+
+    @property
+    def computed(self) -> Geometry:
+        """What machine code is told."""
+        if self.stride == 1:
+            return Geometry(*self[:5])
+        taps = (self.taps + 1) // 2
+        batch, rows, columns, _ = self.results
+        folded = (batch, rows + taps - 1, columns + taps - 1, 4 * self.images[3])
+        return Geometry(folded, self.results, taps, 0, 0)
+
+    def data(self, images: torch.Tensor) -> torch.Tensor:
+        """The images as they are convolved."""
+        if self.stride == 1:
+            return images.contiguous()
+        return fold_images(images, self.computed.images, self.above, self.beside)
+
+
+def _convolution(node: Any) -> Convolution:
     values = node.attributes
-    return Geometry(
-        tuple(values["images"]), tuple(values["results"]), values["taps"], values["above"], values["beside"]
-    )
+    images, results = tuple(values["images"]), tuple(values["results"])
+    sides = values["taps"], values["above"], values["beside"], values["stride"]
+    return Convolution(images, results, *sides)
 
 
 def _cost(node: Any) -> float:
     """Two operations for every multiplication that the algorithm leaves."""
-    images, results, taps, *_ = _geometry(node)
+    images, results, taps, *_ = _convolution(node).computed
     step = 7 - taps
     tiles = results[0] * -(-results[1] // step) * -(-results[2] // step)
     return 72.0 * tiles * images[3] * results[3]
@@ -46,25 +82,26 @@ def _cost(node: Any) -> float:
 # ---- the filter
 
 
-def _transformed_dims(dims: Any, numbers: Any = ()) -> list[Any]:
-    return [(tile_kernels.filter_size(dims[2], dims[3]),)]
+def _transformed_dims(dims: Any, stride: int) -> list[Any]:
+    return [(tile_kernels.filter_size(dims[2] * stride**2, dims[3]),)]
 
 
-def _transform(filters: torch.Tensor) -> torch.Tensor:
-    return tile_kernels.transform_filter(filters, False)
+def _transform(filters: torch.Tensor, stride: int, backward: bool = False) -> torch.Tensor:
+    return tile_kernels.transform_filter(filters if stride == 1 else fold_filter(filters), backward)
 
 
-_filter = op("_TiledFilter", "filter: T -> output: T", T=[dtypes.float32])
-_filter.infer(lambda node: _transformed_dims(node.dims(0)))
+_filter = op("_TiledFilter", "filter: T -> output: T", "stride: int in [1, 2] = 1", T=[dtypes.float32])
+_filter.infer(lambda node: _transformed_dims(node.dims(0), node.attributes["stride"]))
 FORMS["tiles"] = Form(
-    _transformed_dims, lambda weights, numbers: [_transform(weights)], lambda results, numbers: results
+    lambda dims, numbers: _transformed_dims(dims, numbers[0]),
+    lambda weights, numbers: [_transform(weights, numbers[0])],
+    lambda results, numbers: results,
 )
 
 
 @_filter.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
-    tile_kernels.prepare(node.dims(0)[0])
-    return _transform
+    return Call(_transform, X0, node.attributes["stride"])
 
 
 # ---- the convolution and its gradients
@@ -79,10 +116,10 @@ class _Plain(NamedTuple):
     padding: tuple[int, int]
 
 
-def _padded(geometry: Geometry, images: torch.Tensor) -> _Plain:
-    images_dims, results, taps, above, beside = geometry
+def _padded(convolution: Convolution, images: torch.Tensor) -> _Plain:
+    images_dims, results, taps, above, beside, stride = convolution
     below, right = (
-        length + taps - 1 - before - size
+        max((length - 1) * stride + taps - before - size, 0)
         for length, before, size in zip(results[1:3], (above, beside), images_dims[1:3])
     )
     y, x = min(above, below), min(beside, right)
@@ -92,34 +129,45 @@ def _padded(geometry: Geometry, images: torch.Tensor) -> _Plain:
 
 
 def _plain(
-    geometry: Geometry, images: torch.Tensor, filters: torch.Tensor, bias: Any, rectifies: bool
+    convolution: Convolution, images: torch.Tensor, filters: torch.Tensor, bias: Any, rectifies: bool
 ) -> torch.Tensor:
-    seen = _padded(geometry, images)
-    results = torch.conv2d(seen.images, filters.permute(3, 2, 0, 1), bias, 1, seen.padding).permute(_TO_LAST)
+    seen = _padded(convolution, images)
+    results = torch.conv2d(seen.images, filters.permute(3, 2, 0, 1), bias, convolution.stride, seen.padding)
+    results = results.permute(_TO_LAST)
     return results.relu_() if rectifies else results
 
 
 def _plain_gradient(
-    geometry: Geometry, images: torch.Tensor, filters: torch.Tensor, dy: torch.Tensor, by_filter: bool
+    convolution: Convolution, images: torch.Tensor, filters: torch.Tensor, dy: torch.Tensor, by_filter: bool
 ) -> torch.Tensor:
     """By the images, channels last, or by the filter; of what it is by only the shape counts."""
-    seen, kernel = _padded(geometry, images), filters.permute(3, 2, 0, 1)
-    wanted = (not by_filter, by_filter, False)
+    seen, kernel = _padded(convolution, images), filters.permute(3, 2, 0, 1)
+    wanted, strides = (not by_filter, by_filter, False), (convolution.stride,) * 2
     by_images: torch.Tensor
     by_kernel: torch.Tensor
     by_images, by_kernel, _ = torch.ops.aten.convolution_backward.default(
-        dy.permute(_TO_FIRST), seen.images, kernel, None, _ONES, seen.padding, _ONES, False, (0, 0), 1, wanted
+        dy.permute(_TO_FIRST),
+        seen.images,
+        kernel,
+        None,
+        strides,
+        seen.padding,
+        _ONES,
+        False,
+        (0, 0),
+        1,
+        wanted,
     )
     if by_filter:
         return by_kernel.permute(2, 3, 1, 0)
-    (above, beside), (_, height, width, _) = seen.extra, geometry.images
+    (above, beside), (_, height, width, _) = seen.extra, convolution.images
     return by_images.narrow(2, above, height).narrow(3, beside, width).permute(_TO_LAST)
 
 
-def _prepared(node: Any) -> Geometry:
-    geometry = _geometry(node)
-    tile_kernels.prepare(geometry.taps)
-    return geometry
+def _prepared(node: Any) -> tuple[Convolution, Geometry]:
+    convolution = _convolution(node)
+    tile_kernels.prepare(convolution.computed.taps)
+    return convolution, convolution.computed
 
 
 _forward = op(
@@ -135,15 +183,14 @@ _forward.infer(lambda node: tuple(node.attributes["results"]))
 
 @_forward.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
-    geometry, rectifies = _prepared(node), node.attributes["activation"] == "Relu"
+    (convolution, geometry), rectifies = _prepared(node), node.attributes["activation"] == "Relu"
 
     def run(
         images: torch.Tensor, filters: torch.Tensor, transformed: torch.Tensor, bias: Any = None
     ) -> torch.Tensor:
-        images = images.contiguous()
         bias = None if bias is None else bias.contiguous()
-        found = tile_kernels.convolve(images, transformed, bias, geometry, rectifies)
-        return _plain(geometry, images, filters, bias, rectifies) if found is None else found
+        found = tile_kernels.convolve(convolution.data(images), transformed, bias, geometry, rectifies)
+        return _plain(convolution, images, filters, bias, rectifies) if found is None else found
 
     return run
 
@@ -160,16 +207,17 @@ _by_input.infer(lambda node: tuple(node.attributes["images"]))
 
 @_by_input.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
-    geometry = _prepared(node)
-    backward = geometry.backward()
+    convolution, geometry = _prepared(node)
+    backward, stride = geometry.backward(), convolution.stride
 
     def run(filters: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         dy = dy.contiguous()
-        transformed = tile_kernels.transform_filter(filters, True)
-        found = tile_kernels.convolve(dy, transformed, None, backward)
-        if found is not None:
+        found = tile_kernels.convolve(dy, _transform(filters, stride, True), None, backward)
+        if found is None:
+            return _plain_gradient(convolution, dy.new_empty(convolution.images), filters, dy, False)
+        if stride == 1:
             return found
-        return _plain_gradient(geometry, dy.new_empty(geometry.images), filters, dy, False)
+        return unfold_images(found, convolution.images, convolution.above, convolution.beside)
 
     return run
 
@@ -185,20 +233,20 @@ _by_filter.cost(_cost)
 
 @_by_filter.infer
 def _(node: Any) -> Any:
-    geometry = _geometry(node)
-    return geometry.taps, geometry.taps, geometry.images[3], geometry.results[3]
+    convolution = _convolution(node)
+    return convolution.taps, convolution.taps, convolution.images[3], convolution.results[3]
 
 
 @_by_filter.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
-    geometry, dims = _prepared(node), node.outputs[0].dims
+    (convolution, geometry), dims = _prepared(node), node.outputs[0].dims
 
     def run(images: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
-        images, dy = images.contiguous(), dy.contiguous()
-        found = tile_kernels.filter_gradient(images, dy, geometry)
-        if found is not None:
-            return found
-        return _plain_gradient(geometry, images, images.new_empty(dims), dy, True)
+        dy = dy.contiguous()
+        found = tile_kernels.filter_gradient(convolution.data(images), dy, geometry)
+        if found is None:
+            return _plain_gradient(convolution, images, images.new_empty(dims), dy, True)
+        return found if convolution.stride == 1 else unfold_filter(found, convolution.taps)
 
     return run
 
@@ -211,23 +259,34 @@ for _declaration in (_filter, _forward, _by_input, _by_filter):
 
 _CALL = 1.5e6  # in multiplications of a direct convolution, what a call costs
 _MOVED, _MOVED_BY_FILTER = 12.0, 18.0  # an element of the 36 matrices of a tile
+_FOLDED = 25.0  # an element of folded images
 _SUMMED = 30.0  # an element of the 36 matrices of a filter
 WORTHWHILE = 0.85  # of the direct convolution's time, from which the algorithm is taken
 _CHANNELS = 8  # the fewest that are worth it
 
 
-def pays(geometry: Geometry, by_filter: bool) -> bool:
-    """Whether a convolution, or its gradient by the filter, is expected to be faster in tiles.
+def pays(convolution: Convolution, what: str) -> bool:
+    """Whether a convolution ("results"), or its gradient with respect to the "images" or by the "filter", is
+    expected to be faster in tiles.
 
-    All kernels, oneDNN's as well, compute as many channels as fill vectors. Measured in docs/design/033.
+    Most kernels, oneDNN's as well, compute as many channels as fill vectors. Measured in docs/design/033.
     """
-    images, results, taps, *_ = geometry
-    if taps not in tile_kernels.TAPS or min(images[3], results[3]) < _CHANNELS:
+    geometry = convolution.computed
+    if geometry.taps not in tile_kernels.TAPS or min(geometry.images[3], geometry.results[3]) < _CHANNELS:
         return False
+    given = convolution.images[3]
+    given = given if given < _CHANNELS else _wide(given)  # oneDNN has kernels for few channels
+    direct = math.prod(convolution.results[:3]) * given * _wide(convolution.results[3]) * convolution.taps**2
+    images, results, taps, *_ = geometry.backward() if what == "images" else geometry
     step = 7 - taps
     tiles = results[0] * -(-results[1] // step) * -(-results[2] // step)
-    channels, outputs = (-(-n // 16) * 16 for n in (images[3], results[3]))
-    direct = math.prod(results[:3]) * channels * outputs * taps**2
+    channels, outputs = _wide(images[3]), _wide(results[3])
+    by_filter = what == "filter"
     left = 36 * tiles * (channels * results[3] if by_filter else images[3] * outputs)
     moved = 36 * tiles * (channels + outputs) * (_MOVED_BY_FILTER if by_filter else _MOVED)
+    moved += 0 if convolution.stride == 1 else math.prod(geometry.images) * _FOLDED
     return left + moved + 36 * channels * outputs * _SUMMED + _CALL <= WORTHWHILE * direct
+
+
+def _wide(channels: int) -> int:
+    return -(-channels // 16) * 16

@@ -51,7 +51,7 @@ def pack_weights(subgraph: Subgraph) -> None:
             return _product(subgraph, node, handle)
         readers = [reader for x in node.outputs for reader in consumers().get(x, ())]
         if node.type == "_TiledFilter":
-            read = _read(subgraph, node, handle, "tiles", (), 1)
+            read = _read(subgraph, node, handle, "tiles", (node.attributes["stride"],), 1)
             return Replacement(read.outputs, "a filter that nothing changes", (read,))
         if any(reader.type != "_WinogradConv2D" for reader in readers):
             return None

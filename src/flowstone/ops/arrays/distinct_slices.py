@@ -80,7 +80,10 @@ def _distinct(x: Any, axis: int) -> tuple[Any, torch.Tensor]:
     first = first_places(_slice_numbers(x, axis))
     is_first = torch.eq(first, torch.arange(count, device=x.device))
     rank = is_first.cumsum(0).sub_(1)
-    return x.index_select(axis, is_first.nonzero().squeeze(1)), rank.index_select(0, first)
+    found = (x.view(torch.int64) if x.dtype is torch.uint64 else x).index_select(
+        axis, is_first.nonzero()[:, 0]
+    )
+    return found.view(x.dtype), rank.index_select(0, first)
 
 
 def _slice_numbers(x: Any, axis: int) -> Any:

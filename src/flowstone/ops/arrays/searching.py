@@ -48,6 +48,7 @@ def _bound(name: str, right: bool) -> OpDeclaration:
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
         is_short = node.attributes["out_type"] is dtypes.int32
+        dtype = node.attributes["out_type"].torch
 
         def search(rows: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
             if rows.ndim != 2 or values.ndim != 2 or rows.shape[0] != values.shape[0]:
@@ -55,6 +56,8 @@ def _bound(name: str, right: bool) -> OpDeclaration:
                     "sorted_input and values must be matrices with the same first dimension, got "
                     f"{format_dims(tuple(rows.shape))} and {format_dims(tuple(values.shape))}"
                 )
+            if not rows.shape[1]:
+                return torch.zeros(values.shape, dtype=dtype, device=values.device)
             return torch.searchsorted(rows.contiguous(), values.contiguous(), right=right, out_int32=is_short)
 
         return search

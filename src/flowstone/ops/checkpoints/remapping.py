@@ -37,7 +37,7 @@ generate_vocab_remapping_op = op(
     asynchronous=True,
     capturable=False,
 )
-generate_vocab_remapping_op.no_gradient()
+generate_vocab_remapping_op.not_differentiable()
 
 
 @generate_vocab_remapping_op.infer
@@ -88,7 +88,7 @@ load_and_remap_matrix_op = op(
     asynchronous=True,
     capturable=False,
 )
-load_and_remap_matrix_op.no_gradient()
+load_and_remap_matrix_op.not_differentiable()
 
 
 @load_and_remap_matrix_op.infer

@@ -107,6 +107,28 @@ class SessionTensors:
             self._tensors.clear()
 
 
+class NoSessionTensors(SessionTensors):
+    """A cluster's sessions keep none, as TensorFlow's: FailedPreconditionError for any use."""
+
+    def add(self, name: str, device: str, dtype: DType, value: Any) -> StoredHandle:
+        raise _no_state("GetSessionHandle")
+
+    def get(self, handle: bytes) -> Any:
+        raise _no_state("GetSessionTensor")
+
+    def delete(self, handle: bytes) -> None:
+        raise _no_state("DeleteSessionTensor")
+
+
+def _no_state(what: str) -> errors.FailedPreconditionError:
+    return errors.FailedPreconditionError(None, None, f"{what} called on null session state")
+
+
+def refuse_session_tensors(states: dict[str, Any]) -> None:
+    """The session whose kernels share `states` is to keep no tensors."""
+    states[_STATE] = NoSessionTensors()
+
+
 class TensorHandle:
     """A tensor that stays in its session: what `run` returns for `tf.get_session_handle`.
 

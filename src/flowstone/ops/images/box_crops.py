@@ -313,6 +313,8 @@ def _(node: Node, env: Environment) -> Kernel:
         _check_boxes(boxes, image, batch)
         if boxes.numel() and dy.shape[0] != len(boxes):
             raise invalid(f"boxes and grads have incompatible shape: {list(boxes.shape)}, {list(dy.shape)}")
+        if not dy.shape[1] or not dy.shape[2]:
+            raise invalid(f"grads dimensions must be positive, got shape {list(dy.shape)}")
         if channels != dy.shape[3]:
             raise invalid(f"image, grads depth differ: {channels}, {dy.shape[3]}")
         if not dy.numel() or not boxes.numel():

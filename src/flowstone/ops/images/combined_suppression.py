@@ -1,11 +1,14 @@
 """Non-maximum suppression of several images and classes at once.
 
 In each image the boxes of each class are chosen apart (`greedy_choice`). What remains of all classes is
-sorted by score, cut to the number that is asked for, and padded with zeros.
+sorted by score, cut to the number that is asked for, and padded with zeros. Images of few boxes are computed
+together.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,7 +17,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.images.greedy_choice import chosen_boxes, is_fraction
+from flowstone.ops.images.greedy_choice import chosen_boxes, chosen_in_columns, is_fraction
 from flowstone.ops.networks.windows import require_rank
 
 combined_non_max_suppression_op = op(
@@ -87,6 +90,61 @@ def _of_image(
     return kept[order], best[order], kinds[order]
 
 
+_TOGETHER = 64  # boxes of an image up to which images are computed together
+_AT_ONCE = 2**17  # scores that are
+
+
+def _images_at_once(batch: int, boxes: int, classes: int) -> Iterator[slice]:
+    """The images that are computed together."""
+    each = boxes * classes
+    step = max(_AT_ONCE // each, 1) if each > 0 and boxes <= _TOGETHER else 1
+    for first in range(0, batch if each else 0, step):
+        yield slice(first, first + step)
+
+
+def _fill(
+    results: list[torch.Tensor],
+    counts: torch.Tensor,
+    boxes: torch.Tensor,
+    scores: torch.Tensor,
+    limits: list[Any],
+) -> None:
+    """Writes the boxes, scores and classes of some images over the zeros of `results`, and their numbers."""
+    each, _, threshold, least = limits
+    size = results[1].shape[1]
+    if len(scores) == 1:
+        parts = _of_image(boxes[0], scores[0], each, size, threshold, least)
+        counts[0] = len(parts[1])
+        for result, part in zip(results, parts):
+            result[0, : len(part)] = part
+        return
+    parts = _of_images(boxes, scores, each, size, threshold, least)
+    kept = parts[1] > -math.inf
+    counts.copy_(kept.sum(1))
+    for result, part in zip(results, parts):
+        shown = kept[:, :, None] if part.dim() == 3 else kept
+        result[:, : part.shape[1]] = torch.where(shown, part, 0)
+
+
+def _of_images(
+    boxes: torch.Tensor, scores: torch.Tensor, each: int, total: int, threshold: float, least: float
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """`_of_image` of images [batch, …], with the score -inf in the places that are left."""
+    batch, count, classes = scores.shape
+    best, order = scores.permute(1, 0, 2).sort(dim=0, descending=True, stable=True)
+    own = boxes.permute(1, 0, 2, 3).expand(-1, -1, classes, -1)
+    own = own.gather(0, order.unsqueeze(3).expand(-1, -1, -1, 4))
+    columns = (own.reshape(count, -1, 4), best.reshape(count, -1))
+    chosen = chosen_in_columns(*columns, each, threshold, least).view(best.shape)
+    best = best.masked_fill(~chosen, -math.inf)
+    flat = best.permute(1, 2, 0).reshape(batch, -1)
+    found, places = flat.sort(dim=1, descending=True, stable=True)
+    found, places = found[:, :total], places[:, :total]
+    own = own.permute(1, 2, 0, 3).reshape(batch, -1, 4)
+    kept = own.gather(1, places.unsqueeze(2).expand(-1, -1, 4))
+    return kept, found, (places // count).to(scores.dtype)
+
+
 @combined_non_max_suppression_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     pads, clips = node.attributes["pad_per_class"], node.attributes["clip_boxes"]
@@ -97,14 +155,12 @@ def _(node: Node, env: Environment) -> Kernel:
         size = min(limits[1], limits[0] * scores.shape[2]) if pads else limits[1]
         batch = len(boxes)
         results = [boxes.new_zeros(batch, size, 4), *(boxes.new_zeros(batch, size) for _ in range(2))]
-        counts = []
-        for i in range(batch if scores.shape[2] else 0):
-            parts = _of_image(boxes[i], scores[i], limits[0], size, *limits[2:])
-            counts.append(len(parts[1]))
-            for result, part in zip(results, parts):
-                result[i, : len(part)] = part
+        counts = torch.zeros(batch, dtype=torch.int32, device=boxes.device)
+        for images in _images_at_once(*scores.shape):
+            some = [result[images] for result in results]
+            _fill(some, counts[images], boxes[images], scores[images], limits)
         if clips:
             results[0].clamp_(0, 1)
-        return [*results, torch.tensor(counts or [0] * batch, dtype=torch.int32, device=boxes.device)]
+        return [*results, counts]
 
     return run

@@ -32,22 +32,28 @@ Overlaps = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # of candidates
 
 
 class Corners:
-    """Boxes with their lower and upper corners sorted, and their areas."""
+    """Boxes [..., 4] with their lower and upper corners sorted, and their areas."""
 
     def __init__(self, boxes: torch.Tensor) -> None:
-        y1, x1, y2, x2 = boxes.unbind(1)
+        y1, x1, y2, x2 = boxes.unbind(-1)
         self.top, self.bottom = torch.minimum(y1, y2), torch.maximum(y1, y2)
         self.left, self.right = torch.minimum(x1, x2), torch.maximum(x1, x2)
         self.area = (self.bottom - self.top) * (self.right - self.left)
 
-    def overlaps(self, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        """The intersection of each two boxes over their union, [rows, columns]; 0 for boxes of no area."""
-        height = torch.minimum(self.bottom[rows, None], self.bottom[columns])
-        height.sub_(torch.maximum(self.top[rows, None], self.top[columns])).clamp_(min=0)
-        width = torch.minimum(self.right[rows, None], self.right[columns])
-        width.sub_(torch.maximum(self.left[rows, None], self.left[columns])).clamp_(min=0)
+    def overlaps(self, rows: Any, columns: Any) -> torch.Tensor:
+        """The intersection of each two boxes over their union, [rows, columns]; 0 for boxes of no area.
+
+        `rows` and `columns` are numbers of boxes; slices, where the boxes have more dimensions than two, of
+        the first, of which one chooses a single box.
+        """
+        if isinstance(rows, torch.Tensor):
+            rows = (rows, None)
+        height = torch.minimum(self.bottom[rows], self.bottom[columns])
+        height.sub_(torch.maximum(self.top[rows], self.top[columns])).clamp_(min=0)
+        width = torch.minimum(self.right[rows], self.right[columns])
+        width.sub_(torch.maximum(self.left[rows], self.left[columns])).clamp_(min=0)
         common = height.mul_(width)
-        area, other = self.area[rows, None], self.area[columns]
+        area, other = self.area[rows], self.area[columns]
         ratio = common / (area + other).sub_(common)
         return ratio.masked_fill_((area <= 0) | (other <= 0), 0)
 
@@ -96,6 +102,25 @@ def chosen(
             found += len(rest)
             _append(parts, rest)
     return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.int64, device=scores.device)
+
+
+def chosen_in_columns(
+    boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+) -> torch.Tensor:
+    """Which of the boxes [n, columns, 4] `chosen_boxes` chooses in each column; bool [n, columns].
+
+    The scores [n, columns] descend in each column. It is a walk over few boxes in all columns at once.
+    """
+    corners = Corners(boxes)
+    alive = scores > least
+    left = torch.full_like(alive[0], limit, dtype=torch.int32)
+    for i in range(len(alive)):
+        alive[i] &= left > 0
+        left -= alive[i].int()
+        if i + 1 < len(alive):
+            ruled_out = corners.overlaps(slice(i + 1, None), slice(i, i + 1)) > threshold
+            alive[i + 1 :] &= ~ruled_out.logical_and_(alive[i])
+    return alive
 
 
 _FEW = 64  # boxes that are chosen one by one from a matrix

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from flowstone.framework.errors import InvalidArgumentError
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.node import Node
-from flowstone.framework.operation import op
+from flowstone.framework.operation import OpDeclaration, op
 
 __all__: list[str] = []
 
@@ -54,6 +54,7 @@ class Stack:
 
 
 def _declare(generation: str, handle: str) -> None:
+    no_gradient = OpDeclaration.no_gradient if generation else OpDeclaration.not_differentiable
     creation = op(
         "Stack" + generation,
         f"{'max_size: int32 ' if generation else ''}-> handle: {handle}",
@@ -65,7 +66,7 @@ def _declare(generation: str, handle: str) -> None:
     )
     creation.infer(lambda node: (2,))
     creation.kernel(CPU, GPU)(_creation)
-    creation.no_gradient()
+    no_gradient(creation)
 
     stateful = generation == "V2"
     push = op(
@@ -83,7 +84,7 @@ def _declare(generation: str, handle: str) -> None:
     push.infer(lambda node: node.dims(1))
     push.kernel(CPU, GPU)(lambda node, env: Call(Stack.push, X0, X1))
     push.value()(lambda node: None)
-    push.no_gradient()
+    no_gradient(push)
 
     pop = op(
         "StackPop" + generation,
@@ -98,7 +99,7 @@ def _declare(generation: str, handle: str) -> None:
     pop.infer(lambda node: None)
     pop.kernel(CPU, GPU)(lambda node, env: Call(Stack.pop, X0))
     pop.value()(lambda node: None)  # but a plan may find out (`rewriting/simplification/shape_refinement.py`)
-    pop.no_gradient()
+    no_gradient(pop)
 
     close = op(
         "StackClose" + generation,
@@ -110,7 +111,7 @@ def _declare(generation: str, handle: str) -> None:
     )
     close.infer(lambda node: None)
     close.kernel(CPU, GPU)(lambda node, env: Call(Stack.close, X0))
-    close.no_gradient()
+    no_gradient(close)
 
 
 def _creation(node: Node, env: Environment) -> Kernel:

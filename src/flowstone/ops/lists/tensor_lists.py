@@ -222,7 +222,7 @@ push_back_batch = op(
     keeps=[1],
 )
 push_back_batch.infer(lambda node: node.dims(0))
-push_back_batch.no_gradient()
+push_back_batch.not_differentiable()
 
 
 @push_back_batch.kernel(CPU, GPU)

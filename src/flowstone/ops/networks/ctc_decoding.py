@@ -146,6 +146,7 @@ def _(node: Node, env: Environment) -> Kernel:
 def _search(
     logits: torch.Tensor, lengths: torch.Tensor, width: int, paths: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    logits = logits[: max(int(lengths.max()), 1)]
     steps, rows, classes = logits.shape
     search = BeamSearch(rows, classes, width, logits)
     active = torch.arange(steps)[:, None] < lengths

@@ -56,7 +56,7 @@ def neighbours(dims: Any, radius: int, env: Environment, factor: float = 1.0, sh
     `dims`: the static shape, of which only the channels matter, or None.
     """
     channels = None if dims is None else dims[-1]
-    if env.device.type == "cpu" and channels and env.machine.profile.band_channels:
+    if env.device.type == "cpu" and channels:
         if channels <= env.machine.profile.band_channels and env.machine.has_onednn:
             return _by_band(channels, radius, factor, shift)
         return lambda x: _by_shifts(x, radius).mul_(factor).add_(shift)

@@ -30,6 +30,7 @@ from flowstone.framework.operation import (
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.networks.normalization_gradients import second_gradient
 from flowstone.ops.networks.windows import channels_first, channels_last, is_channels_last, require_rank
 from flowstone.ops.numbers.reductions import reduce_mean, reduce_sum
 
@@ -202,7 +203,7 @@ def _batch_norm_family(version: str) -> tuple[OpDeclaration, OpDeclaration]:
     forward.gradient(_batch_norm_gradient(grad))
     grad.infer(_infer_batch_norm_grad)
     grad.kernel(CPU, GPU)(_batch_norm_grad_kernel)
-    grad.no_gradient()
+    grad.gradient(second_gradient)
     return forward, grad
 
 

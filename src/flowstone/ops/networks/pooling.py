@@ -31,7 +31,7 @@ from flowstone.framework.operation import (
 )
 from flowstone.framework.shape import Dims, merge
 from flowstone.framework.tensor import Tensor
-from flowstone.ops.arrays.arrays import in_signed
+from flowstone.ops.arrays.arrays import in_signed, invalid
 from flowstone.ops.networks.pooling_windows import (
     Window,
     attribute_window,
@@ -152,6 +152,8 @@ def _max_grad_kernel(window: Window, node: Node) -> Callable[..., Any]:
     first, restored = window.first, window.restored
 
     def run(x: torch.Tensor, y: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+        if dy.shape != y.shape:
+            raise invalid(f"Expected grad shape to be {list(y.shape)}, but got {list(dy.shape)}")
         x, dy = first(x), first(dy)
         if 0 in dy.shape:
             return restored(x.new_zeros(x.shape))

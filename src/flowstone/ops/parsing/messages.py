@@ -56,7 +56,7 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
 # ---- tensors
 
 parse_tensor_op = op("ParseTensor", "serialized: string -> output: out_type", out_type=None)
-parse_tensor_op.no_gradient()
+parse_tensor_op.not_differentiable()
 parse_tensor_op.infer(lambda node: None)
 
 
@@ -93,7 +93,7 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
 
 
 serialize_tensor_op = op("SerializeTensor", "tensor: T -> serialized: string", T=None)
-serialize_tensor_op.no_gradient()
+serialize_tensor_op.not_differentiable()
 serialize_tensor_op.infer(lambda node: ())
 
 

@@ -114,9 +114,10 @@ def _flows(how: str, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor,
         low, high = (int(x) for x in torch.aminmax(indices))
         if low < 0 or high >= rows:
             raise invalid(f"Index {low if low < 0 else high} out of range [0, {rows}).")
-    if how != "Sum":
-        dy = dy * segment_scale(_KINDS[how], dy, ids, len(dy))
-    return dy.index_select(0, ids)
+    flows = dy.index_select(0, ids)
+    if how != "Sum":  # of the rows that are picked: the others may be many
+        flows *= segment_scale(_KINDS[how], dy, ids, len(dy)).index_select(0, ids)
+    return flows
 
 
 def _picked(how: str) -> OpDeclaration:

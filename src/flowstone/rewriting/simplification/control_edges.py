@@ -5,18 +5,22 @@ another effect. Where all of these come before the node anyway, through what it 
 Among conditionals and loops the edge stays if it says when the node is alive; a loop's variables count as
 effects, since the iteration before may hold some, and so does its predicate: what waits for the body must not
 run in the iteration that only finds the end. A node that takes nothing waits as it did: it may stand for a
-group, and in a loop the edge alone says where it belongs. A constant of a branch or a body need not wait if
-all that take it are there anyway: they wait in its stead, mostly idly. So it is no unit of its own in the
-executor (`runtime/units.py`), nor is the pivot that it waited for.
+group, and in a loop the edge alone says where it belongs. A pop of a loop's gradient that the next iteration
+waits for, and that alone takes from its stack, is in order anyway: what only computes need not wait for it. A
+constant of a branch or a body need not wait if all that take it are there anyway: they wait in its stead,
+mostly idly. So it is no unit of its own in the executor (`runtime/units.py`), nor is the pivot that it waited
+for.
 """
 
 from __future__ import annotations
 
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness, conjunction
-from flowstone.rewriting.analyses.frames import LOOP_TYPES, Frames, is_head
+from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, NEXT_ITERATIONS, Frames, is_head
 from flowstone.rewriting.analyses.state_access import StateAccess
 from flowstone.rewriting.patterns import remove_unneeded
+
+_POP, _STACK = "StackPopV2", "StackV2"  # gradients of loops make these
 
 
 def drop_waits(subgraph: Subgraph) -> None:
@@ -26,16 +30,20 @@ def drop_waits(subgraph: Subgraph) -> None:
     remove_unneeded(subgraph)  # what is not needed waits, and is waited for, in vain
     _free_constants(subgraph)
     access, liveness = subgraph.analysis(StateAccess), subgraph.analysis(Liveness)
-    number = 0
+    pops = _settled_pops(subgraph)
+    number = settled = 0  # `settled`: pops that are in order anyway, as bits
     before: dict[PlanNode, int] = {}  # of each node, as a set of bits: what matters in it and before it
     for node in subgraph.nodes:
         seen = 0
         for x in node.inputs:
             seen |= before.get(x.op, 0)  # none yet for what a loop's iteration before hands on
         if node.control_inputs:
-            seen = _without_idle_waits(subgraph, node, seen, before, liveness)
+            is_free = node.type not in LOOP_TYPES and not _matters(node, access)
+            anyway = settled if is_free else 0
+            seen = _without_idle_waits(subgraph, node, (seen, anyway), before, liveness)
         if _matters(node, access):
             seen |= 1 << number
+            settled |= (node in pops) << number
             number += 1
         before[node] = seen
     remove_unneeded(subgraph)
@@ -75,13 +83,18 @@ def _free_constants(subgraph: Subgraph) -> None:
 
 
 def _without_idle_waits(
-    subgraph: Subgraph, node: PlanNode, seen: int, before: dict[PlanNode, int], liveness: Liveness
+    subgraph: Subgraph,
+    node: PlanNode,
+    known: tuple[int, int],
+    before: dict[PlanNode, int],
+    liveness: Liveness,
 ) -> int:
-    """Drops the node's idle control edges; returns what matters before the node."""
-    kept = []
+    """Drops the node's idle control edges; returns what matters before the node. `known`: what comes before
+    it through its inputs, and what it need not wait for."""
+    kept, (seen, anyway) = [], known
     may_drop = bool(node.inputs) and node.type not in MERGES
     for control in node.control_inputs:
-        if may_drop and not before[control] & ~seen and _says_nothing(node, control, liveness):
+        if may_drop and not before[control] & ~(seen | anyway) and _says_nothing(node, control, liveness):
             continue
         kept.append(control)
         seen |= before[control]
@@ -91,6 +104,28 @@ def _without_idle_waits(
         node.control_inputs = kept
         subgraph.invalidate()
     return seen
+
+
+def _settled_pops(subgraph: Subgraph) -> set[PlanNode]:
+    """The pops that the next iteration waits for, directly or by a node that only waits, each the only one in
+    its loop to take from its stack; with those that bring the stacks there."""
+    pops = [node for node in subgraph.nodes if node.type == _POP]
+    if not pops:
+        return set()
+    awaited: set[PlanNode] = set()
+    for node in subgraph.nodes:
+        if node.type in NEXT_ITERATIONS:
+            awaited.update(node.control_inputs)
+            for control in node.control_inputs:
+                awaited.update(() if control.inputs else control.control_inputs)
+    consumers = subgraph.consumers()
+    settled: set[PlanNode] = set()
+    for pop in pops:
+        enter = pop.inputs[0].op
+        if pop in awaited and enter.type in ENTERS and consumers.get(pop.inputs[0]) == [pop]:
+            stack = enter.inputs[0].op
+            settled.update([pop, enter, *[stack] * (stack.type == _STACK)])
+    return settled
 
 
 def _says_nothing(node: PlanNode, control: PlanNode, liveness: Liveness) -> bool:

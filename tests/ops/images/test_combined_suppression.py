@@ -1,0 +1,54 @@
+"""`tf.image.combined_non_max_suppression`: images that are computed together give what each alone does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+
+_random = np.random.RandomState(3)
+BATCH, COUNT, CLASSES = 7, 12, 3
+SCORES = _random.randint(0, 9, [BATCH, COUNT, CLASSES]).astype(np.float32) / 10  # some are equal
+
+
+def _boxes(columns: int) -> Any:
+    corners = _random.rand(BATCH, COUNT, columns, 2)
+    return np.concatenate([corners, corners + _random.rand(BATCH, COUNT, columns, 2)], -1).astype(np.float32)
+
+
+def combined(boxes: Any, scores: Any, each: int, total: int, **options: Any) -> list[Any]:
+    nodes = tf.image.combined_non_max_suppression(boxes, scores, each, total, **options)
+    with tf.Session() as session:
+        found: list[Any] = session.run(list(nodes))
+    return found
+
+
+@pytest.mark.parametrize("columns", [1, CLASSES])
+@pytest.mark.parametrize(
+    ("each", "total", "options"),
+    [
+        (4, 6, {}),
+        (2, 20, {"iou_threshold": 0.3, "score_threshold": 0.25}),
+        (20, 50, {"iou_threshold": 0.1, "pad_per_class": True, "clip_boxes": False}),
+    ],
+)
+def test_images_together_are_as_each_alone(columns: int, each: int, total: int, options: Any) -> None:
+    boxes = _boxes(columns)
+    boxes[2, :, :, 2:] = boxes[2, :, :, :2]  # of no area
+    together = combined(boxes, SCORES, each, total, **options)
+    assert 0 < together[3].min() <= together[3].max() <= min(total, CLASSES * each)
+    for i in range(BATCH):
+        alone = combined(boxes[i : i + 1], SCORES[i : i + 1], each, total, **options)
+        for one, other in zip(together, alone):
+            np.testing.assert_array_equal(one[i], other[0])
+
+
+def test_scores_that_are_no_numbers_are_left_out() -> None:
+    scores = SCORES.copy()
+    scores[:, ::2], scores[3] = np.nan, -np.inf
+    boxes = _boxes(1)
+    counts = combined(boxes, scores, 20, 50, iou_threshold=1.0)[3]
+    assert counts.tolist() == [COUNT // 2 * CLASSES if i != 3 else 0 for i in range(BATCH)]
