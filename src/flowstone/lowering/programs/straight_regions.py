@@ -9,11 +9,12 @@ becomes
 
     %5 = _Program(%0, %1) operations='MatMul+Reduce+Sub+Copy+Copy' : float32[1,8]
 
-A call of a kernel costs about a microsecond, however small the array. What machine code has (`STATEMENTS`) on
-arrays of few elements is *joinable*. Nodes are looked at in an order of their edges in which the joinable ones
-come together: all that are ready, then all others, and so on. What stands together in such an order may be one
-node, related or not. Regions end where they hold as many statements as LLVM compiles in a bounded time. A
-region pays if it saves some calls beyond those that clusters (`clusters/element_clusters.py`) save too.
+A call of a kernel costs about a microsecond, however small the array. What machine code has (`STATEMENTS`)
+on arrays of few elements is *joinable*. Nodes are looked at in an order of their edges in which the joinable
+ones come together: all that are ready, then all others, and so on. What stands together in such an order may
+be one node, related or not. Regions end where they hold as many statements as LLVM compiles in a bounded
+time; what passes from one to the next does so in one array (`ProgramMembers`). A region pays if it saves many
+calls beyond those that clusters (`clusters/element_clusters.py`) save too.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.lowering.programs.array_statements import WEIGHTS, terms_of_products
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_kernel import Pack, ProgramMembers
@@ -43,10 +45,9 @@ __all__ = ["join_straight_programs"]
 
 _MOST_ELEMENTS = 1024  # of an array; beyond, kernels take longer than their calls
 _MOST_PRODUCTS = 1 << 13  # of a matrix product, the same
-_MOST_STATEMENTS = 1000  # of a region
-_WEIGHTS = {"MatMul": 8, "_FusedMatMul": 8, "_AddedMatMul": 8, "Softmax": 2}  # of code, in statements
+_MOST_STATEMENTS = 300  # of a region
 _MOST_BYTES = 1 << 17  # of the values of a region
-_FEWEST_CALLS = 3  # that a region saves
+_FEWEST_CALLS = 32  # that regions save
 _CLUSTER = 24  # element-wise nodes that a cluster is taken to join
 
 
@@ -95,23 +96,26 @@ class _Finder:
                 continue
             if changed and any(not changed.isdisjoint(references[x]) for x in node.inputs):
                 continue
-            before = len(trial.builder.values), trial.builder.statements
             try:
-                for x in node.inputs:
-                    if trial.knows(x):
-                        continue
-                    if x.op in self.constants and is_part_of_code(x.op):
-                        trial.block([x.op], None)
-                    else:
-                        trial.take(x, node)
-                trial.block([node], None)
+                self.sizes[node] = self._size(node, trial)
             except Untranslatable:
                 continue
-            made = trial.builder.values[before[0] :]
-            size = sum(
-                each.size * SIZES[each.dtype] for i, each in enumerate(made, before[0]) if each.memory == i
-            )
-            self.sizes[node] = (trial.builder.statements - before[1]) * _WEIGHTS.get(node.type, 1), size
+
+    def _size(self, node: PlanNode, trial: Translation) -> tuple[int, int]:
+        """The statements and the bytes that a node is. Raises Untranslatable."""
+        builder = trial.builder
+        first, statements = len(builder.values), builder.statements
+        for x in node.inputs:
+            if trial.knows(x):
+                continue
+            if x.op in self.constants and is_part_of_code(x.op):
+                trial.block([x.op], None)
+            else:
+                trial.take(x, node)
+        trial.block([node], None)
+        made = [each for i, each in enumerate(builder.values[first:], first) if each.memory == i]
+        weight = WEIGHTS.get(node.type, 1)
+        return (builder.statements - statements) * weight, sum(x.size * SIZES[x.dtype] for x in made)
 
     # ---- regions
 
@@ -151,8 +155,10 @@ class _Finder:
                 run(others)
             heap = min((heap for heap in joinable.values() if heap), default=None)
             if heap:
-                found += self._cut(heap, run)
-        return [self._with_constants(nodes) for nodes in found if self._pays(nodes)]
+                regions = self._cut(heap, run)
+                if sum(self._calls(nodes) for nodes in regions) >= _FEWEST_CALLS:
+                    found += [nodes for nodes in regions if self._calls(nodes) > 1]
+        return [self._with_constants(nodes) for nodes in found]
 
     def _cut(self, heap: list[int], run: Any) -> list[list[PlanNode]]:
         """All joinable nodes that become ready, as regions that are not too large."""
@@ -171,15 +177,15 @@ class _Finder:
     def _key(self, node: PlanNode) -> Any:
         return node.device, 0 if self.late is None else self.late(node)
 
-    def _pays(self, nodes: Sequence[PlanNode]) -> bool:
-        """Whether a region has fewer calls than what it stands for, as clusters."""
-        calls, alike = 0.0, 0.0
+    def _calls(self, nodes: Sequence[PlanNode]) -> float:
+        """How many calls a region stands for, where clusters join what is element-wise."""
+        calls = 0.0
         for node in nodes:
             if node.type in ELEMENTS:
-                alike += 1 / _CLUSTER
+                calls += 1 / _CLUSTER
             elif node.type not in MOVEMENTS or self.sizes[node][0]:
                 calls += 1
-        return calls + alike >= _FEWEST_CALLS
+        return calls
 
     def _with_constants(self, nodes: list[PlanNode]) -> list[PlanNode]:
         taken = {x.op for node in nodes for x in node.inputs if x.op in self.constants}
@@ -194,13 +200,7 @@ class _Finder:
         pack_of: dict[PlanOutput, Pack] = {}
         outputs: list[list[PlanOutput]] = []
         for i, nodes in enumerate(regions):
-            taken = [
-                x
-                for node in nodes
-                if not node.is_constant
-                for x in node.outputs
-                if self._leaves(x, i, region_of)
-            ]
+            taken = [x for x in _outputs(nodes) if self._leaves(x, i, region_of)]
             packed = _packs([x for x in taken if self._passes(x, region_of)])
             packs.append(packed)
             pack_of.update({x: pack for pack in packed for x in pack})
@@ -234,6 +234,10 @@ class _Finder:
         return ProgramMembers(nodes, read, outputs, program, taken_packs, packs)
 
 
+def _outputs(nodes: Sequence[PlanNode]) -> list[PlanOutput]:
+    return [x for node in nodes if not node.is_constant for x in node.outputs]
+
+
 def _packs(outputs: Sequence[PlanOutput]) -> list[Pack]:
     """Outputs of a type together, where there are several."""
     by_type: dict[str, list[PlanOutput]] = {}
@@ -249,11 +253,4 @@ def _is_small(node: PlanNode) -> bool:
         size = num_elements(x.dims)
         if size is None or not 0 < size <= _MOST_ELEMENTS:
             return False
-    return node.type != "MatMul" or _products(node) <= _MOST_PRODUCTS
-
-
-def _products(node: PlanNode) -> int:
-    rows, columns = node.inputs[0].dims  # type: ignore[misc]
-    size = num_elements(node.outputs[0].dims)
-    assert size is not None
-    return size * (rows if node.attributes["transpose_a"] else columns)  # type: ignore[return-value]
+    return terms_of_products(node) <= _MOST_PRODUCTS
