@@ -390,6 +390,15 @@ def _(d: Draft) -> list[Any]:
     return [gate * y + (1 - gate) * tf.tanh(y), tf.matmul(gate, w, transpose_b=True)]
 
 
+@program("join_straight_programs", dtypes=("float64",), tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(3, 4), d.fed(4, 4)
+    y = x
+    for _ in range(20):
+        y = tf.tanh(tf.matmul(y, w)) + tf.reduce_max(y, 1, keepdims=True) * 0.1
+    return [y, tf.reduce_sum(y)]
+
+
 @program("join_programs", dtypes=("float64",), tolerance=1e-5)
 def _(d: Draft) -> list[Any]:
     x, w = d.fed(3, 4), d.fed(4, 4)
