@@ -363,7 +363,7 @@ def _(d: Draft) -> list[Any]:
 @program("pack_filters", dtypes=())
 def _(d: Draft) -> list[Any]:
     x, w = d.fed(2, 5, 5, 8), d.variable(3, 3, 8, 16)
-    return [tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 2, 2, 1], "SAME"), d.fed(16)))]
+    return [tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 3, 3, 1], "SAME"), d.fed(16)))]
 
 
 @program("count_truths", dtypes=("float64", "int32"))
@@ -388,6 +388,15 @@ def _(d: Draft) -> list[Any]:
     x, w, b, y = d.fed(5, 64), d.fed(64, 40), d.fed(40), d.fed(5, 40)
     gate = tf.sigmoid(tf.matmul(x, w) + b)
     return [gate * y + (1 - gate) * tf.tanh(y), tf.matmul(gate, w, transpose_b=True)]
+
+
+@program("join_straight_programs", dtypes=("float64",), tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(3, 4), d.fed(4, 4)
+    y = x
+    for _ in range(20):
+        y = tf.tanh(tf.matmul(y, w)) + tf.reduce_max(y, 1, keepdims=True) * 0.1
+    return [y, tf.reduce_sum(y)]
 
 
 @program("join_programs", dtypes=("float64",), tolerance=1e-5)

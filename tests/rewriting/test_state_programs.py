@@ -34,6 +34,7 @@ WITHOUT_MACHINE_CODE = {
     "convolve_in_tiles",
     "join_clusters",
     "join_programs",
+    "join_straight_programs",
     "pool_in_bytes",
 }
 UNDRAWN = {"count_truths"}  # no program casts truths; pattern_programs.py has some that do

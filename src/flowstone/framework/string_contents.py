@@ -1,4 +1,4 @@
-"""The strings of a TensorProto's ``tensor_content``: the lengths of all as varints, then the bytes of all.
+r"""The strings of a TensorProto's ``tensor_content``: the lengths of all as varints, then the bytes of all.
 
 TensorFlow's clients send constants of strings so, unless they are small.
 

@@ -424,9 +424,7 @@ def _content(tensor: Any, dtype: DType, count: int) -> Array:
     if dtype is dtypes.string:
         return np.fromiter(strings_of(content, count), object, count)
     if len(content) != count * dtype.size:
-        raise ValueError(
-            f"The TensorProto has {len(content)} bytes, but its shape needs {count * dtype.size}."
-        )
+        raise ValueError(f"The TensorProto has {len(content)} bytes, its shape needs {count * dtype.size}.")
     stored = np.dtype(dtype.as_numpy_dtype)
     little = stored.newbyteorder("<") if stored.itemsize > 1 else stored
     return np.frombuffer(content, little).astype(stored)  # its own memory, in this machine's byte order

@@ -35,6 +35,7 @@ from flowstone.lowering.products.narrow_layers import compile_narrow_layers
 from flowstone.lowering.products.product_clusters import compile_products
 from flowstone.lowering.products.sums import join_slices, stack_products
 from flowstone.lowering.programs.program_regions import join_programs
+from flowstone.lowering.programs.straight_regions import join_straight_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
@@ -135,6 +136,7 @@ LOWERING = (
     Pass(group_updates, "group small updates by the same rates into one call", joins=True),
 )
 COMPILING = (
+    Pass(join_straight_programs, "compile many nodes on small arrays whole", joins=True, hosts=True),
     Pass(join_clusters, "compile element-wise nodes that feed each other as one", joins=True, hosts=True),
     Pass(
         compile_products,

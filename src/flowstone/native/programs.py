@@ -184,6 +184,7 @@ class Builder:
         self.values: list[Value] = []
         self.constants: list[tuple[int, tuple[Any, ...]]] = []
         self.containers: list[Container] = []
+        self.statements = 0  # how many were added
         self._blocks: list[list[Any]] = [[]]
         self._loops: list[list[Any]] = []  # what is done before the predicate
         self._depths: dict[int, int] = {}  # of the block that a value's memory is written in
@@ -244,6 +245,7 @@ class Builder:
             self._depths[number], self._guards[number] = depth, guard
         results = () if number < 0 else (number,)
         words = tuple(sorted(attributes.items()))
+        self.statements += 1
         self._blocks[depth - 1].append(Statement(op, tuple(operands), results, words, guard))
         return number
 

@@ -25,7 +25,7 @@ from flowstone.native.emitter import FLOATS
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation
 
-__all__ = ["ARRAYS"]
+__all__ = ["ARRAYS", "WEIGHTS", "terms_of_products"]
 
 _MOST_CLASSES = 1024
 _MOST_PRODUCTS = 1 << 18  # of a matrix product, above which libraries are faster
@@ -197,3 +197,16 @@ ARRAYS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     "_ProductSumAdd": _added_product,
 }
 """Nodes that multiply matrices or reduce arrays."""
+
+_PRODUCTS = ("MatMul", "_FusedMatMul", "_AddedMatMul")
+WEIGHTS: dict[str, int] = {**dict.fromkeys(_PRODUCTS, 8), "Softmax": 2}
+"""How much code nodes are, where that is more than their statements say."""
+
+
+def terms_of_products(node: PlanNode) -> int:
+    """The multiplications of a product of matrices of known shapes; 0 for other nodes."""
+    if node.type not in _PRODUCTS:
+        return 0
+    rows, columns = static_dims(node, node.inputs[0].dims)
+    size = math.prod(static_dims(node, node.outputs[0].dims))
+    return size * (rows if node.attributes["transpose_a"] else columns)

@@ -11,14 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from flowstone.framework.kernel import CPU, Call, Environment, Input, Kernel
 from flowstone.framework.node import Node, PlanData
 from flowstone.framework.operation import Shapes, op
+from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.native.program_kernels import program_kernel
 from flowstone.native.programs import Loop, Program
 
-__all__ = ["ProgramMembers", "program_op"]
+__all__ = ["Pack", "ProgramMembers", "places_in", "program_op"]
+
+Pack = tuple[PlanOutput, ...]
 
 _ITERATIONS = 100  # that a loop is taken to have, to say what a program costs
 
@@ -26,9 +31,13 @@ _ITERATIONS = 100  # that a loop is taken to have, to say what a program costs
 class ProgramMembers(PlanData):
     """The `nodes` that a program stands for, in order; `inputs`, what they take of others; `outputs`, what
     others take of them; and the `program` that they are.
+
+    Values that pass between programs alone do so as one array of a type, a *pack*: the node's outputs are
+    `outputs` and then one array for each of `packed_outputs`, end to end. `packed_inputs` are packs of
+    others, which the node takes after `inputs`.
     """
 
-    __slots__ = ("inputs", "nodes", "outputs", "program")
+    __slots__ = ("inputs", "nodes", "outputs", "packed_inputs", "packed_outputs", "program")
 
     def __init__(
         self,
@@ -36,8 +45,27 @@ class ProgramMembers(PlanData):
         inputs: Sequence[PlanOutput],
         outputs: Sequence[PlanOutput],
         program: Program,
+        packed_inputs: Sequence[Pack] = (),
+        packed_outputs: Sequence[Pack] = (),
     ) -> None:
         self.nodes, self.inputs, self.outputs, self.program = nodes, inputs, outputs, program
+        self.packed_inputs, self.packed_outputs = packed_inputs, packed_outputs
+
+    def unpacked(self) -> list[tuple[int, int, PlanOutput]]:
+        """What the nodes take of packs: which pack, where in it, and the value."""
+        taken = {x for node in self.nodes for x in node.inputs}
+        return [each for each in places_in(self.packed_inputs) if each[2] in taken]
+
+
+def places_in(packs: Sequence[Pack]) -> list[tuple[int, int, PlanOutput]]:
+    """All values of packs: which pack, where in it, and the value."""
+    found = []
+    for i, pack in enumerate(packs):
+        place = 0
+        for x in pack:
+            found.append((i, place, x))
+            place += num_elements(x.dims) or 0
+    return found
 
 
 def _program_of(node: Node) -> Program:
@@ -87,9 +115,29 @@ def _by_members(members: ProgramMembers, env: Environment) -> Callable[..., Any]
     """The function of the inputs that runs the members' own kernels; compiled when it is first needed."""
     compiled: list[Any] = []
 
+    taken = [(i, place, num_elements(x.dims) or 0, x.dims) for i, place, x in members.unpacked()]
+    values = [x for _, _, x in members.unpacked()]
+    results = [*members.outputs, *[x for pack in members.packed_outputs for x in pack]]
+
     def run(*inputs: Any) -> Any:
         if not compiled:
-            compiled.append(env.compile_nodes(members.nodes, members.inputs, members.outputs))
-        return tuple(compiled[0](env.new_step(), *inputs))
+            compiled.append(env.compile_nodes(members.nodes, [*members.inputs, *values], results))
+        if taken:
+            packs = inputs[len(members.inputs) :]
+            pieces = [packs[i][place : place + size].reshape(dims) for i, place, size, dims in taken]
+            inputs = (*inputs[: len(members.inputs)], *pieces)
+        found = tuple(compiled[0](env.new_step(), *inputs))
+        return _packed(members, found) if members.packed_outputs else found
 
     return run
+
+
+def _packed(members: ProgramMembers, found: Sequence[Any]) -> tuple[Any, ...]:
+    """The outputs, and the packs."""
+    count = len(members.outputs)
+    result = list(found[:count])
+    for pack in members.packed_outputs:
+        pieces = found[count : count + len(pack)]
+        result.append(torch.cat([each.reshape(-1) for each in pieces]))
+        count += len(pack)
+    return tuple(result)

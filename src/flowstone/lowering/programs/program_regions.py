@@ -24,7 +24,7 @@ from flowstone.framework import flags
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import ProgramMembers, program_op
+from flowstone.lowering.programs.program_kernel import Pack, ProgramMembers, program_op
 from flowstone.lowering.programs.statement_parts import Untranslatable, static_dims
 from flowstone.lowering.programs.translation import is_part_of_code, translated
 from flowstone.native import kernels
@@ -34,7 +34,7 @@ from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Livene
 from flowstone.rewriting.analyses.frames import EXITS, Frame, Frames, order_by_frames
 from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order
 
-__all__ = ["join_programs"]
+__all__ = ["join_programs", "put_in"]
 
 _MOST_UNITS_LEFT_OUT = 200
 
@@ -60,7 +60,7 @@ def join_programs(subgraph: Subgraph) -> None:
                 break
         if failed:
             continue
-        if not regions or _put_in(subgraph, regions):
+        if not regions or put_in(subgraph, regions, "join_programs"):
             break
         left_out.update(found.readers_of_states())
     _tell(subgraph, left_out)
@@ -296,14 +296,17 @@ def _is_about_containers(node: PlanNode) -> bool:
 # ---- replacement
 
 
-def _put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers]) -> bool:
-    """Puts programs in the places of their last members; whether all nodes still read what they read."""
+def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str) -> bool:
+    """Puts programs, in an order of their edges, in the places of their last members; whether all nodes still
+    read what they read. If not, nothing is changed."""
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     replacements: dict[PlanNode, list[PlanNode]] = {}
     new_nodes = []
+    packs: dict[Pack, PlanOutput] = {}
     for members in regions:
-        new = _node(subgraph, members)
+        new = _node(subgraph, members, [packs[each] for each in members.packed_inputs])
+        packs.update(zip(members.packed_outputs, new.outputs[len(members.outputs) :]))
         inside = _taken_away(subgraph, members)
         waits = (x for node in members.nodes for x in node.control_inputs if x not in inside)
         new.control_inputs = list(dict.fromkeys(waits))
@@ -324,15 +327,17 @@ def _put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers]) -> bool:
     if not substitute_in_order(subgraph, places, replaced, replacements, arrange):
         return False
     for new, members in new_nodes:
-        loops = len({m.attributes["frame_name"] for m in members.nodes if m.declaration.role == "enter"})
-        branches = sum(node.type in MERGES for node in members.nodes) - sum(
-            x.op.declaration.role == "next_iteration" for m in members.nodes for x in m.inputs
-        )
-        reason = (
-            f"{len(members.nodes)} nodes, {loops} loops and {branches} merges of branches as machine code"
-        )
-        subgraph.log.append(("join_programs", new.name, reason))
+        subgraph.log.append((pass_name, new.name, _described(members)))
     return True
+
+
+def _described(members: ProgramMembers) -> str:
+    loops = len({m.attributes["frame_name"] for m in members.nodes if m.declaration.role == "enter"})
+    branches = sum(node.type in MERGES for node in members.nodes) - sum(
+        x.op.declaration.role == "next_iteration" for m in members.nodes for x in m.inputs
+    )
+    parts = f", {loops} loops and {branches} merges of branches" if loops or branches else ""
+    return f"{len(members.nodes)} nodes{parts} as machine code"
 
 
 def _taken_away(subgraph: Subgraph, members: ProgramMembers) -> set[PlanNode]:
@@ -342,16 +347,16 @@ def _taken_away(subgraph: Subgraph, members: ProgramMembers) -> set[PlanNode]:
     return {node for node in inside if not node.is_constant or node.outputs[0] not in kept}
 
 
-def _node(subgraph: Subgraph, members: ProgramMembers) -> PlanNode:
+def _node(subgraph: Subgraph, members: ProgramMembers, packs: Sequence[PlanOutput]) -> PlanNode:
+    inputs = [*members.inputs, *packs]
     attributes: dict[str, Any] = {
-        "Tin": [x.dtype.base_dtype for x in members.inputs],
-        "Tout": [x.dtype for x in members.outputs],
+        "Tin": [x.dtype.base_dtype for x in inputs],
+        "Tout": [x.dtype for x in (*members.outputs, *[pack[0] for pack in members.packed_outputs])],
         "operations": repr(members.program)[:200],
         "members": members,
     }
     last = next(node for node in reversed(members.nodes) if node.outputs)
-    sizes = (len(members.inputs),)
-    return subgraph.new_node(program_op, list(members.inputs), attributes, like=last, group_sizes=sizes)
+    return subgraph.new_node(program_op, inputs, attributes, like=last, group_sizes=(len(inputs),))
 
 
 def _in_order(nodes: Sequence[PlanNode]) -> list[PlanNode]:

@@ -7,15 +7,19 @@ and arrays that the region makes become containers of the program.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from flowstone.framework import errors
+from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON, Containers
 from flowstone.lowering.programs.node_statements import STATEMENTS
+from flowstone.lowering.programs.program_kernel import Pack, places_in
 from flowstone.lowering.programs.statement_parts import Untranslatable, copy, kind_of, static_dims, strides_of
 from flowstone.native.emitter import SIZES
 from flowstone.native.programs import Builder, Guard, Program
@@ -31,14 +35,22 @@ _IDLE = frozenset({"no_op", "trigger"})  # roles of nodes that only wait
 
 
 def translated(
-    subgraph: Subgraph, nodes: Sequence[PlanNode], inputs: Sequence[PlanOutput], outputs: Sequence[PlanOutput]
+    subgraph: Subgraph,
+    nodes: Sequence[PlanNode],
+    inputs: Sequence[PlanOutput],
+    outputs: Sequence[PlanOutput],
+    packed_inputs: Sequence[Pack] = (),
+    packed_outputs: Sequence[Pack] = (),
 ) -> Program:
-    """The program that computes `outputs` from `inputs` by these nodes, which are in an order in which loops
-    are blocks. Raises Untranslatable for the first node that cannot be part of it.
+    """The program that computes `outputs`, and packs, from `inputs`, and packs, by these nodes, which are in
+    an order in which loops are blocks. Raises Untranslatable for the first node that cannot be part of it.
     """
     translation = Translation(subgraph, nodes, inputs)
+    if packed_inputs:
+        translation.unpack(packed_inputs)
     translation.block(nodes, None)
-    program = translation.builder.program(len(inputs), [translation.of(x) for x in outputs])
+    results = [translation.of(x) for x in outputs] + [translation.packed(each) for each in packed_outputs]
+    program = translation.builder.program(len(inputs) + len(packed_inputs), results)
     own = [x for i, x in enumerate(program.values) if x.memory == i and i >= program.inputs]
     memory = sum(x.size * SIZES[x.dtype] for x in own)
     if memory > _MOST_BYTES:
@@ -62,18 +74,50 @@ class Translation:
     def __init__(self, subgraph: Subgraph, nodes: Sequence[PlanNode], inputs: Sequence[PlanOutput]) -> None:
         self.builder = Builder()
         self.frames, self.liveness = subgraph.analysis(Frames), subgraph.analysis(Liveness)
-        self._consumers, self._fetched = subgraph.consumers(), set(subgraph.fetches)
-        self._variables: dict[PlanNode, LoopVariable] = {
-            each.merge: each for each in loop_variables(subgraph, self._consumers)
-        }
+        self._subgraph = subgraph
         self._of: dict[PlanOutput, int] = {}
         self._moved: dict[Any, int] = {}
         self._guard: Guard = ()
         self._around: list[Guard] = []
+        self._taken = {x: node for node in reversed(nodes) for x in node.inputs}
         for x in inputs:
-            owner = next(node for node in nodes if x in node.inputs) if nodes else x.op
-            self._of[x] = self.builder.value(kind_of(owner, x), static_dims(owner, x.dims))
+            self.take(x, self._taken.get(x, x.op))
         self.containers = Containers(self, nodes)
+
+    def take(self, x: PlanOutput, taker: PlanNode) -> None:
+        """From now on the output is an input of the program. Raises Untranslatable for `taker`."""
+        self._of[x] = self.builder.value(kind_of(taker, x), static_dims(taker, x.dims))
+
+    def unpack(self, packs: Sequence[Pack]) -> None:
+        """From now on what the nodes take of packs are values of the program."""
+        numbers = []
+        for pack in packs:
+            size = sum(num_elements(x.dims) or 0 for x in pack)
+            numbers.append(self.builder.value(kind_of(pack[0].op, pack[0]), (size,)))
+        for i, place, x in places_in(packs):
+            if x in self._taken:
+                dims = static_dims(x.op, x.dims)
+                walk = {"sizes": (math.prod(dims),), "from_strides": (1,), "to_strides": (1,)}
+                self._of[x] = self.moved(numbers[i], dims, from_place=place, **walk)
+
+    def packed(self, pack: Pack) -> int:
+        """A new value: those of the pack, end to end."""
+        size = sum(num_elements(x.dims) or 0 for x in pack)
+        result = self.builder.value(kind_of(pack[0].op, pack[0]), (size,))
+        self._guard = ()
+        for _, place, x in places_in([pack]):
+            walk = {"sizes": (num_elements(x.dims),), "from_strides": (1,), "to_strides": (1,)}
+            self.add("Copy", [self.of(x)], None, into=result, from_place=0, to_place=place, **walk)
+        return result
+
+    def knows(self, x: PlanOutput) -> bool:
+        """Whether the output is a value of the program."""
+        return x in self._of
+
+    @functools.cached_property
+    def _variables(self) -> dict[PlanNode, LoopVariable]:
+        """The variables of loops by their heads."""
+        return {each.merge: each for each in loop_variables(self._subgraph, self._subgraph.consumers())}
 
     def of(self, x: PlanOutput) -> int:
         """The value of an output."""
@@ -190,7 +234,7 @@ class Translation:
         x = node.outputs[0]
         result = self.builder.value(kind_of(node, x), static_dims(node, x.dims))
         which = node.outputs[1]
-        is_asked = which in self._fetched or self._consumers.get(which)
+        is_asked = which in self._subgraph.fetches or self._subgraph.consumers().get(which)
         index = self.builder.value("int32", ()) if is_asked else -1
         for i, source in enumerate(node.inputs):
             condition = self.liveness.output(source)

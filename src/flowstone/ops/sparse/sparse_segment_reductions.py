@@ -128,10 +128,11 @@ def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpD
             rows, count = int(output_dim0), check_sorted(ids)
             if indices.ndim != 1 or ids.shape != indices.shape or count > dy.shape[0]:
                 raise invalid("segment_ids and indices should have same size, and ids a row of the gradient.")
-            dy = dy * segment_scale(how, dy, ids, dy.shape[0])
             if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < rows:
                 raise invalid(f"Index out of range [0, {rows}).")
-            return sum_rows(dy.index_select(0, ids), indices, rows)
+            flows = dy.index_select(0, ids)  # of the rows that are picked: the others may be many
+            flows *= segment_scale(how, dy, ids, dy.shape[0]).index_select(0, ids)
+            return sum_rows(flows, indices, rows)
 
         return spread
 

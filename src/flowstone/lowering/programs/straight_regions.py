@@ -1,0 +1,256 @@
+"""Programs of straight-line code: many nodes on small arrays become few, whatever they compute.
+
+    %2 = MatMul(%0, %1) : float32[1,4]
+    %3 = Max(%2, …) : float32[]
+    %4 = Sub(%2, %3) : float32[1,4]
+    %5 = ConcatV2(%4, %2, …) : float32[1,8]
+
+becomes
+
+    %5 = _Program(%0, %1) operations='MatMul+Reduce+Sub+Copy+Copy' : float32[1,8]
+
+A call of a kernel costs about a microsecond, however small the array. What machine code has (`STATEMENTS`)
+on arrays of few elements is *joinable*. Nodes are looked at in an order of their edges in which the joinable
+ones come together: all that are ready, then all others, and so on. What stands together in such an order may
+be one node, related or not. Regions end where they hold as many statements as LLVM compiles in a bounded
+time; what passes from one to the next does so in one array (`ProgramMembers`). A region pays if it saves many
+calls beyond those that clusters (`clusters/element_clusters.py`) save too.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+from flowstone.framework.shape import num_elements
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.lowering.programs.array_statements import WEIGHTS, terms_of_products
+from flowstone.lowering.programs.movement_statements import MOVEMENTS
+from flowstone.lowering.programs.node_statements import STATEMENTS
+from flowstone.lowering.programs.program_kernel import Pack, ProgramMembers
+from flowstone.lowering.programs.program_regions import put_in
+from flowstone.lowering.programs.statement_parts import Untranslatable
+from flowstone.lowering.programs.translation import Translation, is_part_of_code, translated
+from flowstone.native import kernels
+from flowstone.native.elements import ELEMENTS
+from flowstone.native.emitter import SIZES
+from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
+from flowstone.rewriting.analyses.branches import TRUE, Liveness
+from flowstone.rewriting.analyses.frames import Frames
+from flowstone.rewriting.analyses.state_versions import References, changed_by
+from flowstone.rewriting.patterns import remove_unneeded
+
+__all__ = ["join_straight_programs"]
+
+_MOST_ELEMENTS = 1024  # of an array; beyond, kernels take longer than their calls
+_MOST_PRODUCTS = 1 << 13  # of a matrix product, the same
+_MOST_STATEMENTS = 300  # of a region
+_MOST_BYTES = 1 << 17  # of the values of a region
+_FEWEST_CALLS = 32  # that regions save
+_CLUSTER = 24  # element-wise nodes that a cluster is taken to join
+
+
+def join_straight_programs(subgraph: Subgraph) -> None:
+    """Replaces nodes on small arrays by programs, where that saves calls."""
+    if not kernels.is_on():
+        return
+    for takes_states in (True, False):
+        found = _Finder(subgraph, takes_states)
+        if len(found.sizes) < _FEWEST_CALLS:
+            return
+        regions = found.programs(found.regions())
+        if not regions or put_in(subgraph, regions, "join_straight_programs"):
+            break
+    remove_unneeded(subgraph)
+
+
+class _Finder:
+    """Finds regions; `sizes`: the joinable nodes, with the statements and the bytes that they are."""
+
+    def __init__(self, subgraph: Subgraph, takes_states: bool) -> None:
+        self.subgraph = subgraph
+        self.place = {node: i for i, node in enumerate(subgraph.nodes)}
+        self.consumers, self.fetched = subgraph.consumers(), set(subgraph.fetches)
+        self.sizes: dict[PlanNode, tuple[int, int]] = {}
+        self.late = arrivals(subgraph) if is_in_pieces(subgraph) else None
+        self.constants = {node for node in subgraph.nodes if self._is_free(node)}
+        self._find(takes_states)
+
+    def _is_free(self, node: PlanNode) -> bool:
+        """Whether the node is a constant that waits for nothing."""
+        return node.is_constant and not node.control_inputs
+
+    def _find(self, takes_states: bool) -> None:
+        """Tries to translate each node by itself."""
+        subgraph, trial = self.subgraph, Translation(self.subgraph, (), ())
+        liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
+        targets, references = set(subgraph.targets), References(memory=True)
+        changed: set[Any] = set()
+        if not takes_states:
+            changed = {state for node in subgraph.nodes for state in changed_by(node, references)}
+        for node in subgraph.nodes:
+            if node.type not in STATEMENTS or node in targets or frames.home(node) is not None:
+                continue
+            if liveness.node(node) != TRUE or not _is_small(node):
+                continue
+            if changed and any(not changed.isdisjoint(references[x]) for x in node.inputs):
+                continue
+            try:
+                self.sizes[node] = self._size(node, trial)
+            except Untranslatable:
+                continue
+
+    def _size(self, node: PlanNode, trial: Translation) -> tuple[int, int]:
+        """The statements and the bytes that a node is. Raises Untranslatable."""
+        builder = trial.builder
+        first, statements = len(builder.values), builder.statements
+        for x in node.inputs:
+            if trial.knows(x):
+                continue
+            if x.op in self.constants and is_part_of_code(x.op):
+                trial.block([x.op], None)
+            else:
+                trial.take(x, node)
+        trial.block([node], None)
+        made = [each for i, each in enumerate(builder.values[first:], first) if each.memory == i]
+        weight = WEIGHTS.get(node.type, 1)
+        return (builder.statements - statements) * weight, sum(x.size * SIZES[x.dtype] for x in made)
+
+    # ---- regions
+
+    def regions(self) -> list[list[PlanNode]]:
+        """The joinable nodes that become one, in order, where it pays."""
+        takers: dict[PlanNode, list[PlanNode]] = {}
+        waiting: dict[PlanNode, int] = {}
+        for node in self.subgraph.nodes:
+            if node in self.constants:
+                continue
+            place = self.place[node]
+            sources = {x for x in node.sources() if x not in self.constants and self.place[x] < place}
+            waiting[node] = len(sources)
+            for source in sources:
+                takers.setdefault(source, []).append(node)
+        others: list[int] = []
+        joinable: dict[Any, list[int]] = {}
+
+        def ready(node: PlanNode) -> None:
+            heap = joinable.setdefault(self._key(node), []) if node in self.sizes else others
+            heapq.heappush(heap, self.place[node])
+
+        def run(heap: list[int]) -> PlanNode:
+            node = self.subgraph.nodes[heapq.heappop(heap)]
+            for taker in takers.get(node, ()):
+                waiting[taker] -= 1
+                if not waiting[taker]:
+                    ready(taker)
+            return node
+
+        for node, count in waiting.items():
+            if not count:
+                ready(node)
+        found: list[list[PlanNode]] = []
+        while others or any(joinable.values()):
+            while others:
+                run(others)
+            heap = min((heap for heap in joinable.values() if heap), default=None)
+            if heap:
+                regions = self._cut(heap, run)
+                if sum(self._calls(nodes) for nodes in regions) >= _FEWEST_CALLS:
+                    found += [nodes for nodes in regions if self._calls(nodes) > 1]
+        return [self._with_constants(nodes) for nodes in found]
+
+    def _cut(self, heap: list[int], run: Any) -> list[list[PlanNode]]:
+        """All joinable nodes that become ready, as regions that are not too large."""
+        found: list[list[PlanNode]] = []
+        statements = memory = 0
+        while heap:
+            node = run(heap)
+            own, size = self.sizes[node]
+            if not found or statements + own > _MOST_STATEMENTS or memory + size > _MOST_BYTES:
+                found.append([])
+                statements = memory = 0
+            found[-1].append(node)
+            statements, memory = statements + own, memory + size
+        return found
+
+    def _key(self, node: PlanNode) -> Any:
+        return node.device, 0 if self.late is None else self.late(node)
+
+    def _calls(self, nodes: Sequence[PlanNode]) -> float:
+        """How many calls a region stands for, where clusters join what is element-wise."""
+        calls = 0.0
+        for node in nodes:
+            if node.type in ELEMENTS:
+                calls += 1 / _CLUSTER
+            elif node.type not in MOVEMENTS or self.sizes[node][0]:
+                calls += 1
+        return calls
+
+    def _with_constants(self, nodes: list[PlanNode]) -> list[PlanNode]:
+        taken = {x.op for node in nodes for x in node.inputs if x.op in self.constants}
+        return sorted({*nodes, *[x for x in taken if is_part_of_code(x)]}, key=self.place.__getitem__)
+
+    # ---- programs
+
+    def programs(self, regions: Sequence[Sequence[PlanNode]]) -> list[ProgramMembers]:
+        """The regions as programs. What only other regions take passes between them in packs."""
+        region_of = {node: i for i, nodes in enumerate(regions) for node in nodes if not node.is_constant}
+        packs: list[list[Pack]] = []
+        pack_of: dict[PlanOutput, Pack] = {}
+        outputs: list[list[PlanOutput]] = []
+        for i, nodes in enumerate(regions):
+            taken = [x for x in _outputs(nodes) if self._leaves(x, i, region_of)]
+            packed = _packs([x for x in taken if self._passes(x, region_of)])
+            packs.append(packed)
+            pack_of.update({x: pack for pack in packed for x in pack})
+            outputs.append([x for x in taken if x not in pack_of])
+        return [self._members(*each, pack_of) for each in zip(regions, outputs, packs)]
+
+    def _leaves(self, x: PlanOutput, region: int, region_of: dict[PlanNode, int]) -> bool:
+        """Whether somebody outside of the region takes the output."""
+        return x in self.fetched or any(region_of.get(each) != region for each in self.consumers.get(x, ()))
+
+    def _passes(self, x: PlanOutput, region_of: dict[PlanNode, int]) -> bool:
+        """Whether only regions take the output."""
+        return x not in self.fetched and all(each in region_of for each in self.consumers.get(x, ()))
+
+    def _members(
+        self,
+        nodes: Sequence[PlanNode],
+        outputs: Sequence[PlanOutput],
+        packs: Sequence[Pack],
+        pack_of: dict[PlanOutput, Pack],
+    ) -> ProgramMembers:
+        inside = set(nodes)
+        taken = list(dict.fromkeys(x for node in nodes for x in node.inputs if x.op not in inside))
+        inputs = [x for x in taken if x not in pack_of]
+        taken_packs = list(dict.fromkeys(pack_of[x] for x in taken if x in pack_of))
+        program = translated(self.subgraph, nodes, inputs, outputs, taken_packs, packs)
+        reads = program.reads()
+        read = [x for i, x in enumerate(inputs) if reads[i] or not x.op.is_constant]
+        if len(read) < len(inputs):  # the others are shapes and axes, which are part of the code
+            program = translated(self.subgraph, nodes, read, outputs, taken_packs, packs)
+        return ProgramMembers(nodes, read, outputs, program, taken_packs, packs)
+
+
+def _outputs(nodes: Sequence[PlanNode]) -> list[PlanOutput]:
+    return [x for node in nodes if not node.is_constant for x in node.outputs]
+
+
+def _packs(outputs: Sequence[PlanOutput]) -> list[Pack]:
+    """Outputs of a type together, where there are several."""
+    by_type: dict[str, list[PlanOutput]] = {}
+    for x in outputs:
+        by_type.setdefault(x.dtype.base_dtype.name, []).append(x)
+    return [tuple(each) for each in by_type.values() if len(each) > 1]
+
+
+def _is_small(node: PlanNode) -> bool:
+    if not node.outputs or any(x.dtype.is_ref for x in node.outputs):
+        return False
+    for x in (*node.inputs, *node.outputs):
+        size = num_elements(x.dims)
+        if size is None or not 0 < size <= _MOST_ELEMENTS:
+            return False
+    return terms_of_products(node) <= _MOST_PRODUCTS
