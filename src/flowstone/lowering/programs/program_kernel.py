@@ -21,9 +21,9 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.native.program_kernels import program_kernel
 from flowstone.native.programs import Loop, Program
 
-__all__ = ["Pack", "ProgramMembers", "places_in", "program_op"]
+__all__ = ["Packed", "ProgramMembers", "places_in", "program_op"]
 
-Pack = tuple[PlanOutput, ...]
+Packed = tuple[PlanOutput, ...]
 
 _ITERATIONS = 100  # that a loop is taken to have, to say what a program costs
 
@@ -45,8 +45,8 @@ class ProgramMembers(PlanData):
         inputs: Sequence[PlanOutput],
         outputs: Sequence[PlanOutput],
         program: Program,
-        packed_inputs: Sequence[Pack] = (),
-        packed_outputs: Sequence[Pack] = (),
+        packed_inputs: Sequence[Packed] = (),
+        packed_outputs: Sequence[Packed] = (),
     ) -> None:
         self.nodes, self.inputs, self.outputs, self.program = nodes, inputs, outputs, program
         self.packed_inputs, self.packed_outputs = packed_inputs, packed_outputs
@@ -57,7 +57,7 @@ class ProgramMembers(PlanData):
         return [each for each in places_in(self.packed_inputs) if each[2] in taken]
 
 
-def places_in(packs: Sequence[Pack]) -> list[tuple[int, int, PlanOutput]]:
+def places_in(packs: Sequence[Packed]) -> list[tuple[int, int, PlanOutput]]:
     """All values of packs: which pack, where in it, and the value."""
     found = []
     for i, pack in enumerate(packs):

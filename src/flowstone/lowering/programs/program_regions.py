@@ -24,7 +24,7 @@ from flowstone.framework import flags
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import Pack, ProgramMembers, program_op
+from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers, program_op
 from flowstone.lowering.programs.statement_parts import Untranslatable, static_dims
 from flowstone.lowering.programs.translation import is_part_of_code, translated
 from flowstone.native import kernels
@@ -303,7 +303,7 @@ def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str
     replaced: dict[PlanOutput, PlanOutput] = {}
     replacements: dict[PlanNode, list[PlanNode]] = {}
     new_nodes = []
-    packs: dict[Pack, PlanOutput] = {}
+    packs: dict[Packed, PlanOutput] = {}
     for members in regions:
         new = _node(subgraph, members, [packs[each] for each in members.packed_inputs])
         packs.update(zip(members.packed_outputs, new.outputs[len(members.outputs) :]))

@@ -28,7 +28,7 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.array_statements import WEIGHTS, terms_of_products
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import Pack, ProgramMembers
+from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers
 from flowstone.lowering.programs.program_regions import put_in
 from flowstone.lowering.programs.statement_parts import Untranslatable
 from flowstone.lowering.programs.translation import Translation, is_part_of_code, translated
@@ -196,8 +196,8 @@ class _Finder:
     def programs(self, regions: Sequence[Sequence[PlanNode]]) -> list[ProgramMembers]:
         """The regions as programs. What only other regions take passes between them in packs."""
         region_of = {node: i for i, nodes in enumerate(regions) for node in nodes if not node.is_constant}
-        packs: list[list[Pack]] = []
-        pack_of: dict[PlanOutput, Pack] = {}
+        packs: list[list[Packed]] = []
+        pack_of: dict[PlanOutput, Packed] = {}
         outputs: list[list[PlanOutput]] = []
         for i, nodes in enumerate(regions):
             taken = [x for x in _outputs(nodes) if self._leaves(x, i, region_of)]
@@ -219,8 +219,8 @@ class _Finder:
         self,
         nodes: Sequence[PlanNode],
         outputs: Sequence[PlanOutput],
-        packs: Sequence[Pack],
-        pack_of: dict[PlanOutput, Pack],
+        packs: Sequence[Packed],
+        pack_of: dict[PlanOutput, Packed],
     ) -> ProgramMembers:
         inside = set(nodes)
         taken = list(dict.fromkeys(x for node in nodes for x in node.inputs if x.op not in inside))
@@ -238,7 +238,7 @@ def _outputs(nodes: Sequence[PlanNode]) -> list[PlanOutput]:
     return [x for node in nodes if not node.is_constant for x in node.outputs]
 
 
-def _packs(outputs: Sequence[PlanOutput]) -> list[Pack]:
+def _packs(outputs: Sequence[PlanOutput]) -> list[Packed]:
     """Outputs of a type together, where there are several."""
     by_type: dict[str, list[PlanOutput]] = {}
     for x in outputs:

@@ -19,7 +19,7 @@ from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON, Containers
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import Pack, places_in
+from flowstone.lowering.programs.program_kernel import Packed, places_in
 from flowstone.lowering.programs.statement_parts import Untranslatable, copy, kind_of, static_dims, strides_of
 from flowstone.native.emitter import SIZES
 from flowstone.native.programs import Builder, Guard, Program
@@ -39,8 +39,8 @@ def translated(
     nodes: Sequence[PlanNode],
     inputs: Sequence[PlanOutput],
     outputs: Sequence[PlanOutput],
-    packed_inputs: Sequence[Pack] = (),
-    packed_outputs: Sequence[Pack] = (),
+    packed_inputs: Sequence[Packed] = (),
+    packed_outputs: Sequence[Packed] = (),
 ) -> Program:
     """The program that computes `outputs`, and packs, from `inputs`, and packs, by these nodes, which are in
     an order in which loops are blocks. Raises Untranslatable for the first node that cannot be part of it.
@@ -88,7 +88,7 @@ class Translation:
         """From now on the output is an input of the program. Raises Untranslatable for `taker`."""
         self._of[x] = self.builder.value(kind_of(taker, x), static_dims(taker, x.dims))
 
-    def unpack(self, packs: Sequence[Pack]) -> None:
+    def unpack(self, packs: Sequence[Packed]) -> None:
         """From now on what the nodes take of packs are values of the program."""
         numbers = []
         for pack in packs:
@@ -100,7 +100,7 @@ class Translation:
                 walk = {"sizes": (math.prod(dims),), "from_strides": (1,), "to_strides": (1,)}
                 self._of[x] = self.moved(numbers[i], dims, from_place=place, **walk)
 
-    def packed(self, pack: Pack) -> int:
+    def packed(self, pack: Packed) -> int:
         """A new value: those of the pack, end to end."""
         size = sum(num_elements(x.dims) or 0 for x in pack)
         result = self.builder.value(kind_of(pack[0].op, pack[0]), (size,))
