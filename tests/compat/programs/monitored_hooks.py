@@ -104,7 +104,7 @@ with tf.Graph().as_default():
     global_step, loss, train_op, w = build()
     summary_op = tf.summary.merge_all()
     sv = tf.train.Supervisor(is_chief=True, logdir=sv_dir, init_op=tf.global_variables_initializer(),
-                             summary_op=None, saver=tf.train.Saver(), global_step=global_step, save_model_secs=600)
+                             summary_op=None, saver=tf.train.Saver(), global_step=global_step, save_model_secs=0)
     with sv.managed_session(config=tf.ConfigProto()) as sess:
         for step in range(6):
             if sv.should_stop():
