@@ -39,9 +39,11 @@ _JOBS = ("chief", "master", "worker")
 
 class _Workers:
     """The group of the workers: this one's job, task and rank, and how many there are. `instances` are the
-    numbers of its operations, given out in the order in which the workers' equal programs ask."""
+    numbers of its operations, given out in the order in which the workers' equal programs ask; `hint` says
+    how large gradients are to travel."""
 
-    def __init__(self, cluster: Any, task_type: str | None, task_id: int | None) -> None:
+    def __init__(self, cluster: Any, task_type: str | None, task_id: int | None, hint: str = "auto") -> None:
+        self.hint = hint
         tasks = {} if not cluster else tf.train.ClusterSpec(cluster).as_dict()
         counts = {job: len(tasks[job]) for job in _JOBS if job in tasks}
         self.job, self.task = task_type or "worker", task_id or 0
@@ -60,7 +62,9 @@ class _Workers:
             return value
         value = tf.convert_to_tensor(value)
         final = "Div" if reduce_op == ReduceOp.MEAN else "Id"
-        return collective_ops.all_reduce(value, self.size, _GROUP, next(self.instances), "Add", final)
+        return collective_ops.all_reduce(
+            value, self.size, _GROUP, next(self.instances), "Add", final, communication_hint=self.hint
+        )
 
     def first_of(self, value: Any) -> Any:
         """The first worker's value."""
@@ -119,7 +123,8 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
 
     Args:
         num_gpus_per_worker: 0 or 1.
-        communication: taken, and not needed.
+        communication: "NCCL" (or the enumeration's) for large gradients to go from GPU to GPU, if each worker
+            has one of its own; the runtime chooses for others.
 
     Raises NotInGraphModeError for several GPUs a worker, ValueError for a job that does not train.
     """
@@ -131,12 +136,13 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
                 "tf.train.Server, with a worker for each GPU",
             )
         self._kind = "GPU" if num_gpus_per_worker else "CPU"
+        self._hint = str(getattr(communication, "value", communication)).lower()
         given = json.loads(task_configuration() or "{}")
         task = given.get("task", {})
         super().__init__(self._made(given.get("cluster"), task.get("type"), task.get("index")))
 
     def _made(self, cluster: Any, task_type: str | None, task_id: Any) -> _Extended:
-        workers = _Workers(cluster, task_type, None if task_id is None else int(task_id))
+        workers = _Workers(cluster, task_type, None if task_id is None else int(task_id), self._hint)
         return _Extended(f"{workers.place}/device:{self._kind}:0", workers)
 
     @property
