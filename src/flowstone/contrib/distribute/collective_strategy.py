@@ -4,6 +4,7 @@ operations.
 Each worker runs the same program, in a graph and a session of its own. Variables of the strategy's scope
 begin with the first worker's values. Optimisers apply the sum of the workers' gradients, so the variables
 stay equal; for the mean, a program divides its loss by `num_replicas_in_sync`, as with TensorFlow's.
+Estimators apply the mean, unless the loss is a sum.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from flowstone.contrib.distribute.distribute_lib import (
     _checked,
     _FunctionIterator,
     _InputIterator,
+    get_loss_reduction,
 )
 from flowstone.framework.flags import task_configuration
 from flowstone.framework.refusals import refuse
@@ -178,9 +180,9 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         return next_creator(**arguments)
 
     def _summed(self, pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        workers = self.extended.workers
+        workers, kind = self.extended.workers, get_loss_reduction()
         return [
-            (None if gradient is None else workers.reduced(gradient, ReduceOp.SUM), variable)
+            (None if gradient is None else workers.reduced(gradient, kind), variable)
             for gradient, variable in pairs
         ]
 
@@ -188,12 +190,16 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         """The sum or the mean of a value over the workers, and over an axis if one is given."""
         return self.extended.reduce_to(reduce_op, super().reduce(reduce_op, value, axis), None)
 
+    def input_context(self) -> InputContext:
+        """Which of the workers' inputs this one's are."""
+        workers = self.extended.workers
+        return InputContext(workers.size, workers.rank, workers.size)
+
     def make_input_fn_iterator(
         self, input_fn: Callable[[InputContext], Any], replication_mode: Any = "PER_WORKER"
     ) -> Any:
         """An iterator over what `input_fn` makes, which the `InputContext` tells which worker it is for."""
-        workers = self.extended.workers
-        made = input_fn(InputContext(workers.size, workers.rank, workers.size))
+        made = input_fn(self.input_context())
         return _FunctionIterator(made) if callable(made) else _InputIterator(made)
 
     def make_dataset_iterator(self, dataset: Any) -> Any:
