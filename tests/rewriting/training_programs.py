@@ -250,6 +250,12 @@ def _(d: Draft) -> list[Any]:
     return gradients(y, w)
 
 
+@program("compute_taken_parts", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(3, 4), d.fed(6, 4)
+    return [tf.sin(tf.split(tf.matmul(x, w, transpose_b=True), [2, 4], 1)[1])]
+
+
 # ---- updates
 
 

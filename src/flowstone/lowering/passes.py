@@ -34,6 +34,7 @@ from flowstone.lowering.products.loop_accumulators import stack_accumulators
 from flowstone.lowering.products.narrow_layers import compile_narrow_layers
 from flowstone.lowering.products.product_clusters import compile_products
 from flowstone.lowering.products.sums import join_slices, stack_products
+from flowstone.lowering.products.taken_parts import compute_taken_parts
 from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.lowering.programs.straight_regions import join_straight_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
@@ -93,6 +94,7 @@ LOWERING = (
     Pass(
         stack_accumulators, "stack the operands of products that a loop adds up", joins=True, whole_loops=True
     ),
+    Pass(compute_taken_parts, "compute of products that are split the part that is taken", joins=True),
     Pass(join_products, "join products by the same matrix, and the row-wise nodes after them", joins=True),
     Pass(pool_first, "apply activations after the pooling, to fewer elements", joins=True),
     Pass(keep_places, "keep the places of a pooling's maxima for its gradient", joins=True),
