@@ -516,6 +516,8 @@ EXEMPT: dict[str, str] = {
     "_ResourceApplySum": "a plan's own; tests/lowering/updates/test_update_fusion.py",
     "_BiasedConv2D": "a plan's own; tests/lowering/products/test_fusion.py",
     "_MaxPoolGradAtPlaces": "a plan's own; tests/lowering/convolutions/test_pooling_fusion.py",
+    "_NormalizedBatch": "a plan's own; tests/lowering/convolutions/test_batch_normalization.py",
+    "_NormalizedBatchGrad": "a plan's own; tests/lowering/convolutions/test_batch_normalization.py",
     "_JoinedFilters": "a plan's own; tests/lowering/convolutions/test_joined_convolutions.py",
     "_JoinedReluGrad": "a plan's own; tests/lowering/convolutions/test_joined_convolutions.py",
     "_MaxPoolWithPlaces": "a plan's own; tests/lowering/convolutions/test_pooling_fusion.py",

@@ -13,6 +13,7 @@ import pytest
 import training_programs
 from flowstone.framework import flags, machine, onednn
 from flowstone.lowering.convolutions import (
+    batch_normalization,
     byte_pooling,
     depthwise_convolutions,
     spread_convolutions,
@@ -44,6 +45,7 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     monkeypatch.setattr(tiled_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(spread_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(byte_pooling, "WORTHWHILE", 1)
+    monkeypatch.setattr(batch_normalization, "WORTHWHILE", 1)
     monkeypatch.setattr(depthwise_convolutions, "SMALL", 1e9)
     monkeypatch.setattr(swapping, "has_gpu", lambda: True)
 

@@ -35,6 +35,7 @@ WITHOUT_MACHINE_CODE = {
     "join_clusters",
     "join_programs",
     "join_straight_programs",
+    "normalize_batches",
     "pool_in_bytes",
 }
 UNDRAWN = {"count_truths"}  # no program casts truths; pattern_programs.py has some that do

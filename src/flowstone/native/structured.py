@@ -93,6 +93,20 @@ class Code(Emitter):
         self.do(f"br label %{after}")
         self.lines.append(f"{after}:")
 
+    def vectors(self, count: str, together: int = 1) -> Iterator[tuple[str, list[str]]]:
+        """(element, masks): what is written for each runs from that element on for a vector a mask. Whole
+        vectors, so many `together`, have empty masks; the last pair is for what is left of `count` elements.
+        """
+        done: str = "0"
+        for number in dict.fromkeys((together, 1)):
+            size = number * self.lanes
+            end = self.mul(self.quotient(count, size), size)
+            with self.loop(done, end, size) as i:
+                yield i, [""] * number
+            done = end
+        with self.when(self.let(f"icmp slt i64 {done}, {count}")):
+            yield done, [self.mask(self.sub(count, done))]
+
     # ---- whole numbers and addresses
 
     def add(self, a: str | int, b: str | int) -> str:
