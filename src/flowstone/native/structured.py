@@ -214,15 +214,6 @@ class Code(Emitter):
         places = ", ".join(f"i32 {i}" for i in range(self.lanes))
         return self.let(f"icmp slt {kind} <{places}>, {every}")
 
-    def write_masked(self, address: str, value: str, mask: str, left: str) -> None:
-        """Puts a vector there as far as `left` elements go, which are those of the mask: whole vectors, which
-        are faster, without it."""
-        full = self.let(f"icmp sge i64 {left}, {self.lanes}")
-        with self.when(full):
-            self.write(address, value)
-        with self.when(self.let(f"xor i1 {full}, true")):
-            self.write(address, value, mask)
-
     def fma(self, a: str, b: str, c: str) -> str:
         """a * b + c, rounded once."""
         return self.intrinsic("fma", _VECTOR, a, b, c)
