@@ -382,6 +382,12 @@ def _(d: Draft) -> list[Any]:
     return [tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 3, 3, 1], "SAME"), d.fed(16)))]
 
 
+@program("pack_filters", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(2, 5, 5, 8), d.variable(3, 3, 8, 16)
+    return [tf.tanh(tf.nn.conv2d(x, w, [1, 3, 3, 1], "SAME"))]
+
+
 @program("count_truths", dtypes=("float64", "int32"))
 def _(d: Draft) -> list[Any]:
     x, y = d.fed(None, 4, 3), d.fed(None, 1, 3)
