@@ -512,6 +512,8 @@ EXEMPT: dict[str, str] = {
     "_CopyToHost": "a plan's own; tests/rewriting/memory/test_swapping.py",
     "_ApplyProduct": "a plan's own; tests/lowering/updates/test_update_fusion.py",
     "_ResourceApplyProduct": "a plan's own; tests/lowering/updates/test_update_fusion.py",
+    "_JointDescent": "a plan's own; tests/lowering/updates/test_joint_descents.py",
+    "_ResourceJointDescent": "a plan's own; tests/lowering/updates/test_joint_descents.py",
     "_ApplySum": "a plan's own; tests/lowering/updates/test_update_fusion.py",
     "_ResourceApplySum": "a plan's own; tests/lowering/updates/test_update_fusion.py",
     "_BiasedConv2D": "a plan's own; tests/lowering/products/test_fusion.py",

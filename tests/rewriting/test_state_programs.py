@@ -33,6 +33,7 @@ WITHOUT_MACHINE_CODE = {
     "convolve_channels",
     "convolve_in_tiles",
     "join_clusters",
+    "join_descents",
     "join_programs",
     "join_straight_programs",
     "normalize_batches",
