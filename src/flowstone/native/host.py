@@ -136,16 +136,15 @@ def llvm_version() -> str:
 def features() -> tuple[str, str]:
     """The processor's name and features, as LLVM calls them. LLVM is asked once for a kind of processor."""
     path = _features_file()
-    try:
-        name, found = json.loads(path.read_text()) if path else ()
-        return str(name), str(found)
-    except (OSError, ValueError):
-        pass
+    if path is not None:
+        with contextlib.suppress(OSError, ValueError):
+            name, found = json.loads(path.read_text())
+            return str(name), str(found)
     from llvmlite import binding
 
     told = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
-    with contextlib.suppress(OSError):
-        if path:
+    if path is not None:
+        with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             beside = path.with_suffix(f".{os.getpid()}")
             beside.write_text(json.dumps(told))

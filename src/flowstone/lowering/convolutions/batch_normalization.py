@@ -93,11 +93,15 @@ class _Surroundings:
         gradients = {taker for x in node.outputs[3:] for taker in self.takers(x)}
         if any(x in self.fetches for x in node.outputs[3:]):
             return None
-        if not all(_is_gradient(each, node) for each in gradients):
+        if not all(_is_gradient(each, node) and self._is_all_taken(each) for each in gradients):
             return None
         site = _Site(node, tuple(sorted(gradients, key=self.place.__getitem__)))
         after = self._after(site)
         return site if after is None else after
+
+    def _is_all_taken(self, gradient: PlanNode) -> bool:
+        """Whether nobody takes more of a gradient than machine code gives."""
+        return not any(self.consumers.get(x) or x in self.fetches for x in gradient.outputs[3:])
 
     def _after(self, site: _Site) -> _Site | None:
         """The site with the activation after it, if there is one."""

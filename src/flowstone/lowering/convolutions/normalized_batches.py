@@ -44,10 +44,10 @@ def _(node: Any, env: Any) -> Call:
     normalization_kernels.prepare()
 
     def run(overwritten: int, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        given = [x.contiguous() for x in inputs]
-        x, scale, offset, added = (*given, None)[:4]
+        x, scale, offset, *added = given = [x.contiguous() for x in inputs]
         y = None if overwritten < 0 else given[overwritten]
-        y, moments = normalization_kernels.normalize(x, scale, offset, epsilon, activation, added, y)
+        more = added[0] if added else None
+        y, moments = normalization_kernels.normalize(x, scale, offset, epsilon, activation, more, y)
         return y, *moments
 
     return _or_in_place(run, node, (0, 3))

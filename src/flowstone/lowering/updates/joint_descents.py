@@ -29,7 +29,7 @@ __all__ = ["join_descents"]
 
 LEAST = 1 << 20
 """Elements of weights from which they are in no near cache."""
-_MOST_ROWS = 32
+_MOST_ROWS = 8  # of examples, up to which reading the weights is most of the work
 _UPDATES = {"_ApplyProduct": "_JointDescent", "_ResourceApplyProduct": "_ResourceJointDescent"}
 
 
@@ -55,10 +55,10 @@ def _cost(node: Any) -> float:
     return 2 * work.product_update(node)
 
 
-for _prefix, _held in (("_", "Ref(T)"), ("_Resource", "resource")):
+for _prefix, _kind in (("_", "Ref(T)"), ("_Resource", "resource")):
     _declaration = op(
         f"{_prefix}JointDescent",
-        f"var: {_held}, rate: T, x: T, dy: T -> dx: T",
+        f"var: {_kind}, rate: T, x: T, dy: T -> dx: T",
         "",
         T=[dtypes.float32],
         mutates=[0],
