@@ -33,8 +33,10 @@ WITHOUT_MACHINE_CODE = {
     "convolve_channels",
     "convolve_in_tiles",
     "join_clusters",
+    "join_descents",
     "join_programs",
     "join_straight_programs",
+    "normalize_batches",
     "pool_in_bytes",
 }
 UNDRAWN = {"count_truths"}  # no program casts truths; pattern_programs.py has some that do

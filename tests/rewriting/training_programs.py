@@ -278,6 +278,15 @@ def _(d: Draft) -> list[Any]:
     return []
 
 
+@program("join_descents", dtypes=("float64",), tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x, v, w = d.fed(3, 4), d.variable(4, 16), d.variable(16, 32, resource=True)
+    rate = d.fed(value=0.3)
+    loss = tf.reduce_sum(tf.square(tf.matmul(tf.tanh(tf.matmul(x, v)), w)))
+    d.targets.append(tf.train.GradientDescentOptimizer(rate).minimize(loss))
+    return []
+
+
 @program("sum_repeated_rows", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     v, ids = d.variable(6, 4), d.indices(6, 5)

@@ -14,6 +14,7 @@ from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
 from flowstone.lowering.clusters.element_clusters import join_clusters
+from flowstone.lowering.convolutions.batch_normalization import normalize_batches
 from flowstone.lowering.convolutions.byte_pooling import pool_in_bytes
 from flowstone.lowering.convolutions.channels_last import put_channels_last
 from flowstone.lowering.convolutions.depthwise import convolve_channels
@@ -39,6 +40,7 @@ from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.lowering.programs.straight_regions import join_straight_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
+from flowstone.lowering.updates.joint_descents import join_descents
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.lowering.updates.update_fusion import fuse_updates
 from flowstone.lowering.updates.update_grouping import compile_updates, group_updates
@@ -100,6 +102,12 @@ LOWERING = (
     Pass(keep_places, "keep the places of a pooling's maxima for its gradient", joins=True),
     Pass(pool_in_bytes, "pool images by machine code, and keep places in bytes", joins=True, hosts=True),
     Pass(fold_normalizations, "scale filters instead of images", joins=True),
+    Pass(
+        normalize_batches,
+        "normalise batches by machine code, with the activations after them",
+        joins=True,
+        hosts=True,
+    ),
     Pass(lay_out_filters, "store filters in the order that convolutions read"),
     Pass(fuse_biases, "fuse a product or convolution with its bias and activation", joins=True),
     Pass(spread_convolutions, "compute convolutions to few channels as products", joins=True, hosts=True),
@@ -124,6 +132,12 @@ LOWERING = (
     Pass(
         compile_narrow_layers,
         "multiply by weights of few columns in machine code, as the step keeps them",
+        joins=True,
+        hosts=True,
+    ),
+    Pass(
+        join_descents,
+        "compute a layer's gradient and the descent of its weights in one pass over them",
         joins=True,
         hosts=True,
     ),
