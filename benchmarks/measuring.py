@@ -32,8 +32,8 @@ def median_seconds(function: Callable[[], object], warm_up: int = 5, at_least: i
 
 
 def settled_seconds(function: Callable[[], object]) -> float:
-    """Median seconds of a call after a warm-up by time, in which compilers beside the steps get ready; shorter
-    for a neighbour, of which a process measures many.
+    """Median seconds of a call after a warm-up by time, in which compilers beside the steps get ready;
+    shorter for neighbours, of which a process measures many.
     """
     is_one_of_many = os.environ["WORKLOAD"].endswith("_neighbours")
     calls, end = 0, time.perf_counter() + SECONDS / (2 if is_one_of_many else 1)
