@@ -68,7 +68,7 @@ def test_rows(width: int, kind: str, count: int) -> None:
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_columns_of_a_wider_matrix(dtype: str, index: str) -> None:
     wide = torch.randn(40, 30, dtype=getattr(torch, dtype))
-    rows, ids = wide[:, 5:22], torch.randint(0, ROWS, (40,)).to(getattr(torch, index))
+    rows, ids = wide[:, 5:22], torch.randint(0, ROWS, (40, 3)).to(getattr(torch, index))[:, 1]
     h = torch.zeros(ROWS, 17, dtype=wide.dtype)
     variables = held(h), held(h)
     kernel = row_update_kernel(update(17, True, True, dtype, index), refused)

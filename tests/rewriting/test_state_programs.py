@@ -29,6 +29,7 @@ SILENT = {"remove_unneeded"}  # it tells nobody what it drops
 WITHOUT_MACHINE_CODE = {
     "compile_narrow_layers",
     "compile_products",
+    "compile_row_updates",
     "compile_updates",
     "convolve_channels",
     "convolve_in_tiles",

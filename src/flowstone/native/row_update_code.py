@@ -5,8 +5,8 @@
 does what an `Update` (`updates.py`) does to each of these rows. An index that repeats is applied once for
 each time, in order, or (`summed`) once with the sum of its rows, in order, which a hash table of the indices
 finds. Rows that are narrower than a vector, and do not repeat, are put together first and taken apart after.
-The gradient may be columns of a wider matrix. An index that is out of range, and arguments that are not what
-the code is for, go to the other function before anything is changed.
+The indices may be a column of a matrix, and the gradient columns of a wider one. An index that is out of
+range, and arguments that are not what the code is for, go to the other function before anything is changed.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ entry:
 def _gathered(update: RowUpdate) -> str:
     """``gathered(gradient, its step, indices, count, keys, sums, table, shift)``: the distinct indices in the
     order in which they come first, and the sums of their rows; how many they are. The table is zero."""
-    arguments = "ptr %g, i64 %gs, ptr %ix, i64 %m, ptr %keys, ptr %sums, ptr %table, i64 %shift"
+    arguments = "ptr %g, i64 %gs, ptr %ix, i64 %ixs, i64 %m, ptr %keys, ptr %sums, ptr %table, i64 %shift"
     return f"""define internal i64 @gathered({arguments}) {{
 entry:
  %down = sub i64 64, %shift
@@ -190,7 +190,7 @@ done:
 def _load_index(update: RowUpdate, name: str, place: str) -> str:
     """The index at this place, of 64 bits."""
     kind = KINDS[update.index]
-    text = f" %{name}ip = getelementptr {kind}, ptr %ix, i64 {place}\n"
+    text = f" %{name}io = mul i64 {place}, %ixs\n %{name}ip = getelementptr {kind}, ptr %ix, i64 %{name}io\n"
     if kind == "i64":
         return f"{text} %{name} = load i64, ptr %{name}ip"
     return f"{text} %{name}32 = load {kind}, ptr %{name}ip\n %{name} = sext {kind} %{name}32 to i64"
@@ -302,14 +302,15 @@ def _apply(update: RowUpdate) -> str:
     # For each row: its index, its sum, its copies, and two to four places in the table.
     a_row = 8 + width * (1 + update.rule.held) + 4 * 4
     if update.summed:
+        arguments = "ptr %g, i64 %gs, ptr %ix, i64 %ixs, i64 %m, ptr %block, ptr %sums, ptr %tp, i64 %shift"
         rows = f""" %tp = getelementptr i8, ptr %copies, i64 %cb
  %tb = shl i64 4, %shift
  call void @llvm.memset.p0.i64(ptr %tp, i8 0, i64 %tb, i1 false)
- %u = call i64 @gathered(ptr %g, i64 %gs, ptr %ix, i64 %m, ptr %block, ptr %sums, ptr %tp, i64 %shift)
+ %u = call i64 @gathered({arguments})
  call void @all(ptr %a, ptr %s, ptr %block, ptr %sums, i64 {update.width}, i64 %u, ptr %copies)"""
     else:
         rows = " call void @all(ptr %a, ptr %s, ptr %block, ptr %g, i64 %gs, i64 %m, ptr %copies)"
-    return f"""define internal i1 @apply(ptr %a, ptr %s, ptr %g, i64 %gs, ptr %ix, i64 %m) {{
+    return f"""define internal i1 @apply(ptr %a, ptr %s, ptr %g, i64 %gs, ptr %ix, i64 %ixs, i64 %m) {{
 entry:
  %none = icmp eq i64 %m, 0
  br i1 %none, label %done, label %some
@@ -383,11 +384,11 @@ def _entry(update: RowUpdate, part: Update, declarations: dict[str, str]) -> str
         " br i1 %frees, label %long_one, label %short_one",
         "long_one:",
         " %state = call ptr @PyEval_SaveThread()",
-        " %r0 = call i1 @apply(ptr %a, ptr %s, ptr %gr, i64 %grs, ptr %ix, i64 %ixn)",
+        " %r0 = call i1 @apply(ptr %a, ptr %s, ptr %gr, i64 %grs, ptr %ix, i64 %ixs, i64 %ixn)",
         " call void @PyEval_RestoreThread(ptr %state)",
         " br label %end",
         "short_one:",
-        " %r1 = call i1 @apply(ptr %a, ptr %s, ptr %gr, i64 %grs, ptr %ix, i64 %ixn)",
+        " %r1 = call i1 @apply(ptr %a, ptr %s, ptr %gr, i64 %grs, ptr %ix, i64 %ixs, i64 %ixn)",
         " br label %end",
         "end:",
         " %r = phi i1 [%r0, %long_one], [%r1, %short_one]",
@@ -403,8 +404,8 @@ def _entry(update: RowUpdate, part: Update, declarations: dict[str, str]) -> str
 
 
 def _tensor(name: str, argument: int, code: int, rows_of: RowUpdate | None = None) -> list[str]:
-    """The data of an argument, `%name`, how many elements it has, `%namen`, and, of rows, the step from one
-    to the next, `%names`."""
+    """The data of an argument, `%name`, how many elements it has, `%namen`, and the step from one index, or
+    row, to the next, `%names`."""
     lines = [
         f" %{name}ap = getelementptr ptr, ptr %args, i64 {argument}",
         f" %{name}o = load ptr, ptr %{name}ap",
@@ -423,7 +424,14 @@ def _tensor(name: str, argument: int, code: int, rows_of: RowUpdate | None = Non
         f" %{name}c = load i8, ptr %flag",
         f" %{name}cq = icmp eq i8 %{name}c, 1",
     ]
-    if rows_of is not None and rows_of.is_matrix:
+    if rows_of is None:
+        lines += [
+            f" %{name}e4 = call i32 @aoti_torch_get_strides(ptr %{name}w, ptr %place)",
+            f" %{name}sp = load ptr, ptr %place",
+            f" %{name}s = load i64, ptr %{name}sp",
+            f" %{name}q = and i1 %{name}dq, true",
+        ]
+    elif rows_of.is_matrix:
         lines += [
             f" %{name}e4 = call i32 @aoti_torch_get_strides(ptr %{name}w, ptr %place)",
             f" %{name}sp = load ptr, ptr %place",
@@ -442,8 +450,7 @@ def _tensor(name: str, argument: int, code: int, rows_of: RowUpdate | None = Non
         ]
     else:
         lines.append(f" %{name}q = and i1 %{name}dq, %{name}cq")
-        if rows_of is not None:
-            lines.append(f" %{name}s = add i64 0, {rows_of.width}")
+        lines.append(f" %{name}s = add i64 0, {rows_of.width}")
     return [
         *lines,
         f" br i1 %{name}q, label %{name}ok, label %other",

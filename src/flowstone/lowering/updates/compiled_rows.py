@@ -142,8 +142,8 @@ class _Otherwise:
     def __call__(self, *arguments: Any) -> None:
         at, held = self._at, len(self._at.held)
         rows, indices, *numbers = arguments[held:]
-        if self._kernel.is_compiled and not (rows.is_contiguous() and indices.is_contiguous()):
-            self._kernel(*arguments[:held], rows.contiguous(), indices.contiguous(), *numbers)
+        if self._kernel.is_compiled and not rows.is_contiguous():
+            self._kernel(*arguments[:held], rows.contiguous(), indices, *numbers)
             return
         inputs: list[Any] = [None] * (held + len(numbers) + 2)
         for i, value in zip((*at.held, at.rows, at.indices, *at.numbers), arguments):
