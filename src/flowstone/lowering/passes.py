@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 
 from flowstone.framework.kernel import CPU
+from flowstone.lowering.arrays.class_comparisons import compare_classes
 from flowstone.lowering.arrays.distinct_rows import pick_rows_directly
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.slice_tiles import split_slices
@@ -127,6 +128,7 @@ LOWERING = (
         joins=True,
         hosts=True,
     ),
+    Pass(compare_classes, "compare with the numbers of classes, element by element", hosts=True),
     Pass(pick_rows_directly, "pick rows without a list of distinct indices", hosts=True),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
     Pass(compile_row_updates, "update rows of variables in machine code", joins=True, hosts=True),

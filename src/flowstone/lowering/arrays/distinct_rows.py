@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.matching import Number, Op, Pattern, Rules, Surroundings, Value
-from flowstone.rewriting.patterns import Replacement, rewrite
+from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
 __all__ = ["pick_rows_directly"]
 
@@ -66,3 +66,4 @@ def pick_rows_directly(subgraph: Subgraph) -> None:
 
     around = Surroundings.of(subgraph)
     rewrite(subgraph, "pick_rows_directly", Rules(around, (_SUMS, direct), (_AGAIN, direct)))
+    remove_unneeded(subgraph)
