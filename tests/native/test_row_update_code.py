@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from flowstone.framework.containers import Variable
-from flowstone.native.row_update_code import RowUpdate, row_update_kernel
-from flowstone.native.updates import Rule
+from flowstone.native.row_update_code import row_update_kernel
+from flowstone.native.updates import RowUpdate, Rule
 
 # a = a * n0 + x; h = h - a * n1
 STEPS = (("Mul", ("h1", "n0")), ("AddV2", ("t0", "x0")), ("Mul", ("t1", "n1")), ("Sub", ("h0", "t2")))

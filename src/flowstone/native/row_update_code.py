@@ -12,12 +12,13 @@ range, and arguments that are not what the code is for, go to the other function
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from flowstone.native import host
 from flowstone.native.emitter import KINDS, SIZES
 from flowstone.native.entry_points import DECLARATIONS, TYPE_CODES
 from flowstone.native.machine_functions import MachineFunction
+from flowstone.native.row_sums_code import index_at, row_at, sums_code
 from flowstone.native.update_code import (
     MORE,
     arguments_code,
@@ -26,9 +27,9 @@ from flowstone.native.update_code import (
     shared_numbers,
     tables_code,
 )
-from flowstone.native.updates import Rule, Update
+from flowstone.native.updates import RowUpdate, Update
 
-__all__ = ["RowUpdate", "row_update_code", "row_update_kernel"]
+__all__ = ["row_update_code", "row_update_kernel"]
 
 _LOCK_WORK = 1 << 17  # elements from which giving the lock to other threads of Python pays
 _AHEAD = 8  # rows that memory is asked for before they are updated
@@ -40,22 +41,6 @@ _FUNCTIONS = {
     "llvm.prefetch.p0": "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
     "llvm.ctlz.i64": "declare i64 @llvm.ctlz.i64(i64, i1)",
 }
-
-
-class RowUpdate(NamedTuple):
-    """A rule for `rows` rows of `width` elements of a type; `index`: the type of the indices; `summed`: rows
-    of the same index are added first; `repeats`: an index may come twice; `floats`: which numbers are
-    floats of Python; `is_matrix`: whether the gradient has two dimensions."""
-
-    rule: Rule
-    dtype: str
-    rows: int
-    width: int
-    index: str
-    summed: bool
-    repeats: bool
-    floats: tuple[bool, ...]
-    is_matrix: bool
 
 
 def row_update_kernel(update: RowUpdate, otherwise: Callable[..., Any]) -> MachineFunction:
@@ -76,8 +61,7 @@ def row_update_code(update: RowUpdate) -> str:
         tables_code(table),
         part_code(part, declarations),
         arguments_code(table),
-        _added(update),
-        _gathered(update),
+        sums_code(update),
         _together(update) if narrow else _each(update),
         _apply(update),
         _entry(update, part, declarations),
@@ -90,112 +74,6 @@ def _is_narrow(update: RowUpdate) -> bool:
     return update.width < host.lanes() and (update.summed or not update.repeats)
 
 
-def _row(update: RowUpdate, name: str, base: str, row: str, step: str = "") -> str:
-    """The address of a row."""
-    kind, step = KINDS[update.dtype], step or str(update.width)
-    return f" %{name}o = mul i64 {row}, {step}\n %{name} = getelementptr {kind}, ptr {base}, i64 %{name}o"
-
-
-def _added(update: RowUpdate) -> str:
-    """``added(to, from)``: adds a row to another."""
-    kind, size, lanes = KINDS[update.dtype], SIZES[update.dtype], host.lanes()
-    vector, whole = f"<{lanes} x {kind}>", update.width // lanes * lanes
-
-    def loop(name: str, first: str, end: int, step: int, type_: str) -> str:
-        return f"""{name}:
- %{name}i = phi i64 [{first}], [%{name}n, %{name}d]
- %{name}c = icmp slt i64 %{name}i, {end}
- br i1 %{name}c, label %{name}d, label %{name}x
-{name}d:
- %{name}n = add i64 %{name}i, {step}
- %{name}p = getelementptr {kind}, ptr %t, i64 %{name}i
- %{name}q = getelementptr {kind}, ptr %f, i64 %{name}i
- %{name}u = load {type_}, ptr %{name}p, align {size}
- %{name}v = load {type_}, ptr %{name}q, align {size}
- %{name}w = fadd {type_} %{name}u, %{name}v
- store {type_} %{name}w, ptr %{name}p, align {size}
- br label %{name}
-{name}x:"""
-
-    return f"""define internal void @added(ptr noalias %t, ptr noalias %f) {{
-entry:
- br label %v
-{loop("v", "0, %entry", whole, lanes, vector)}
- br label %s
-{loop("s", f"{whole}, %vx", update.width, 1, kind)}
- ret void
-}}"""
-
-
-def _gathered(update: RowUpdate) -> str:
-    """``gathered(gradient, its step, indices, count, keys, sums, table, shift)``: the distinct indices in the
-    order in which they come first, and the sums of their rows; how many they are. The table is zero."""
-    arguments = "ptr %g, i64 %gs, ptr %ix, i64 %ixs, i64 %m, ptr %keys, ptr %sums, ptr %table, i64 %shift"
-    return f"""define internal i64 @gathered({arguments}) {{
-entry:
- %down = sub i64 64, %shift
- %size = shl i64 1, %shift
- %mask = sub i64 %size, 1
- br label %head
-head:
- %i = phi i64 [0, %entry], [%in, %next]
- %c = phi i64 [0, %entry], [%cn, %next]
- %more = icmp slt i64 %i, %m
- br i1 %more, label %look, label %done
-look:
- %in = add i64 %i, 1
-{_load_index(update, "k", "%i")}
- %h0 = mul i64 %k, -7046029254386353131
- %h1 = lshr i64 %h0, %down
-{_row(update, "from", "%g", "%i", "%gs")}
- br label %probe
-probe:
- %h = phi i64 [%h1, %look], [%hn, %other]
- %tp = getelementptr i32, ptr %table, i64 %h
- %e32 = load i32, ptr %tp
- %e = zext i32 %e32 to i64
- %free = icmp eq i64 %e, 0
- br i1 %free, label %first, label %known
-known:
- %u = sub i64 %e, 1
- %kp = getelementptr i64, ptr %keys, i64 %u
- %kk = load i64, ptr %kp
- %same = icmp eq i64 %kk, %k
- br i1 %same, label %again, label %other
-other:
- %h2 = add i64 %h, 1
- %hn = and i64 %h2, %mask
- br label %probe
-first:
- %c1 = add i64 %c, 1
- %c32 = trunc i64 %c1 to i32
- store i32 %c32, ptr %tp
- %np = getelementptr i64, ptr %keys, i64 %c
- store i64 %k, ptr %np
-{_row(update, "new", "%sums", "%c")}
- call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %from, i64 {update.width * SIZES[update.dtype]}, i1 false)
- br label %next
-again:
-{_row(update, "old", "%sums", "%u")}
- call void @added(ptr %old, ptr %from)
- br label %next
-next:
- %cn = phi i64 [%c1, %first], [%c, %again]
- br label %head
-done:
- ret i64 %c
-}}"""
-
-
-def _load_index(update: RowUpdate, name: str, place: str) -> str:
-    """The index at this place, of 64 bits."""
-    kind = KINDS[update.index]
-    text = f" %{name}io = mul i64 {place}, %ixs\n %{name}ip = getelementptr {kind}, ptr %ix, i64 %{name}io\n"
-    if kind == "i64":
-        return f"{text} %{name} = load i64, ptr %{name}ip"
-    return f"{text} %{name}32 = load {kind}, ptr %{name}ip\n %{name} = sext {kind} %{name}32 to i64"
-
-
 def _each(update: RowUpdate) -> str:
     """``all(addresses, numbers, keys, gradients, count)``: row after row."""
     held = range(update.rule.held)
@@ -203,12 +81,12 @@ def _each(update: RowUpdate) -> str:
         f" %bp{j} = getelementptr ptr, ptr %a, i64 {j}\n %b{j} = load ptr, ptr %bp{j}" for j in held
     )
     ahead = "\n".join(
-        _row(update, f"w{j}", f"%b{j}", "%kn")
+        row_at(update, f"w{j}", f"%b{j}", "%kn")
         + f"\n call void @llvm.prefetch.p0(ptr %w{j}, i32 1, i32 3, i32 1)"
         for j in held
     )
     places = "\n".join(
-        f"{_row(update, f'r{j}', f'%b{j}', '%k')}\n %op{j} = getelementptr ptr, ptr %own, i64 {j}\n"
+        f"{row_at(update, f'r{j}', f'%b{j}', '%k')}\n %op{j} = getelementptr ptr, ptr %own, i64 {j}\n"
         f" store ptr %r{j}, ptr %op{j}"
         for j in held
     )
@@ -234,7 +112,7 @@ work:
  %kp = getelementptr i64, ptr %keys, i64 %i
  %k = load i64, ptr %kp
 {places}
-{_row(update, "own_g", "%g", "%i", "%gs")}
+{row_at(update, "own_g", "%g", "%i", "%gs")}
  store ptr %own_g, ptr %gp
  call void @part(ptr %own, ptr %s, i64 0, i64 {update.width})
  br label %head
@@ -256,8 +134,8 @@ def _together(update: RowUpdate) -> str:
         text = []
         for j in held:
             text += [
-                _row(update, f"{loop}r{j}", f"%b{j}", f"%{loop}k"),
-                _row(update, f"{loop}c{j}", f"%z{j}", f"%{loop}i"),
+                row_at(update, f"{loop}r{j}", f"%b{j}", f"%{loop}k"),
+                row_at(update, f"{loop}c{j}", f"%z{j}", f"%{loop}i"),
             ]
             for x in range(update.width):
                 name = f"{loop}{j}x{x}"
@@ -330,7 +208,7 @@ head:
  br i1 %more, label %look, label %run
 look:
  %in = add i64 %i, 1
-{_load_index(update, "k", "%i")}
+{index_at(update, "k", "%i")}
  %inside = icmp ult i64 %k, {update.rows}
  br i1 %inside, label %good, label %wrong
 good:
@@ -371,7 +249,7 @@ def _entry(update: RowUpdate, part: Update, declarations: dict[str, str]) -> str
         " br i1 %found, label %go, label %other",
         "go:",
         *numbers_code(part, declarations, held + 2),
-        *_tensor("ix", held + 1, TYPE_CODES[update.index]),
+        *_tensor("ix", held + 1, TYPE_CODES[update.indices]),
         *_tensor("gr", held, TYPE_CODES[update.dtype], update),
         f" %elements = mul i64 %ixn, {update.width}",
         " %agree = icmp eq i64 %elements, %grn",

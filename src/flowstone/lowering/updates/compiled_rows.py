@@ -20,8 +20,8 @@ from flowstone.lowering.updates.native_rules import rule_of
 from flowstone.native import host, kernels
 from flowstone.native.elements import suits
 from flowstone.native.emitter import FLOATS
-from flowstone.native.row_update_code import RowUpdate, row_update_kernel
-from flowstone.native.updates import Rule
+from flowstone.native.row_update_code import row_update_kernel
+from flowstone.native.updates import RowUpdate, Rule
 from flowstone.ops.variables.row_steps import Repeats, repeats
 from flowstone.ops.variables.stateful import ALL_NUMBERS, handle_dims
 from flowstone.rewriting.patterns import substitute
@@ -109,7 +109,7 @@ def _compiled(subgraph: Subgraph, node: PlanNode) -> PlanNode:
 def _kernel(node: Any, env: Any) -> Any:
     replaced: PlanNode = node.attributes["replaced"]
     rule, at, dims = _rule(replaced), _Arguments(replaced), _held_dims(replaced)
-    by_rows = registry[node.attributes["update"]].kernels[CPU](replaced, env)
+    by_rows: Any = registry[node.attributes["update"]].kernels[CPU](replaced, env)
     kind = repeats(replaced, at.indices)
     constants = [replaced.constant(i) for i in at.numbers]
     assert rule is not None and dims is not None
