@@ -295,6 +295,22 @@ def _(d: Draft) -> list[Any]:
     return []
 
 
+@program("pick_rows_directly", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    table, ids = d.fed(6, 4), d.indices(6, 5)
+    distinct, places = tf.unique(ids)
+    rows = tf.gather(table, distinct)
+    return [tf.sparse_segment_sum(rows, places, [0, 0, 1, 3, 3]), tf.gather(rows, places)]
+
+
+@program("compile_row_updates", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    v, ids = d.variable(6, 4), d.indices(6, 5)
+    loss = tf.reduce_sum(tf.sin(tf.gather(v, ids)))
+    d.targets.append(tf.train.RMSPropOptimizer(0.1).minimize(loss))
+    return []
+
+
 @program("add_negated_rows", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     v, ids, rows = d.variable(6, 4), d.indices(6, 5), d.fed(5, 4)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 
 from flowstone.framework.kernel import CPU
+from flowstone.lowering.arrays.class_comparisons import compare_classes
+from flowstone.lowering.arrays.distinct_rows import pick_rows_directly
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
@@ -41,6 +43,7 @@ from flowstone.lowering.programs.straight_regions import join_straight_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
 from flowstone.lowering.updates.joint_descents import join_descents
+from flowstone.lowering.updates.compiled_rows import compile_row_updates
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.lowering.updates.update_fusion import fuse_updates
 from flowstone.lowering.updates.update_grouping import compile_updates, group_updates
@@ -141,7 +144,10 @@ LOWERING = (
         joins=True,
         hosts=True,
     ),
+    Pass(compare_classes, "compare with the numbers of classes, element by element", hosts=True),
+    Pass(pick_rows_directly, "pick rows without a list of distinct indices", hosts=True),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
+    Pass(compile_row_updates, "update rows of variables in machine code", joins=True, hosts=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),
     Pass(
         compile_updates,
