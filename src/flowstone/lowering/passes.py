@@ -42,8 +42,8 @@ from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.lowering.programs.straight_regions import join_straight_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
-from flowstone.lowering.updates.joint_descents import join_descents
 from flowstone.lowering.updates.compiled_rows import compile_row_updates
+from flowstone.lowering.updates.joint_descents import join_descents
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.lowering.updates.update_fusion import fuse_updates
 from flowstone.lowering.updates.update_grouping import compile_updates, group_updates
