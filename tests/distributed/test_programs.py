@@ -130,6 +130,7 @@ def test_an_estimator_with_collectives_trains_as_one_process(tmp_path: Path) -> 
     text = STRATEGY.read_text().replace("batch(16)", "batch(32)")
     ran = subprocess.run(program, input=text, capture_output=True, text=True, timeout=120, check=True)
     assert weights_of(lines) == pytest.approx(weights_of(ran.stdout.splitlines()), abs=1e-5)
+    assert abs(weights_of(lines)[1] + 2.0) > 0.05
 
 
 def test_an_estimator_with_a_strategy_of_parameter_servers(tmp_path: Path) -> None:

@@ -298,7 +298,7 @@ def _scattered(group: _Group, invitation: Invitation, offer: Offer) -> torch.Ten
 
 def _gathered(group: _Group, invitation: Invitation, offer: Offer) -> torch.Tensor:
     own = offer.value.to(group.place(offer)).contiguous()
-    whole = own.new_empty((own.shape[0] * invitation.size, *own.shape[1:]))
+    whole: torch.Tensor = own.new_empty((own.shape[0] * invitation.size, *own.shape[1:]))
     group.run("allgather", [list(whole.chunk(invitation.size))], [own])
     return whole
 
@@ -318,7 +318,7 @@ def _broadcast(group: _Group, invitation: Invitation, offer: Offer) -> torch.Ten
 
 def _swapped(group: _Group, invitation: Invitation, offer: Offer) -> torch.Tensor:
     own = offer.value.to(group.place(offer)).contiguous()
-    given = torch.empty_like(own)
+    given: torch.Tensor = torch.empty_like(own)
     group.run("alltoall_base", given, own, [], [], dist.AllToAllOptions())
     return given
 

@@ -120,7 +120,7 @@ class RunConfig:
         task = environment.get("task", {})
         if not self._cluster_spec:
             fill = self._init_alone
-        elif self._train_distribute is not None:
+        elif self.train_distribute is not None:
             fill = self._init_by_strategy
         else:
             is_old = TaskType.MASTER in self._cluster_spec.jobs

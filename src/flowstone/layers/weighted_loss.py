@@ -14,9 +14,9 @@ from flowstone.framework.graph_functions import (
     add_to_collection,
     control_dependencies,
     get_collection,
-    get_default_graph,
     name_scope,
 )
+from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.label_shapes import remove_squeezable_dimensions
 from flowstone.layers.weights_broadcast import assert_broadcastable, broadcast_weights
