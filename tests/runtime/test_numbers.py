@@ -11,6 +11,7 @@ from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.analyses.frames import order_by_frames
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
+from flowstone.runtime import plan
 from flowstone.runtime.numbers import Numbers
 from flowstone.runtime.segments import compile_segment
 
@@ -82,6 +83,27 @@ def test_scalars_of_which_one_is_a_tensor_are_compared():
     out = tf.while_loop(lambda i, _: i < n, body, [tf.constant(0), tf.zeros([2], tf.int32)])[1]
     with tf.Session() as session:
         np.testing.assert_array_equal(session.run(out, {n: 5, x: [0, 0, 0, 1, 0]}), [3, 1])
+
+
+@pytest.mark.by_aten
+def test_constants_that_nobody_folded_are_compared(monkeypatch):
+    def without_folding(subgraph, passes, others):
+        return run_passes(subgraph, passes, others | {"fold_constants"})
+
+    monkeypatch.setattr(plan, "run_passes", without_folding)
+    n, one, x = tf.placeholder(tf.int32, []), tf.constant(1), tf.placeholder(tf.int32, [3])
+    loop = tf.while_loop(lambda i: i < n, lambda i: i + 2, [tf.constant(0)])
+    others = [
+        tf.less(one, tf.constant(2)),
+        tf.less(one, n),
+        tf.less(n, one),
+        tf.less(one, x),
+        tf.less(x, one),
+    ]
+    with tf.Session() as session:
+        found = session.run([loop, *others], {n: 7, x: [0, 1, 2]})
+    assert found[:4] == [8, True, True, False]
+    np.testing.assert_array_equal(found[4:], [[False, False, True], [True, False, False]])
 
 
 @pytest.mark.by_aten

@@ -64,7 +64,9 @@ def _comparison(
     declaration.infer(broadcast_shape)
 
     def either(x: Any, y: Any) -> torch.Tensor:
-        return function(x, y) if isinstance(x, torch.Tensor) else mirrored(y, x)
+        if isinstance(y, torch.Tensor) and not isinstance(x, torch.Tensor):
+            return mirrored(y, x)
+        return function(torch.as_tensor(x), y)
 
     either.__name__ = function.__name__
 
