@@ -536,6 +536,8 @@ EXEMPT: dict[str, str] = {
     "_MaskAccidentalHits": "a plan's own; tests/lowering/losses/test_accidental_hits.py",
     "_GroupedResourceUpdate": "a plan's own; tests/lowering/updates/test_grouped_updates.py",
     "_GroupedUpdate": "a plan's own; tests/lowering/updates/test_grouped_updates.py",
+    "_RowResourceUpdate": "a plan's own; tests/lowering/updates/test_compiled_rows.py",
+    "_RowUpdate": "a plan's own; tests/lowering/updates/test_compiled_rows.py",
     "_ProgramUpdate": "a plan's own; tests/lowering/updates/test_program_updates.py",
     "_ResourceProgramUpdate": "a plan's own; tests/lowering/updates/test_program_updates.py",
     "_HostRecv": "a plan's own; tests/runtime/test_device_types.py",

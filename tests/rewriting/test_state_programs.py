@@ -27,8 +27,10 @@ WITHOUT_A_GPU = {"swap_hinted", "swap_activations"}  # these leave the step alon
 SILENT = {"remove_unneeded"}  # it tells nobody what it drops
 # Off in these tests (`tests/conftest.py`); tests/lowering has tests of them.
 WITHOUT_MACHINE_CODE = {
+    "compare_classes",
     "compile_narrow_layers",
     "compile_products",
+    "compile_row_updates",
     "compile_updates",
     "convolve_channels",
     "convolve_in_tiles",

@@ -250,6 +250,12 @@ def _(d: Draft) -> list[Any]:
     return gradients(y, w)
 
 
+@program("compute_taken_parts", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(3, 4), d.fed(6, 4)
+    return [tf.sin(tf.split(tf.matmul(x, w, transpose_b=True), [2, 4], 1)[1])]
+
+
 # ---- updates
 
 
@@ -286,6 +292,22 @@ def _(d: Draft) -> list[Any]:
     v, ids = d.variable(6, 4), d.indices(6, 5)
     loss = tf.reduce_sum(tf.sin(tf.gather(v, ids)))
     d.targets.append(tf.train.AdagradOptimizer(0.3).minimize(loss))
+    return []
+
+
+@program("pick_rows_directly", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    table, ids = d.fed(6, 4), d.indices(6, 5)
+    distinct, places = tf.unique(ids)
+    rows = tf.gather(table, distinct)
+    return [tf.sparse_segment_sum(rows, places, [0, 0, 1, 3, 3]), tf.gather(rows, places)]
+
+
+@program("compile_row_updates", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    v, ids = d.variable(6, 4), d.indices(6, 5)
+    loss = tf.reduce_sum(tf.sin(tf.gather(v, ids)))
+    d.targets.append(tf.train.RMSPropOptimizer(0.1).minimize(loss))
     return []
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 
 from flowstone.framework.kernel import CPU
+from flowstone.lowering.arrays.class_comparisons import compare_classes
+from flowstone.lowering.arrays.distinct_rows import pick_rows_directly
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
@@ -35,10 +37,12 @@ from flowstone.lowering.products.loop_accumulators import stack_accumulators
 from flowstone.lowering.products.narrow_layers import compile_narrow_layers
 from flowstone.lowering.products.product_clusters import compile_products
 from flowstone.lowering.products.sums import join_slices, stack_products
+from flowstone.lowering.products.taken_parts import compute_taken_parts
 from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.lowering.programs.straight_regions import join_straight_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
+from flowstone.lowering.updates.compiled_rows import compile_row_updates
 from flowstone.lowering.updates.joint_descents import join_descents
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.lowering.updates.update_fusion import fuse_updates
@@ -95,6 +99,7 @@ LOWERING = (
     Pass(
         stack_accumulators, "stack the operands of products that a loop adds up", joins=True, whole_loops=True
     ),
+    Pass(compute_taken_parts, "compute of products that are split the part that is taken", joins=True),
     Pass(join_products, "join products by the same matrix, and the row-wise nodes after them", joins=True),
     Pass(pool_first, "apply activations after the pooling, to fewer elements", joins=True),
     Pass(keep_places, "keep the places of a pooling's maxima for its gradient", joins=True),
@@ -139,7 +144,10 @@ LOWERING = (
         joins=True,
         hosts=True,
     ),
+    Pass(compare_classes, "compare with the numbers of classes, element by element", hosts=True),
+    Pass(pick_rows_directly, "pick rows without a list of distinct indices", hosts=True),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
+    Pass(compile_row_updates, "update rows of variables in machine code", joins=True, hosts=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),
     Pass(
         compile_updates,
