@@ -335,15 +335,15 @@ def _(d: Draft) -> list[Any]:
     x, scale, offset = d.fed(None, 5, 4, 3), d.fed(3), d.fed(3)
     y, mean, variance = tf.nn.fused_batch_norm(x, scale, offset, epsilon=0.1)
     z = tf.nn.relu(y) * tf.constant(0.5, y.dtype)
-    return [z, mean, variance, *tf.gradients(z * z, [x, scale, offset])]
+    return [z, mean, variance, *gradients(z, x, scale, offset)]
 
 
 @program("normalize_batches", dtypes=("float64",), tolerance=1e-3)
 def _(d: Draft) -> list[Any]:
     x, scale, offset, more = d.fed(None, 5, 3), d.fed(3), d.fed(3), d.fed(None, 5, 1, 3)
     y = tf.nn.fused_batch_norm(tf.expand_dims(x, 2), scale, offset, epsilon=0.1)[0]
-    y = tf.nn.relu6(tf.add(more, y))
-    return [y, *tf.gradients(y * y, [x, scale, more])]
+    y = tf.nn.relu(tf.add(more, y))
+    return [y, *gradients(y, x, scale, more)]
 
 
 @program("convolve_by_winograd", dtypes=())
