@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import certificates
@@ -44,6 +46,39 @@ def test_servers_serve_until_a_signal() -> None:
         server.send_signal(by)
         assert server.wait(30) == 0
         server.stdout.close()
+
+
+def test_a_step_that_never_ends_does_not_keep_the_server() -> None:
+    server = started()
+    assert server.stdout is not None
+    target = server.stdout.readline().split()[4]
+    begun = tf.Graph()
+    with begun.as_default():
+        is_begun = tf.Variable(0.0, name="is_begun")
+        with tf.control_dependencies([is_begun.assign(1.0)]):
+            start = tf.constant(0)
+        endless = tf.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 1000, [start])
+
+    def run(errors: list[tf.errors.OpError]) -> None:
+        with tf.Session(target, graph=begun) as session:
+            session.run(is_begun.initializer)
+            try:
+                session.run(endless)
+            except tf.errors.OpError as error:
+                errors.append(error)
+
+    errors: list[tf.errors.OpError] = []
+    client = threading.Thread(target=run, args=(errors,))
+    client.start()
+    with tf.Session(target, graph=begun) as session:
+        deadline = time.monotonic() + 60
+        while not (session.run(tf.is_variable_initialized(is_begun)) and session.run(is_begun)):
+            assert time.monotonic() < deadline
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(30) == 0
+    client.join(60)
+    assert [type(error) for error in errors] == [tf.errors.UnavailableError]
+    server.stdout.close()
 
 
 def test_a_server_with_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

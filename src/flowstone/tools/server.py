@@ -8,12 +8,13 @@ Who may speak to it, and how that is encrypted, is in FLOWSTONE_CLUSTER_TOKEN or
 (--secrets, FLOWSTONE_CLUSTER_SECRETS): token, ca.crt, tls.crt, tls.key.
 
 It prints the address that sessions connect to (`tf.Session("grpc://host0:2222")`) and serves until SIGTERM or
-SIGINT.
+SIGINT. Steps that still run then do not keep the process: their sessions get UnavailableError.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -45,7 +46,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Serves until a signal ends it; returns the exit status, 2 if it cannot begin."""
+    """Serves until a signal ends the process, with status 0; returns 2 if it cannot begin."""
     flags.set_cluster_secrets(options.secrets, options.certificate_name)
     try:
         place = _place(options)
@@ -64,7 +65,9 @@ def execute(options: argparse.Namespace) -> int:
     print(f"flowstone server: /job:{task.job}/task:{task.index} at {server.target}", flush=True)
     while not end.wait(_HEARS_SIGNALS_EVERY_S):
         pass
-    return 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # Python's own way out waits for all threads, and so for a step whose loop never ends
 
 
 def _place(options: argparse.Namespace) -> tuple[dict[str, list[str]], Task] | None:
