@@ -485,3 +485,73 @@ def test_modules_of_the_debugger() -> None:
     assert internal("debug.wrappers.hooks").DumpingDebugHook is debugger.DumpingDebugHook
     wrappers = internal("debug.wrappers.local_cli_wrapper")
     assert wrappers.LocalCLIDebugWrapperSession is debugger.LocalCLIDebugWrapperSession
+
+
+def test_names_code_and_keywords_of_functions() -> None:
+    functions = internal("util.function_utils")
+
+    class Model:
+        def call(self, x: int, *, y: int = 0, **more: int) -> None:
+            pass
+
+        def __call__(self, x: int) -> None:
+            pass
+
+    model = Model()
+    bound = functools.partial(model.call, 1)
+    assert functions.fn_args(model.call) == ("x", "y")
+    assert (functions.get_func_name(model.call), functions.get_func_name(len)) == (
+        "Model.call",
+        "<class 'builtin_function_or_method'>",
+    )
+    assert (functions.has_kwargs(bound), functions.has_kwargs(model)) == (True, False)
+    assert functions.get_func_code(model) is Model.__call__.__code__
+    assert functions.get_func_code(bound) is None
+    for function in (functions.has_kwargs, functions.get_func_name, functions.get_func_code):
+        with pytest.raises((TypeError, ValueError), match=r"callable|function-like"):
+            function(3)
+
+
+def test_derivatives_of_every_element() -> None:
+    gradients = internal("ops.parallel_for.gradients")
+    x, w = tf.placeholder(tf.float32, [None, 3]), tf.constant(np.arange(6.0).reshape(3, 2), tf.float32)
+    y = tf.matmul(x * x, w)
+    by_x, by_w, by_none = gradients.jacobian(y, [x, w, tf.constant(1.0)])
+    by_row = gradients.batch_jacobian(y, x)
+    assert by_none is None and by_w.shape.as_list() == [None, 2, 3, 2]
+    values = np.array([[1.0, 2.0, 3.0], [-1.0, 0.0, 2.0]], np.float32)
+    with tf.Session() as session:
+        dx, dw, rows, weights = session.run([by_x, by_w, by_row, w], {x: values})
+    expected = 2 * values[:, None, :] * weights.T
+    np.testing.assert_allclose(rows, expected)
+    np.testing.assert_allclose(dx[[0, 1], :, [0, 1]], expected)
+    assert not dx[0, :, 1].any() and not dx[1, :, 0].any()
+    np.testing.assert_allclose(dw[1, 0, :, 0], values[1] ** 2)
+    assert gradients.batch_jacobian(y, tf.placeholder(tf.float32, [None, 2])) is None
+    with pytest.raises(ValueError, match="first dimension"):
+        gradients.batch_jacobian(tf.zeros([2, 3]), tf.zeros([3, 3]))
+
+
+def test_loops_whose_results_are_stacked() -> None:
+    loops = internal("ops.parallel_for.control_flow_ops")
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    with tf.Session() as session:
+        number, (row, nothing) = loops.pfor(lambda i: (2 * i, [tf.gather(x, i), None]), 2)
+        assert nothing is None
+        assert session.run(number).tolist() == [0, 2]
+        assert session.run(row).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+        assert session.run(loops.for_loop(lambda i: tf.to_float(i) ** 2, tf.float32, 4)).tolist() == [
+            0,
+            1,
+            4,
+            9,
+        ]
+    with pytest.raises(ValueError, match="parallel_iterations"):
+        loops.for_loop(lambda i: i, tf.int32, 2, parallel_iterations=0)
+
+
+def test_what_is_made_of_several_tensors() -> None:
+    kind = internal("framework.composite_tensor").CompositeTensor
+    assert isinstance(tf.SparseTensor([[0]], [1.0], [2]), kind)
+    assert not isinstance(tf.constant(1.0), kind)
+    assert internal("ops.unconnected_gradients").UnconnectedGradients is tf.UnconnectedGradients

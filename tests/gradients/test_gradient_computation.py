@@ -266,3 +266,14 @@ def test_long_chains_need_no_recursion():
         y = tf.negative(y)
     (dx,) = tf.gradients(y, x)
     assert evaluate(dx, {x: 1.0}) == 1.0
+
+
+@pytest.mark.parametrize("other", [np.ones([4, 3], "f"), np.ones([3], "f"), np.float32(1)])
+def test_slices_that_reach_a_broadcast_become_dense(other: np.ndarray) -> None:
+    x, y = tf.placeholder(tf.float32, [4, 3]), tf.placeholder(tf.float32, other.shape)
+    gradients = tf.gradients(tf.gather(x + y, [1, 1, 3]), [x, y])
+    assert all(isinstance(each, tf.Tensor) for each in gradients)
+    with tf.Session() as session:
+        dx, dy = session.run(gradients, {x: np.zeros([4, 3]), y: other})
+    assert dx.tolist() == [[0.0] * 3, [2.0] * 3, [0.0] * 3, [1.0] * 3]
+    assert dy.sum() == 9.0 and dy.shape == other.shape

@@ -90,3 +90,24 @@ def test_every_op_without_a_gradient_raises():
     ]
     for declaration in without:
         assert declaration.gradient_function is None, declaration
+
+
+def test_overrides_hold_for_imported_operations() -> None:
+    """As in guided back-propagation through a frozen graph."""
+    tf.RegisterGradient("DoubledRelu")(lambda op, dy: 2.0 * dy)
+    with tf.Graph().as_default() as frozen:
+        tf.nn.relu(tf.placeholder(tf.float32, [2], name="x"), name="y")
+        frozen.get_operation_by_name("y")._set_attr("_mark", 1)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.constant([1.0, -1.0])
+        with (
+            graph.gradient_override_map({"Relu": "DoubledRelu"}),
+            graph._attr_scope({"_mark": 2, "_more": 3}),
+        ):
+            (y,) = tf.import_graph_def(frozen.as_graph_def(), {"x:0": x}, ["y:0"])
+        assert session.run(tf.gradients(y, x)[0]).tolist() == [2.0, 2.0]
+        assert [y.op.get_attr(name) for name in ("_gradient_op_type", "_mark", "_more")] == [
+            b"DoubledRelu",
+            1,
+            3,
+        ]

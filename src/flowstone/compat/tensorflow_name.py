@@ -4,6 +4,7 @@ After `install()`, an import of
 
 - `tensorflow` or `tensorflow.compat.v1` gives the module `flowstone` itself,
 - `tensorflow.NAME` or `tensorflow.compat.v1.NAME` gives flowstone's public namespace `NAME` itself,
+- `tensorflow.compat.v2` and what is below it gives modules of `version_two`,
 - an internal module that `module_paths` (here or in `contrib`) lists gives an alias module, which looks its
   names up where that table says, each when it is first asked for,
 - anything else fails with a `ModuleNotFoundError` that says flowstone does not have it.
@@ -28,7 +29,7 @@ from types import ModuleType
 from typing import Any
 
 import flowstone
-from flowstone.compat import eras, module_paths
+from flowstone.compat import eras, module_paths, version_two
 from flowstone.framework.alias_modules import (
     AliasModule,
     alias_module,
@@ -76,6 +77,8 @@ def _public_module(fullname: str) -> ModuleType | None:
     inner = fullname.removeprefix("tensorflow.")
     if inner == "compat.v1":
         return flowstone
+    if inner == "compat.v2" or inner.startswith("compat.v2."):
+        return version_two.namespace(inner.removeprefix("compat.v2").lstrip("."))
     inner = inner.removeprefix("compat.v1.")
     if inner.partition(".")[0] in _ROOTS:
         return None

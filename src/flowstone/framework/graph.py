@@ -404,6 +404,8 @@ class Graph(GraphElements):
         if override is not None:
             operation.attributes["_gradient_op_type"] = override
         for name, value in scopes.attributes.items():
+            if name in operation.attributes:
+                continue  # its own, of an imported node for one
             if callable(value):
                 value = value(operation.node_def)
             if value is not None:

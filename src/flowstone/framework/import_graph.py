@@ -216,7 +216,7 @@ def _prefix_colocation(sources: dict[str, Source], names: dict[str, str]) -> Non
 def _create_all(graph: Graph, order: list[Source], names: dict[str, str]) -> None:
     scopes = graph._scopes
     outer = [op for controller in scopes.control_dependencies for op in controller.inputs]
-    with scopes.having(attributes={}, gradient_overrides={}, colocation=()):
+    with scopes.having(colocation=()):  # attributes and overrides of gradients hold for what is imported, too
         for source in order:
             _create(graph, source, names[source.name], outer)
     for source in order:

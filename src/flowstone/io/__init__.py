@@ -18,7 +18,6 @@ from flowstone.framework.late_names import late_names as _late_names
 __getattr__, __dir__ = _late_names(
     globals(),
     {
-        "flowstone": "gfile",
         "flowstone.framework.refused_names": "RaggedFeature decode_proto encode_proto",
         "flowstone.image": "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png"
         " decode_webp encode_jpeg encode_png extract_jpeg_shape is_jpeg",
@@ -38,4 +37,5 @@ __getattr__, __dir__ = _late_names(
         "flowstone.training.input_pipelines": "match_filenames_once",
         "flowstone.training.meta_graph": "write_graph",
     },
+    "gfile",
 )

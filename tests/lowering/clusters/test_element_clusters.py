@@ -162,3 +162,14 @@ def test_a_condition_of_the_cluster_itself_is_no_choice_of_rows(monkeypatch: pyt
     assert clusters([z], [x, lengths]) == ["Exp+Select+Mul"]
     feed = {x: np.random.randn(6, 9), lengths: np.random.randn(6)}
     agree(monkeypatch, [z], feed, "join_clusters", fires=3)
+
+
+@pytest.mark.parametrize("dims", [(), (3,)])
+def test_what_is_only_run_is_computed(dims: tuple[int, ...]) -> None:
+    """A node that is waited for, and taken by none, ends no cluster: one needs a result."""
+    x = tf.placeholder(tf.float32, dims)
+    run = tf.group(tf.maximum(x, 1.0 - x), tf.exp(tf.check_numerics(x, "bad")))
+    with tf.Session() as session:
+        assert session.run(run, {x: np.ones(dims)}) is None
+        with pytest.raises(tf.errors.InvalidArgumentError, match="bad"):
+            session.run(run, {x: np.full(dims, np.nan)})

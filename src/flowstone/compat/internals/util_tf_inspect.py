@@ -24,8 +24,11 @@ ArgSpec = namedtuple("ArgSpec", ["args", "varargs", "keywords", "defaults"])
 
 
 def getfullargspec(obj: Callable[..., Any]) -> inspect.FullArgSpec:
-    """The arguments of a function, decorated or not."""
-    return inspect.getfullargspec(unwrap(obj)[1])
+    """The arguments of a function, decorated or not. Flowstone's have no annotations, as TensorFlow's."""
+    target = unwrap(obj)[1]
+    spec = inspect.getfullargspec(target)
+    is_ours = str(getattr(target, "__module__", "")).startswith("flowstone.")
+    return spec._replace(annotations={}) if is_ours else spec
 
 
 def getargspec(obj: Callable[..., Any]) -> Any:

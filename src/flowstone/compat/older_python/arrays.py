@@ -157,7 +157,7 @@ def _add_methods(kind: type, methods: dict[str, Callable[..., Any]]) -> None:
 
 
 def _taking_ragged(make: Any) -> Any:
-    """`np.array` or `np.asarray`, which made an array of objects of sequences of several lengths."""
+    """A function such as `np.array`, which made an array of objects of sequences of several lengths."""
 
     @functools.wraps(make)
     def made(a: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -166,12 +166,13 @@ def _taking_ragged(make: Any) -> Any:
         except ValueError as error:
             if arguments or keywords.get("dtype") is not None or "inhomogeneous" not in str(error):
                 raise
-            return make(a, dtype=object, **{key: keywords[key] for key in keywords if key != "dtype"})
+            others = {key: keywords[key] for key in keywords if key != "dtype"}
+            return make(np.array(a, dtype=object), **others)
 
     return made
 
 
-array, asarray = _taking_ragged(np.array), _taking_ragged(np.asarray)
+array, asarray, copy = map(_taking_ragged, (np.array, np.asarray, np.copy))
 
 
 def install() -> None:
@@ -183,4 +184,4 @@ def install() -> None:
     module.expand_dims, module.issubdtype = _expand_dims, _issubdtype
     _add_methods(np.ndarray, older_methods())
     _add_methods(np.generic, {"tostring": _tostring})
-    module.array, module.asarray = array, asarray
+    module.array, module.asarray, module.copy = array, asarray, copy

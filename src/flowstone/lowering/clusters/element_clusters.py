@@ -149,7 +149,7 @@ class _Finder:
             return False
         if dims[0] is not None and all(each == dims[0] for each in dims):
             inputs, outputs = borders(nodes, self.consumers, self.fetched)
-            return len(inputs) + len(outputs) <= _MOST_ARRAYS
+            return bool(outputs) and len(inputs) + len(outputs) <= _MOST_ARRAYS
         found = self._members(nodes)
         return found is not None and len(found.inputs) + len(found.outputs) <= _MOST_ARRAYS
 

@@ -309,14 +309,14 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
     return mul_op(x, y, name=name or "Mul")
 
 
-def scalar_mul(scalar: Any, x: Any) -> Any:
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """A scalar times a tensor, or times the values of IndexedSlices. ValueError unless `scalar` is one."""
     scalar = convert_to_tensor(scalar, x.dtype.base_dtype, "scalar")
     if scalar.ndim not in (None, 0):
         raise ValueError("Only scalar multiply works, got shape " + str(scalar.shape))
     if isinstance(x, IndexedSlices):
-        return IndexedSlices(mul_op(scalar, x.values, name="Mul"), x.indices, x.dense_shape)
-    return mul_op(scalar, x, name="Mul")
+        return IndexedSlices(mul_op(scalar, x.values, name=name or "Mul"), x.indices, x.dense_shape)
+    return mul_op(scalar, x, name=name or "Mul")
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -215,6 +215,7 @@ def sum_to(dz: Tensor, x: Tensor, other: Tensor | None = None) -> Tensor:
     returned where nothing was broadcast; axes that are known make one Sum; else the axes are computed by
     the step.
     """
+    dz = convert_to_tensor(dz)  # IndexedSlices become dense here, as in TensorFlow
     x_dims, dz_dims = x.dims, dz.dims
     if other is not None and other is x:
         return dz
