@@ -249,6 +249,7 @@ TWO_VARIABLES = [
     ),
     case("Betainc", positive(), positive(), uniform(0.1, 0.9, (4,)), dtypes="float64", rtol=1e-9),
     case("Betainc", [1.0, 2.0, 0.0, 1.0], [1.0, 2.0, 1.0, NAN], [0.0, 1.0, 0.5, 0.5], gradient=False),
+    case("Betainc", positive(9000), positive(9000), uniform(0, 1, (9000,)), gradient=False),
     case("Betainc", positive(2), positive(3), uniform(0, 1, (2,)), error="ValueError"),
     case("Cross", normal(3), normal(3), dtypes=f"{REAL} {SIGNED} uint8"),
     case("Cross", normal(2, 2, 3), normal(2, 2, 3), dtypes="float32 float64"),
