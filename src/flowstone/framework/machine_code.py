@@ -1,7 +1,8 @@
-"""What the native tier offers to kernels of the rooms below it: one slot, which `native` fills.
+"""What the native tier offers to kernels of the rooms below it: two slots, which `native` fills.
 
-`byte_strings()` is what reads and makes many strings of bytes at once; None where there is no machine code,
-or not yet. Without it kernels do the same in Python and NumPy, with the same results.
+`byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
+blocks of random words. They are None where there is no machine code, or not yet. Without them kernels do the
+same by Python, NumPy and ATen, with the same results.
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-__all__ = ["ByteStrings", "byte_strings", "offer_byte_strings"]
+__all__ = ["ByteStrings", "byte_strings", "offer_byte_strings", "offer_random_words", "random_words"]
 
 
 @runtime_checkable
@@ -32,6 +33,7 @@ class ByteStrings(Protocol):
 
 
 _offered: list[Callable[[], ByteStrings | None]] = []
+_words_offered: list[Callable[[], Callable[..., None] | None]] = []
 
 
 def byte_strings() -> ByteStrings | None:
@@ -42,3 +44,13 @@ def byte_strings() -> ByteStrings | None:
 def offer_byte_strings(found: Callable[[], ByteStrings | None]) -> None:
     """Has `byte_strings` ask this function."""
     _offered[:] = [found]
+
+
+def random_words() -> Callable[..., None] | None:
+    """The machine code for random words, if there is such by now; see `native/random_words.py`."""
+    return _words_offered[-1]() if _words_offered else None
+
+
+def offer_random_words(found: Callable[[], Callable[..., None] | None]) -> None:
+    """Has `random_words` ask this function."""
+    _words_offered[:] = [found]

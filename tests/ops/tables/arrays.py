@@ -78,6 +78,8 @@ def shape_questions() -> list:
         case("BroadcastGradientArgs", i32([1, 3]), i32([1, 3]), label="ones"),
         case("BroadcastGradientArgs", i32([2, 3]), i32([4]), label="mismatch", error=INVALID),
         case("InvertPermutation", i32([2, 0, 1])),
+        case("InvertPermutation", i32([(i * 7 + 3) % 60 for i in range(60)])),
+        case("InvertPermutation", i64([i % 59 for i in range(60)]), label="twice", error=INVALID),
         case("InvertPermutation", i64([0, 3, 1, 2])),
         case("InvertPermutation", i32([])),
         case("InvertPermutation", i32([0, 0, 1]), label="repeated", error=INVALID),

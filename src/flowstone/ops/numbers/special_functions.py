@@ -165,11 +165,15 @@ igammac_op.gradient(lambda op, dz: _gamma_gradients(op, dz, -1))
 
 
 def _zeta(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
-    """0 at infinity, where ATen has NaN."""
-    return torch.where((q == math.inf) & (x > 1), 0.0, torch.special.zeta(x, q))
+    """0 at infinity, where ATen has NaN; NaN at poles that have two signs, where ATen has infinity."""
+    result = torch.where((q == math.inf) & (x > 1), 0.0, torch.special.zeta(x, q))
+    if not bool((q <= 0).any()):
+        return result
+    two_signs = (q <= 0) & (q == torch.floor(q)) & (torch.remainder(x, 2) != 0) & (x > 1)
+    return torch.where(two_signs, math.nan, result)
 
 
-zeta_op = _two("Zeta", "x", "q", _zeta, _REAL_FLOATS)
+zeta_op = _two("Zeta", "x", "q", _zeta, _REAL_FLOATS, capturable=False)
 
 
 @zeta_op.gradient
@@ -187,7 +191,7 @@ def _polygamma(n: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return torch.where((n == torch.floor(n)) & (n >= 0), result, float("nan"))
 
 
-polygamma_op = _two("Polygamma", "a", "x", _polygamma, _REAL_FLOATS)
+polygamma_op = _two("Polygamma", "a", "x", _polygamma, _REAL_FLOATS, capturable=False)
 
 
 @polygamma_op.gradient
@@ -206,10 +210,9 @@ def _(node: Node) -> Shapes:
     dims = None
     for i in range(3):
         if node.dims(i) != ():
-            if node.dims(i) is None:
-                return None
             dims = merge(dims, node.dims(i))
-    return () if dims is None else dims
+    unknown = any(node.dims(i) is None for i in range(3))
+    return () if dims is None and not unknown else dims
 
 
 def _beta_fraction(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor, precise: float) -> torch.Tensor:
