@@ -46,6 +46,7 @@ def _counted(
     binary: bool,
 ) -> torch.Tensor:
     """The counts of the values below the last of the sizes, of each group if there are groups."""
+    result = torch.zeros(sizes, dtype=weights.dtype, device=values.device)
     places = values.long() if groups is None else torch.add(values.long(), groups, alpha=sizes[-1])
     if values.device.type == "cpu" and values.numel() and not binary and weights.dtype in _BY_ONE_PASS:
         low, high = torch.aminmax(values)
@@ -53,7 +54,6 @@ def _counted(
             each = weights.reshape(-1) if len(weights) else None
             counts = torch.bincount(places.reshape(-1), each, math.prod(sizes))
             return counts.to(weights.dtype).reshape(sizes)
-    result = torch.zeros(sizes, dtype=weights.dtype, device=values.device)
     inside = (values >= 0) & (values < sizes[-1])
     places = places[inside]
     if binary:
