@@ -51,6 +51,40 @@ def test_a_scalar_that_a_tensor_op_takes_stays_a_tensor():
 
 
 @pytest.mark.by_aten
+@pytest.mark.parametrize("compare", [tf.less, tf.less_equal, tf.greater, tf.greater_equal])
+def test_a_counter_that_is_compared_with_a_vector_is_a_number(compare):
+    lengths = tf.placeholder(tf.int32, [4])
+    first = [tf.constant(0), tf.zeros([4], tf.int32), tf.zeros([4], tf.int32)]
+
+    def body(i, before, after):
+        before += tf.cast(compare(i, lengths), tf.int32)
+        return i + 1, before, after + tf.cast(compare(lengths, i), tf.int32)
+
+    out = tf.while_loop(lambda i, *_: i < 5, body, first)[1:]
+    assert {"Less", "add_1"} <= numbers_of(out, [lengths])
+    assert "lt(" not in source_of(out, [lengths]).partition("if not")[0]
+    values = np.array([0, 2, 3, 7])
+    sides = np.arange(5)[:, None], values[None]
+    expected = [getattr(np, compare.__name__)(*pair).sum(0) for pair in (sides, sides[::-1])]
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(out, {lengths: values}), expected)
+
+
+@pytest.mark.by_aten
+def test_scalars_of_which_one_is_a_tensor_are_compared():
+    n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [5])
+
+    def body(i, total):
+        place = tf.cast(tf.argmax(x * tf.cast(n, tf.float32)), tf.int32)
+        smaller = tf.stack([tf.cast(tf.less(i, place), tf.int32), tf.cast(tf.less(place, i), tf.int32)])
+        return i + 1, total + smaller
+
+    out = tf.while_loop(lambda i, _: i < n, body, [tf.constant(0), tf.zeros([2], tf.int32)])[1]
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(out, {n: 5, x: [0, 0, 0, 1, 0]}), [3, 1])
+
+
+@pytest.mark.by_aten
 def test_a_limit_from_outside_is_read_once():
     n = tf.placeholder(tf.int32, [])
     out = tf.while_loop(lambda i: i < n, lambda i: i + 1, [tf.constant(0)])

@@ -14,6 +14,7 @@ from flowstone.framework.graph_functions import (
     add_to_collection,
     control_dependencies,
     get_collection,
+    get_default_graph,
     name_scope,
 )
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -95,6 +96,7 @@ def compute_weighted_loss(
     their shape is InvalidArgumentError there.
     """
     Reduction.validate(reduction)
+    get_default_graph().last_loss_reduction = reduction
     with (
         name_scope(scope, "weighted_loss", (losses, weights)),
         control_dependencies((assert_broadcastable(weights, losses),)),
