@@ -46,6 +46,7 @@ def workers(size: int, limit: float, memory: float) -> dict[str, Worker]:
         if python:
             command = [python, str(HERE / "workloads" / script)]
             environment = {"IMPLEMENTATION": name, "BYTES": str(size), "TF_USE_LEGACY_KERAS": "1"}
+            environment["FLOWSTONE_NATIVE"] = "2"  # machine code is there in the first run
             found[name] = Worker(command, environment, limit, memory)
     return found
 
@@ -55,7 +56,7 @@ def measured(subject: Subject, by_name: dict[str, Worker], seconds: float) -> Li
     kept, faults = None, []
     for way in range(len(subject.ways)):
         for worker in by_name.values():
-            worker.ask({"op": subject.op, "way": way})
+            worker.ask({"op": subject.name, "way": way})
         answers = {name: worker.answer() for name, worker in by_name.items()}
         if "fault" in answers["flowstone"]:
             faults.append(answers["flowstone"]["fault"])
@@ -69,7 +70,7 @@ def measured(subject: Subject, by_name: dict[str, Worker], seconds: float) -> Li
         return {"faults": faults}
     if kept[0] != way:
         for name in kept[1]:
-            by_name[name].ask({"op": subject.op, "way": kept[0]})
+            by_name[name].ask({"op": subject.name, "way": kept[0]})
         for name in kept[1]:
             by_name[name].answer()
     return {"way": kept[0], "seconds": _by_turns({name: by_name[name] for name in kept[1]}, seconds)}
@@ -152,7 +153,7 @@ def main() -> None:
         lines = json.loads(arguments.json.read_text())
     by_name = workers(size, arguments.limit, arguments.memory)
     for subject in chosen:
-        lines[subject.op] = measured(subject, by_name, arguments.seconds)
+        lines[subject.name] = measured(subject, by_name, arguments.seconds)
         if arguments.json:
             arguments.json.write_text(json.dumps(lines, indent=1))
     for worker in by_name.values():

@@ -9,35 +9,36 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from scaled_cases import Subject, subjects
+from own_cases import Held
+from scaled_cases import subjects
 from tf1 import tf
 
 from sweep_workers import serve
 
-SUBJECTS = {subject.op: subject for subject in subjects(int(os.environ["BYTES"]))}
+SUBJECTS = {subject.name: subject for subject in subjects(int(os.environ["BYTES"]))}
 IS_OURS = os.environ["IMPLEMENTATION"] == "flowstone"
 
 
-def add(subject: Subject, inputs: list[Any]) -> Any:
+def add(op: str, inputs: list[Any], given_attributes: dict[str, Any]) -> Any:
     """The node of the op."""
     attributes = {
         name: tf.as_dtype(value) if isinstance(value, str) and value in dir(tf.dtypes) else value
-        for name, value in subject.attributes.items()
+        for name, value in given_attributes.items()
     }
     if IS_OURS:
         from flowstone.framework.operation import registry
 
-        result = registry[subject.op](*inputs, **attributes)
+        result = registry[op](*inputs, **attributes)
     else:
         from tensorflow.python.framework import op_def_library, op_def_registry
 
-        definition = op_def_registry.get(subject.op)
+        definition = op_def_registry.get(op)
         given = dict(zip([argument.name for argument in definition.input_arg], inputs))
         defaults = {a.name: default_of(a) for a in definition.attr if a.HasField("default_value")}
         free = {name: value for name, value in defaults.items() if value is not None} | attributes
         for argument in definition.input_arg:
             free.pop(argument.type_attr, None)
-        result = op_def_library.apply_op(subject.op, **given, **free)
+        result = op_def_library.apply_op(op, **given, **free)
     while isinstance(result, (list, tuple)):
         result = result[0]
     return getattr(result, "op", result)
@@ -58,23 +59,28 @@ def variables(inputs: list[Any], made: list[Any]) -> list[Any]:
     def one(value: Any) -> Any:
         if isinstance(value, list):
             return [one(each) for each in value]
-        if value.size <= 16:
-            return tf.constant(value)
-        holder = tf.placeholder(tf.as_dtype(value.dtype), value.shape)
-        variable = tf.Variable(holder, trainable=False)
-        made.append((variable.initializer, holder, value))
-        return variable
+        if not isinstance(value, Held):
+            if value.size <= 16:
+                return tf.constant(value)
+            value = Held(value)
+        dtype = tf.as_dtype(value.dtype or value.value.dtype)
+        holder = tf.placeholder(dtype, value.value.shape)
+        variable = tf.Variable(holder, trainable=False, use_resource=value.role == "resource")
+        made.append((variable.initializer, holder, value.value))
+        if value.role == "tensor":
+            return variable
+        return variable._ref() if value.role == "variable" else variable.handle
 
     return [one(value) for value in inputs]
 
 
-def prepared(op: str, way: int) -> Callable[[], object]:
+def prepared(name: str, way: int) -> Callable[[], object]:
     """A run of the op."""
-    subject = SUBJECTS[op]
-    inputs = subject.ways[way]()
+    subject = SUBJECTS[name]
+    inputs, attributes = subject.ways[way]()
     with tf.Graph().as_default():
         made: list[Any] = []
-        node = add(subject, variables(inputs, made))
+        node = add(subject.op, variables(inputs, made), attributes)
         session = tf.Session()
         for initializer, holder, value in made:
             session.run(initializer, {holder: value})

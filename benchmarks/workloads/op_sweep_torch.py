@@ -18,7 +18,7 @@ from scaled_cases import subjects
 
 from sweep_workers import serve
 
-SUBJECTS = {subject.op: subject for subject in subjects(int(os.environ["BYTES"]))}
+SUBJECTS = {subject.name: subject for subject in subjects(int(os.environ["BYTES"]))}
 
 
 def _axes(x: Any) -> tuple[int, ...]:
@@ -83,7 +83,7 @@ def prepared(op: str, way: int) -> Callable[[], object]:
     def tensor(value: Any) -> Any:
         return [tensor(each) for each in value] if isinstance(value, list) else torch.from_numpy(value)
 
-    arguments = [tensor(value) for value in SUBJECTS[op].ways[way]()]
+    arguments = [tensor(value) for value in SUBJECTS[op].ways[way]()[0]]
     return lambda: function(*arguments)
 
 

@@ -1,8 +1,10 @@
 """What the sweep of ops measures: a case of each op's own table, with larger shapes.
 
-`subjects(bytes)` gives one case an op: the first of its table with tensors alone that is no error, in float32
+`subjects(bytes)` gives one case an op: the first of its table without strings that is no error, in float32
 if there is one. Its shapes grow until the largest input has about so many bytes: all sizes by the same factor
-where that fits, or else the first ones (images, batches), or else all but these. Equal in every process.
+where that fits, or else the first ones (images, batches), or else all but these. Updates of rows get many
+rows. Ops whose shapes do not grow together, or whose values decide, have inputs of their own in `own_cases`.
+Equal in every process.
 """
 
 from __future__ import annotations
@@ -20,28 +22,35 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "ops"))
 
+from own_cases import DRAWN, OWN, Draw, Held
+
 import op_cases
 from op_cases import Case, Listed, Spec
 
-DRAWN = 1 << 18  # elements that are drawn; larger arrays repeat them
 BY_BATCH = {"convolution", "neural_net", "images"}  # families whose windows stay as they are
 Scale = Callable[[tuple[int, ...]], tuple[int, ...]]
-WITHOUT = {"candidate_sampling", "random", "stateful", "updates"}  # random values, and state
+WITH_STATE = {"stateful", "updates"}
+WITHOUT = {"candidate_sampling", "debugging"}  # random values by lists of labels, and copies for a debugger
+REFUSED = {  # in graphs as new as these
+    "AdjustContrast", "BatchNormWithGlobalNormalization", "BatchNormWithGlobalNormalizationGrad",
+    "Conv3DBackpropFilter", "Conv3DBackpropInput", "RandomCrop",
+}  # fmt: skip
+WIDTH = 64  # of the rows of updated variables
+Inputs = tuple[list[Any], dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """An op with its attributes; each of `ways` makes inputs (arrays, lists of arrays) to try."""
+    """A line of the sweep; each of `ways` makes inputs (arrays, `Held`, lists of them) and attributes."""
 
+    name: str
     op: str
-    dtype: str
-    ways: list[Callable[[], list[Any]]]
-    attributes: dict[str, Any]
+    ways: list[Callable[[], Inputs]]
 
 
 def subjects(size: int) -> Iterator[Subject]:
-    """One a declared op of the tables, in their order."""
-    done: set[str] = set()
+    """One a declared op of the tables, in their order, and then the other lines of `own_cases`."""
+    done: set[str] = {*REFUSED, "PlaceholderWithDefault"}
     for family in op_cases.families():
         if family in WITHOUT:
             continue
@@ -49,16 +58,54 @@ def subjects(size: int) -> Iterator[Subject]:
             if one.op in done or one.error or not one.values or not _is_plain(one):
                 continue
             specs = list(_flat(one.specs))
-            if not any(spec.kind != "literal" and math.prod(spec.shape) > 1 for spec in specs):
+            if one.op in OWN or not any(s.kind != "literal" and math.prod(s.shape) > 1 for s in specs):
                 continue
             done.add(one.op)
-            ways = (_by_batch, _by_all) if family in BY_BATCH else (_by_all, _by_batch, _by_rest)
-            makers = [functools.partial(_inputs_by, way, specs, one, size) for way in ways]
-            yield Subject(one.op, one.dtype, makers, one.attributes)
+            yield Subject(one.op, one.op, _ways(family, specs, one, size))
+    for op, lines in OWN.items():
+        for suffix, make in lines if isinstance(lines, list) else [("", lines)]:
+            way = functools.partial(_own, make, op, size)
+            yield Subject(f"{op} {suffix}".strip(), op, [way])
 
 
-def _inputs_by(way: Callable[..., Scale], specs: list[Spec], one: Case, size: int) -> list[Any]:
-    return _inputs(one, way(specs, one, size))
+def _own(make: Callable[[Draw], Inputs], op: str, size: int) -> Inputs:
+    return make(Draw(op, size))
+
+
+def _ways(family: str, specs: list[Spec], one: Case, size: int) -> list[Callable[[], Inputs]]:
+    if family in WITH_STATE and any(s.role != "tensor" for s in specs):
+        return [functools.partial(_by_rows, specs, one, size)]
+    ways = (_by_batch, _by_all) if family in BY_BATCH else (_by_all, _by_batch, _by_rest)
+    return [functools.partial(_inputs_by, way, specs, one, size) for way in ways]
+
+
+def _inputs_by(way: Callable[..., Scale], specs: list[Spec], one: Case, size: int) -> Inputs:
+    return _inputs(one, way(specs, one, size)), one.attributes
+
+
+def _by_rows(specs: list[Spec], one: Case, size: int) -> Inputs:
+    """Variables of many rows; where an input tells which rows or elements change, it tells half of them."""
+    rows = max(2, size // (4 * WIDTH))
+    draw = Draw(one.op, size)
+    held = next(s for s in specs if s.role != "tensor").shape
+
+    def array(spec: Spec) -> Any:
+        dtype = spec.dtype_in(one.dtype)
+        drawn = dataclasses.replace(spec, shape=(min(rows * WIDTH, DRAWN),))
+        if spec.role != "tensor" or spec.shape == held != ():
+            shape: tuple[int, ...] = (rows, WIDTH) if len(held) > 1 else (rows * WIDTH,) if held else ()
+        elif "int" in dtype and spec.shape and spec.kind == "literal":
+            chosen = draw.permutation(rows)[: rows // 2].astype(dtype)
+            return chosen if len(spec.shape) == 1 else np.stack([chosen, chosen % WIDTH], 1)
+        elif spec.shape:
+            shape = (rows // 2, WIDTH)[: len(spec.shape)]
+        else:
+            return spec.draw(one.dtype, one.op)
+        kind = dataclasses.replace(drawn, kind="positive") if spec.kind == "literal" else drawn
+        value = spec.draw(one.dtype, one.op) if not shape else np.resize(kind.draw(one.dtype, one.op), shape)
+        return value if spec.role == "tensor" else Held(value, dtype, spec.role)
+
+    return [array(spec) for spec in specs], one.attributes
 
 
 def _flat(specs: Any) -> Iterator[Spec]:
@@ -71,7 +118,7 @@ def _flat(specs: Any) -> Iterator[Spec]:
 
 def _is_plain(one: Case) -> bool:
     specs = list(_flat(one.specs))
-    return all(s.role == "tensor" and s.dtype_in(one.dtype) != "string" for s in specs)
+    return all(s.dtype_in(one.dtype) != "string" for s in specs)
 
 
 def _largest(specs: list[Spec], one: Case) -> int:

@@ -56,6 +56,8 @@ _NEEDED = (
     "PyGILState_Ensure",
     "PyGILState_Release",
     "PyErr_CheckSignals",
+    "PyBytes_FromStringAndSize",
+    "Py_DecRef",
     "realloc",
     "calloc",
     "free",

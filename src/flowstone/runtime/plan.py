@@ -18,6 +18,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.lowering.programs.program_regions import join_programs
+from flowstone.native import byte_strings, random_words
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
@@ -44,6 +45,8 @@ from flowstone.runtime.traced_units import unit_program
 from flowstone.runtime.unit_program import UnitProgram
 from flowstone.runtime.units import needs_units
 
+byte_strings.offer()
+random_words.offer()
 _NODE_BYTES = 4096  # of memory for a node, with its line of code and its log
 Program = Segment | UnitProgram | PartitionedProgram
 

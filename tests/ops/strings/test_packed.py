@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.native import host
+from flowstone.native.byte_strings import StringCode
 from flowstone.ops.strings import packed
 from flowstone.ops.strings.packed import Packed, character_counts, lengths_of, texts_of
 
@@ -29,9 +32,21 @@ def as_objects(strings: list[bytes]) -> np.ndarray[Any, Any]:
     return array
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+@functools.cache
+def machine_code() -> StringCode:
+    return StringCode()
+
+
+@pytest.fixture(autouse=True, params=["NumPy", "machine code"])
+def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By NumPy alone, and with machine code."""
     monkeypatch.setattr(packed, "BLOCK", 400)
+    if request.param == "NumPy":
+        monkeypatch.setattr(packed, "byte_strings", lambda: None)
+    elif reason := host.reason():
+        pytest.skip(reason)
+    else:
+        monkeypatch.setattr(packed, "byte_strings", machine_code)
 
 
 @pytest.mark.parametrize("letters", LETTERS)

@@ -78,6 +78,8 @@ def shape_questions() -> list:
         case("BroadcastGradientArgs", i32([1, 3]), i32([1, 3]), label="ones"),
         case("BroadcastGradientArgs", i32([2, 3]), i32([4]), label="mismatch", error=INVALID),
         case("InvertPermutation", i32([2, 0, 1])),
+        case("InvertPermutation", i32([(i * 7 + 3) % 60 for i in range(60)])),
+        case("InvertPermutation", i64([i % 59 for i in range(60)]), label="twice", error=INVALID),
         case("InvertPermutation", i64([0, 3, 1, 2])),
         case("InvertPermutation", i32([])),
         case("InvertPermutation", i32([0, 0, 1]), label="repeated", error=INVALID),
@@ -171,6 +173,11 @@ def joins() -> list:
         case("DynamicPartition", normal(5, 2), i32([0, 2, 0, 1, 2]), num_partitions=3, dtypes=FLOATS),
         case("DynamicPartition", normal(2, 3), i32([[1, 0, 1], [0, 0, 1]]), num_partitions=2),
         case("DynamicPartition", normal(3), i32([0, 0, 0]), num_partitions=2, label="empty part"),
+        case("DynamicPartition", normal(40, 2), i32([i * i % 3 for i in range(40)]), num_partitions=3),
+        case("DynamicPartition", normal(50, 2), i32([i * i % 11 for i in range(50)]), num_partitions=12),
+        case(
+            "DynamicPartition", normal(4), i32([9, 0, 4, 9]), num_partitions=10, dtypes="uint16 uint32 uint64"
+        ),
         case("DynamicPartition", strings([b"a", b"b", b"c"]), i32([1, 0, 1]), num_partitions=2),
         case("DynamicPartition", normal(2), i32([0, 2]), num_partitions=2, label="outside", error=INVALID),
         case(
@@ -310,6 +317,14 @@ def gathers() -> list:
         case("GatherNd", strings([b"a", b"b"]), i32([[1]])),
         case("GatherNd", normal(3, 4), i32([[0, 4]]), label="outside", error=INVALID),
         case("GatherNd", normal(3), i32([[0, 0]]), label="too deep", error=INVALID),
+        case("GatherNd", normal(7, 5, 3), i32([[i % 7, i % 5] for i in range(40)])),
+        case(
+            "GatherNd",
+            normal(7, 5),
+            i32([[i % 7, i % 6] for i in range(40)]),
+            label="far",
+            error=INVALID,
+        ),
         case("ScatterNd", i32([[1], [3], [1]]), normal(3, 2), i32([4, 2]), dtypes=NUMERIC),
         case("ScatterNd", i64([[0, 1], [2, 0]]), normal(2), i64([3, 2])),
         case("ScatterNd", i32([[0], [0]]), normal(2), i32([1]), label="sum"),
@@ -454,12 +469,16 @@ def space_moves() -> list:
         case("SpaceToBatchND", normal(2, 3, 2), i32([2]), i32([[1, 0]])),
         case("SpaceToBatchND", normal(1, 3, 5, 4), i64([2, 3]), i64([[1, 0], [0, 1]])),
         case("SpaceToBatchND", normal(1, 3, 4), i32([2]), i32([[0, 0]]), label="uneven", error=INVALID),
+        case("SpaceToBatchND", normal(2, 1, 2), i32([3]), i32([[4, 1]]), label="all padding"),
+        case("SpaceToBatchND", normal(2, 2, 5, 3), i32([2, 3]), i32([[3, 1], [0, 4]])),
         case(
             "BatchToSpaceND", normal(4, 1, 2, 2), i32([2, 2]), i32([[0, 0], [0, 0]]), dtypes=FLOATS + " int32"
         ),
         case("BatchToSpaceND", normal(6, 2, 3), i32([3]), i32([[1, 2]])),
         case("BatchToSpaceND", normal(8, 2, 2), i64([2, 2]), i64([[0, 1], [1, 0]])),
         case("BatchToSpaceND", normal(3, 2, 2), i32([2]), i32([[0, 0]]), label="uneven", error=INVALID),
+        case("BatchToSpaceND", normal(6, 2, 3, 1), i32([2, 3]), i32([[3, 0], [4, 3]])),
+        case("BatchToSpaceND", normal(3, 2, 2), i32([3]), i32([[4, 2]]), label="nothing left"),
     ]
     for padding in ("SAME", "VALID"):
         window = {"ksizes": [1, 2, 3, 1], "padding": padding}

@@ -237,6 +237,7 @@ TWO_VARIABLES = [
     case("Zeta", uniform(1.5, 5, (2, 3)), uniform(0.5, 4, (2, 3)), dtypes="float32 float64", rtol=2e-5),
     case("Zeta", uniform(1.5, 5, (3,)), uniform(0.5, 4, (2, 1)), dtypes="float64", rtol=1e-9),
     case("Zeta", [1.0, 0.5, 2.0, 2.0, 3.0], [1.0, 1.0, 0.0, -1.0, -0.5], gradient=False),
+    case("Zeta", [3.0, 3.0, 4.0, 1.5, 1.0, 0.5], [0.0, -1.0, -2.0, -1.0, 0.0, -1.0], gradient=False),
     case("Polygamma", ints(1, 5, (2, 3), "T"), uniform(0.5, 4, (2, 3)), dtypes="float32 float64", rtol=2e-5),
     case("Polygamma", ints(0, 3, (3,), "T"), uniform(0.5, 4, (2, 1)), dtypes="float64", rtol=1e-9),
     case(
@@ -249,6 +250,7 @@ TWO_VARIABLES = [
     ),
     case("Betainc", positive(), positive(), uniform(0.1, 0.9, (4,)), dtypes="float64", rtol=1e-9),
     case("Betainc", [1.0, 2.0, 0.0, 1.0], [1.0, 2.0, 1.0, NAN], [0.0, 1.0, 0.5, 0.5], gradient=False),
+    case("Betainc", positive(9000), positive(9000), uniform(0, 1, (9000,)), gradient=False),
     case("Betainc", positive(2), positive(3), uniform(0, 1, (2,)), error="ValueError"),
     case("Cross", normal(3), normal(3), dtypes=f"{REAL} {SIGNED} uint8"),
     case("Cross", normal(2, 2, 3), normal(2, 2, 3), dtypes="float32 float64"),

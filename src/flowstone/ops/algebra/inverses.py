@@ -29,7 +29,7 @@ matrix_inverse_op = op(
     "MatrixInverse",
     "input: T -> output: T",
     "adjoint: bool = false",
-    T=TYPES,
+    T=(*TYPES, dtypes.float16),
     cost=cubic(2.0),
     capturable=False,
 )
@@ -40,13 +40,15 @@ matrix_inverse_op.infer(square_shape)
 def inverse_kernel(node: Node, env: Environment) -> Kernel:
     """The inverses, of the adjoints if `adjoint`."""
     adjoint = node.attributes["adjoint"]
+    narrow = node.dtype(0) is dtypes.float16  # computed in float32
 
     def invert(x: torch.Tensor) -> Any:
         check_square(x)
+        x = x.float() if narrow else x
         inverse, info = torch.linalg.inv_ex(x.mH if adjoint else x)
         if bool(info.any()) or bool(torch.isnan(x).any()):
             raise invalid("Input is not invertible.")
-        return inverse
+        return inverse.half() if narrow else inverse
 
     return invert
 

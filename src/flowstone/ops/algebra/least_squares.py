@@ -51,7 +51,9 @@ def least_squares_shape(node: Node) -> Dims:
     exactly(0, node.dims(2))
     matrix, rhs = at_least(2, node.dims(0)), at_least(2, node.dims(1))
     if matrix is None or rhs is None:
-        return None
+        known = matrix if rhs is None else rhs
+        sides = (None if matrix is None else matrix[-1], None if rhs is None else rhs[-1])
+        return None if known is None else (*known[:-2], *sides)
     same_size(matrix[-2], rhs[-2])
     return (*(merge(matrix[:-2], rhs[:-2]) or ()), matrix[-1], rhs[-1])
 

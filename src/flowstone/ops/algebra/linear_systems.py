@@ -297,7 +297,13 @@ def _bands_of(matrix: Tensor, bands: Tensor, lower: bool) -> Tensor:
     zero = [0]
     first, end = (F.Neg(last), zero) if lower else (zero, last)
     limits = F.ConcatV2([first, end], 0)
-    return F.MatrixDiagPartV3(matrix, limits, matrix.dtype.as_numpy_dtype(0), align="LEFT_RIGHT")
+    parts = F.MatrixDiagPartV3(matrix, limits, matrix.dtype.as_numpy_dtype(0), align="LEFT_RIGHT")
+    known = bands.dims
+    if known is not None and known[-2] not in (None, 1):
+        return parts
+    outer = F.StridedSlice(F.Shape(matrix), [0], [-2], [1], begin_mask=1)
+    rows = F.ConcatV2([outer, F.StridedSlice(shape, [-2], [0], [1], end_mask=1)], 0)
+    return F.Reshape(parts, rows)  # one diagonal alone comes as a vector
 
 
 # ---- public functions

@@ -283,11 +283,17 @@ matrix_set_diag_v3_op = op("MatrixSetDiagV3", _SET, _ALIGN, T=None, host=["k"])
 def _(node: Node) -> Dims:
     dims, diagonal = at_least(2, node.dims(0)), at_least(1, node.dims(1))
     limits = _known_limits(node, 2)
-    if dims is None or diagonal is None or limits is None:
+    if dims is None or diagonal is None:
         return dims
+    if limits is None:  # of one number, one diagonal
+        outer = merge(dims[:-2], diagonal[:-1]) if node.dims(2) == () else dims[:-2]
+        return (*(outer or ()), *dims[-2:])
     _check_bounds(limits, *dims[-2:])
     _check_count(limits, diagonal)
-    outer = merge(dims[:-2], diagonal[: -1 - len(_count(limits))])
+    before = diagonal[: -1 - len(_count(limits))]
+    if len(before) != len(dims) - 2:
+        raise ValueError(f"Shapes must be equal rank, but are {len(dims)} and {len(before) + 2}")
+    outer = merge(dims[:-2], before)
     return (*(outer or ()), *dims[-2:])
 
 

@@ -75,7 +75,7 @@ def solution_shape(node: Node) -> Dims:
     """Infers [..., n, k] for square matrices [..., n, n] and right-hand sides [..., n, k]."""
     matrix, rhs = square(node.dims(0)), at_least(2, node.dims(1))
     if matrix is None or rhs is None:
-        return None if matrix is None else (*matrix[:-1], None)
+        return rhs if matrix is None else (*matrix[:-1], None)
     outer = merge(matrix[:-2], rhs[:-2])
     return (*(outer or ()), same_size(matrix[-1], rhs[-2]), rhs[-1])
 

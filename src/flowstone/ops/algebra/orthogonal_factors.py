@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
@@ -22,7 +23,9 @@ from flowstone.ops.algebra.matrix_shapes import at_least, check_matrix, cubic, s
 
 __all__ = ["qr"]
 
-qr_op = op("Qr", "input: T -> q: T, r: T", "full_matrices: bool = false", T=TYPES, cost=cubic(4.0))
+qr_op = op(
+    "Qr", "input: T -> q: T, r: T", "full_matrices: bool = false", T=(*TYPES, dtypes.float16), cost=cubic(4.0)
+)
 
 
 @qr_op.infer
@@ -38,11 +41,12 @@ def _(node: Node) -> list[Dims]:
 @qr_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     mode = "complete" if node.attributes["full_matrices"] else "reduced"
+    narrow = node.dtype(0) is dtypes.float16  # computed in float32
 
     def factor(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         check_matrix(x)
-        q, r = torch.linalg.qr(x, mode)
-        return q, r
+        q, r = torch.linalg.qr(x.float() if narrow else x, mode)
+        return (q.half(), r.half()) if narrow else (q, r)
 
     return factor
 
@@ -53,7 +57,8 @@ def _(op: Operation, dq: Tensor, dr: Tensor) -> Gradients:
     if r.dims is None or None in r.dims[-2:] or q.dims is None:
         raise NotImplementedError("QrGrad not implemented with dynamic shapes.")
     rows, columns = q.dims[-2], r.dims[-1]
-    assert rows is not None and columns is not None
+    if rows is None or columns is None:
+        return _deep_gradient(q, r, dq, dr)  # where R is square: columns that are no more than the rows
     if rows > columns and op.attributes["full_matrices"]:
         raise NotImplementedError("QrGrad not implemented when nrows > ncols and full_matrices is true.")
     if rows >= columns:

@@ -46,9 +46,11 @@ tridiagonal_solve_op = op(
 @tridiagonal_solve_op.infer
 def _(node: Node) -> Dims:
     diagonals, rhs = at_least(2, node.dims(0)), at_least(2, node.dims(1))
-    if diagonals is None or rhs is None:
-        return None
+    if diagonals is None:
+        return rhs
     same_size(diagonals[-2], 3)
+    if rhs is None:
+        return (*diagonals[:-2], diagonals[-1], None)
     outer = merge(diagonals[:-2], rhs[:-2])
     return (*(outer or ()), same_size(diagonals[-1], rhs[-2]), rhs[-1])
 

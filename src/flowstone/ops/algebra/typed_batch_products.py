@@ -23,7 +23,8 @@ from flowstone.ops.algebra.batch_matrices import (
 from flowstone.ops.algebra.matrices import TYPES, call_of, refuse
 
 _OPERANDS = (*TYPES, dtypes.int16, dtypes.int8, dtypes.uint8)
-_RESULTS = (*TYPES, dtypes.int16)
+_UNSIGNED = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
+_RESULTS = (*(dtype for dtype in TYPES if dtype not in _UNSIGNED), dtypes.int16)
 
 batch_matmul_v3_op = op(
     "BatchMatMulV3",

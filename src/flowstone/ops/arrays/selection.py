@@ -63,6 +63,7 @@ def _check_vector(x: Any, what: str = "unique expects a 1D vector.") -> None:
         raise invalid(what)
 
 
+_FEW_LABELS, _FEW_PARTS = 32, 8  # up to which Python, and a comparison for each part, are faster
 _LONGEST_TABLE = 1 << 16  # entries; and as many for each element
 _ENTRIES = 16
 
@@ -228,13 +229,30 @@ def _(node: Node, env: Environment) -> Kernel:
                 f"data.shape must start with partitions.shape, got {list(data.shape)} and {list(parts.shape)}"
             )
         rows, labels = data.reshape(product(parts.shape), *data.shape[depth:]), parts.reshape(-1)
-        if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < count:
-            raise invalid(f"partitions = {labels.tolist()} is not in [0, {count})")
+        if labels.numel():
+            low, high = torch.aminmax(labels)
+            if not 0 <= int(low) <= int(high) < count:
+                raise invalid(f"partitions = {labels.tolist()} is not in [0, {count})")
         if text:
             return [rows[(labels == i).numpy()] for i in range(count)]
-        return [rows[labels == i] for i in range(count)]
+        signed = rows.view(_SIGNED_TWINS.get(rows.dtype, rows.dtype))
+        parted = [signed.index_select(0, places) for places in _places_of_parts(labels, count)]
+        return [part.view(rows.dtype) for part in parted]
 
     return partition
+
+
+def _places_of_parts(labels: Any, count: int) -> Any:
+    """For each of `count` labels the places where it stands."""
+    if labels.device.type == "cpu" and labels.numel() <= _FEW_LABELS:
+        places: list[list[int]] = [[] for _ in range(count)]
+        for at, label in enumerate(labels.tolist()):
+            places[label].append(at)
+        return [torch.tensor(each, dtype=torch.int64) for each in places]
+    if count <= _FEW_PARTS:
+        return [torch.nonzero(labels == i).squeeze(1) for i in range(count)]
+    ends = torch.bincount(labels, minlength=count).tolist()
+    return torch.argsort(labels, stable=True).split(ends)
 
 
 @dynamic_partition_op.gradient

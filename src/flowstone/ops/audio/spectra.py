@@ -173,7 +173,10 @@ def _(node: Node, env: Environment) -> Kernel:
         if shares is None:
             return spectrogram.new_zeros((*spectrogram.shape[:2], shape.coefficients))
         cosines = torch.from_numpy(_cosines(shape)).to(spectrogram.device)
-        sums = spectrogram.double().sqrt() @ torch.from_numpy(shares).to(spectrogram.device)
+        heard = np.flatnonzero(shares.any(1))  # the other frequencies need no square root
+        part = slice(heard[0], heard[-1] + 1) if len(heard) else slice(0, 0)
+        roots = spectrogram[:, :, part].double().sqrt_()
+        sums = roots @ torch.from_numpy(shares[part]).to(spectrogram.device)
         sums = torch.where(sums < _SILENCE, torch.full_like(sums, _SILENCE), sums)
         return (sums.log_() @ cosines).float()
 

@@ -108,9 +108,11 @@ def decoded(contents: bytes) -> tuple[Array, int]:
 def encoded(audio: Array, rate: int) -> bytes:
     """Samples, float32 [samples, channels], as a file; what lies beyond [-1, 1) is cut, NaN is silence."""
     channels = audio.shape[1]
-    values = np.nan_to_num(audio.astype(np.float64), nan=0.0, posinf=1.0, neginf=-1.0).clip(-1, 1) * 32768
-    rounded = (np.sign(values) * np.floor(np.abs(values) + 0.5)).clip(-32768, 32767)
-    samples: bytes = rounded.astype("<i2").tobytes()
+    values = torch.from_numpy(np.array(audio, np.float32)).clamp_(-1, 1).nan_to_num_(0.0).mul_(32768)
+    sizes = values.abs()
+    whole = sizes.floor()
+    whole.add_(sizes.sub_(whole).mul_(2).floor_()).copysign_(values)  # halves are rounded away from zero
+    samples: bytes = whole.clamp_(max=32767).to(torch.int16).numpy().astype("<i2", copy=False).tobytes()
     frame = 2 * channels
     head = _FORMAT.pack(_PCM, channels, rate, frame * rate & 0xFFFFFFFF, frame & 0xFFFF, _BITS)
     body = b"WAVEfmt " + struct.pack("<I", 16) + head + b"data" + struct.pack("<I", len(samples)) + samples

@@ -34,7 +34,7 @@ def _converted(images: torch.Tensor, convert: Callable[[_Planes], _Planes]) -> t
     result = torch.empty_like(images, memory_format=torch.contiguous_format)
     size = _PART if images.device.type == "cpu" else max(images.numel(), 1)
     for out, part in zip(result.view(-1, 3).split(size), images.reshape(-1, 3).split(size)):
-        planes = convert(part.t().to(exact).contiguous().unbind(0))
+        planes = convert(tuple(part[:, i].to(exact).contiguous() for i in range(3)))
         for channel, plane in enumerate(planes):
             out[:, channel] = plane
     return result

@@ -202,14 +202,14 @@ for _declaration in (
     _declaration.not_differentiable()
 
 
-@sample_distorted_bounding_box_op.kernel(CPU)
+@sample_distorted_bounding_box_op.kernel(CPU)  # a box is four numbers, drawn until one fits
 def _(node: Node, env: Environment) -> Kernel:
     draw = _drawing(node, env)
     covered = node.attributes["min_object_covered"]
     return lambda size, boxes: _sample(size, boxes, _demands(node, covered), draw)
 
 
-@sample_distorted_bounding_box_v2_op.kernel(CPU)
+@sample_distorted_bounding_box_v2_op.kernel(CPU)  # a box is four numbers, drawn until one fits
 def _(node: Node, env: Environment) -> Kernel:
     draw = _drawing(node, env)
 
@@ -221,7 +221,7 @@ def _(node: Node, env: Environment) -> Kernel:
     return run
 
 
-@stateless_sample_distorted_bounding_box_op.kernel(CPU)
+@stateless_sample_distorted_bounding_box_op.kernel(CPU)  # a box is four numbers, drawn until one fits
 def _(node: Node, env: Environment) -> Kernel:
     def run(
         size: torch.Tensor, boxes: torch.Tensor, covered: torch.Tensor, seed: torch.Tensor
@@ -303,7 +303,7 @@ def _(node: Node) -> Dims:
     return (*(size or (None, None)), channels)
 
 
-@random_crop_op.kernel(CPU)
+@random_crop_op.kernel(CPU)  # a box is four numbers, drawn until one fits
 def _(node: Node, env: Environment) -> Kernel:
     draw = _drawing(node, env)
 

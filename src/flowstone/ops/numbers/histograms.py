@@ -6,6 +6,7 @@ computed as float64, as TensorFlow does, so that values at the edges are in the 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -66,7 +67,7 @@ def _(node: Node, env: Environment) -> Kernel:
             values = values.long()  # in which no difference overflows
         offsets = values.clamp(min=low).sub_(low).to(torch.float64)
         bins = offsets.div_((high - low) / number).clamp_(0, number - 1)
-        if values.is_floating_point() and bool(bins.isnan().any()):
+        if values.is_floating_point() and math.isnan(float(bins.sum())):
             raise invalid("values contains NaN, which is in no bin")
         return torch.bincount(bins.to(torch.int64), minlength=number).to(kind)
 

@@ -5,6 +5,7 @@ Equal entries rank by their index, NaN above all. Public names here belong to ``
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -128,7 +129,9 @@ def _in_top_k(predictions: torch.Tensor, targets: torch.Tensor, k: int) -> torch
         )
     classes = predictions.shape[1]
     index = targets.to(torch.int64)
-    valid = (index >= 0) & (index < classes) & torch.isfinite(predictions).all(1)
+    valid = (index >= 0) & (index < classes)
+    if not math.isfinite(float(predictions.sum())):  # if it is, all of them are
+        valid &= torch.isfinite(predictions).all(1)
     if not classes:
         return valid
     chosen = torch.gather(predictions, 1, index.clamp(0, classes - 1).unsqueeze(1))

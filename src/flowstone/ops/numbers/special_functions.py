@@ -39,6 +39,25 @@ __all__ = ["atan2", "betainc", "cross", "igamma", "igammac", "lbeta", "polygamma
 
 _REAL_FLOATS = (dtypes.float32, dtypes.float64)
 _MOST_TERMS = 10_000
+_BLOCK = 1 << 13  # elements, whose series stay in the processor's cache and end when they have converged
+_PRECISE = {torch.float32: 1e-10, torch.float64: 4e-16}  # changes of a fraction that no result shows
+
+
+def _in_blocks(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """`function` of tensors of one shape, on the processor of so many elements at a time."""
+
+    def compute(*tensors: torch.Tensor) -> torch.Tensor:
+        tensors = torch.broadcast_tensors(*tensors)
+        first = tensors[0]
+        if first.device.type != "cpu" or first.numel() <= _BLOCK:
+            return function(*tensors)
+        result = torch.empty(first.numel(), dtype=first.dtype)
+        blocks = zip(*(each.reshape(-1).split(_BLOCK) for each in (result, *tensors)))
+        for into, *parts in blocks:
+            into.copy_(function(*parts))
+        return result.reshape(first.shape)
+
+    return compute
 
 
 def _two(
@@ -105,15 +124,18 @@ igammac_op = _two("Igammac", "a", "x", _for_positive_parameter(torch.special.gam
 def _gamma_derivative(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """d P(a, x) / da, where P is the regularised lower incomplete gamma function."""
     kind = a.dtype
-    a, x = torch.broadcast_tensors(a.to(torch.float64), x.to(torch.float64))
+    a, x = a.to(torch.float64), x.to(torch.float64)
     front = torch.exp(a * torch.log(x) - x - torch.lgamma(a + 1))
     term, total = torch.ones_like(a), torch.ones_like(a)
     slope, harmonic = torch.zeros_like(a), torch.zeros_like(a)
+    least, divisor = _PRECISE[kind] / 16, a.clone()
     for n in range(1, _MOST_TERMS):
-        term = term * x / (a + n)
-        harmonic = harmonic + 1 / (a + n)
-        total, slope = total + term, slope - term * harmonic
-        if n % 16 == 0 and not bool((term * harmonic > 1e-17 * total).any()):
+        share = divisor.add_(1).reciprocal()
+        term.mul_(x).mul_(share)
+        harmonic.add_(share)
+        total.add_(term)
+        slope.addcmul_(term, harmonic, value=-1)
+        if n % 8 == 0 and not bool((term * harmonic > least * total).any()):
             break
     result = front * (total * (torch.log(x) - torch.digamma(a + 1)) + slope)
     result = torch.where(x == 0, 0.0, result)
@@ -121,7 +143,7 @@ def _gamma_derivative(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 igamma_grad_a_op = _two(
-    "IgammaGradA", "a", "x", _gamma_derivative, _REAL_FLOATS, capturable=False
+    "IgammaGradA", "a", "x", _in_blocks(_gamma_derivative), _REAL_FLOATS, capturable=False
 ).no_gradient()
 
 
@@ -143,11 +165,15 @@ igammac_op.gradient(lambda op, dz: _gamma_gradients(op, dz, -1))
 
 
 def _zeta(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
-    """0 at infinity, where ATen has NaN."""
-    return torch.where((q == math.inf) & (x > 1), 0.0, torch.special.zeta(x, q))
+    """0 at infinity, where ATen has NaN; NaN at poles that have two signs, where ATen has infinity."""
+    result = torch.where((q == math.inf) & (x > 1), 0.0, torch.special.zeta(x, q))
+    if not bool((q <= 0).any()):
+        return result
+    two_signs = (q <= 0) & (q == torch.floor(q)) & (torch.remainder(x, 2) != 0) & (x > 1)
+    return torch.where(two_signs, math.nan, result)
 
 
-zeta_op = _two("Zeta", "x", "q", _zeta, _REAL_FLOATS)
+zeta_op = _two("Zeta", "x", "q", _zeta, _REAL_FLOATS, capturable=False)
 
 
 @zeta_op.gradient
@@ -165,7 +191,7 @@ def _polygamma(n: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return torch.where((n == torch.floor(n)) & (n >= 0), result, float("nan"))
 
 
-polygamma_op = _two("Polygamma", "a", "x", _polygamma, _REAL_FLOATS)
+polygamma_op = _two("Polygamma", "a", "x", _polygamma, _REAL_FLOATS, capturable=False)
 
 
 @polygamma_op.gradient
@@ -184,40 +210,39 @@ def _(node: Node) -> Shapes:
     dims = None
     for i in range(3):
         if node.dims(i) != ():
-            if node.dims(i) is None:
-                return None
             dims = merge(dims, node.dims(i))
-    return () if dims is None else dims
+    unknown = any(node.dims(i) is None for i in range(3))
+    return () if dims is None and not unknown else dims
 
 
-def _beta_fraction(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+def _beta_fraction(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor, precise: float) -> torch.Tensor:
     """The continued fraction of DLMF 8.17.22, by Lentz's method; it converges fast for x < (a + 1) / (a + b
-    + 2).
+    + 2). It ends where two steps change no element by more than `precise`.
     """
-    tiny = 1e-300
-    numerator = torch.ones_like(x)
-    denominator = 1 - (a + b) * x / (a + 1)
-    denominator = 1 / torch.where(denominator.abs() < tiny, tiny, denominator)
-    fraction = denominator
+    numerator, fraction = torch.ones_like(x), _away_from_zero(1 - (a + b) * x / (a + 1)).reciprocal_()
+    denominator, both = fraction.clone(), a + b
     for m in range(1, _MOST_TERMS):
-        for step in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            denominator = 1 + step * denominator
-            denominator = 1 / torch.where(denominator.abs() < tiny, tiny, denominator)
-            numerator = 1 + step / numerator
-            numerator = torch.where(numerator.abs() < tiny, tiny, numerator)
-            change = numerator * denominator
-            fraction = fraction * change
-        if not bool(((change - 1).abs() > 1e-16).any()):
+        at = a + 2 * m
+        first, second = m * (b - m) * x, (a + m) * (both + m) * x
+        change = torch.ones_like(x)
+        for step in (first.div_(at - 1).div_(at), second.neg_().div_(at).div_(at + 1)):
+            denominator = _away_from_zero(denominator.mul_(step).add_(1)).reciprocal_()
+            numerator = _away_from_zero(step.div_(numerator).add_(1))
+            change.mul_(numerator).mul_(denominator)
+        fraction.mul_(change)
+        if not bool((change.sub_(1).abs_() > precise).any()):
             break
     return fraction
 
 
+def _away_from_zero(x: torch.Tensor) -> torch.Tensor:
+    """x, where it is so small that it could not be divided by, a small number instead; in place."""
+    return x.masked_fill_(x.abs() < 1e-300, 1e-300)
+
+
 def _incomplete_beta(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     kind = x.dtype
-    a, b, x = torch.broadcast_tensors(*[value.to(torch.float64) for value in (a, b, x)])
+    a, b, x = (value.to(torch.float64) for value in (a, b, x))
     valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
     one = torch.ones_like(x)
     a, b, inner = torch.where(valid, a, one), torch.where(valid, b, one), torch.where(valid, x, one / 2)
@@ -226,7 +251,7 @@ def _incomplete_beta(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch
     logarithm = (
         torch.lgamma(p + q) - torch.lgamma(p) - torch.lgamma(q) + torch.xlogy(p, y) + torch.xlogy(q, 1 - y)
     )
-    value = torch.exp(logarithm) * _beta_fraction(p, q, y) / p
+    value = torch.exp(logarithm) * _beta_fraction(p, q, y, _PRECISE[kind]) / p
     value = torch.where(swap, 1 - value, value)
     return torch.where(valid, value, float("nan")).to(kind)
 
@@ -237,8 +262,9 @@ def _(node: Node, env: Environment) -> Kernel:
         shapes = {tuple(value.shape) for value in (a, b, x) if value.ndim}
         if len(shapes) > 1:
             raise ValueError(f"Shapes of a, b and x must be equal or scalar, got {sorted(shapes)}")
-        return _incomplete_beta(a, b, x)
+        return incomplete_beta(a, b, x)
 
+    incomplete_beta = _in_blocks(_incomplete_beta)
     return compute
 
 

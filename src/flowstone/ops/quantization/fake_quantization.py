@@ -16,6 +16,7 @@ from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
+from flowstone.framework.shape import Dims, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import FEW, by_pieces
@@ -222,8 +223,13 @@ def _infer_ends(node: Node, first: int, by_channel: bool) -> Any:
 
 def _infer_backward(node: Node) -> Shapes:
     by_channel = node.declaration is channels_grad_op
-    dims = _infer_ends(node, 1, by_channel)
-    ends = () if not by_channel else ((dims[-1],) if dims is not None else (None,))
+    dims = merge(_infer_ends(node, 1, by_channel), node.dims(0))
+    if not by_channel:
+        return [dims, (), ()]
+    known = [node.dims(i) for i in (2, 3)]
+    ends: Dims = (None,) if dims is None else (dims[-1],)
+    for each in known:
+        ends = merge(ends, each)
     return [dims, ends, ends]
 
 
@@ -232,7 +238,7 @@ def _steps_of(op: Operation) -> dict[str, Any]:
 
 
 args_op.infer(lambda node: node.dims(0))
-args_grad_op.infer(lambda node: node.dims(0) if node.dims(1) is None else node.dims(1))
+args_grad_op.infer(lambda node: merge(node.dims(0), node.dims(1)))
 vars_op.infer(lambda node: _infer_ends(node, 0, False))
 channels_op.infer(lambda node: _infer_ends(node, 0, True))
 for _each in (vars_op, channels_op):
@@ -240,8 +246,8 @@ for _each in (vars_op, channels_op):
 for _each in (vars_grad_op, channels_grad_op):
     _each.kernel(CPU, GPU)(_backward)
     _each.infer(_infer_backward)
-    _each.no_gradient()
-args_grad_op.no_gradient()
+    _each.not_differentiable()
+args_grad_op.not_differentiable()
 
 
 @args_op.gradient

@@ -15,6 +15,7 @@ from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.shape import Dims, merge
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.quantization.ranges import bounded, passed_inside
@@ -182,8 +183,10 @@ def _infer(node: Node) -> Shapes:
 
 
 def _infer_gradient(node: Node) -> Shapes:
-    ends = () if node.attributes["axis"] == -1 else (None,)
-    return [node.dims(1), *[ends if node.dims(i) is None else node.dims(i) for i in (2, 3)]]
+    ends: Dims = () if node.attributes["axis"] == -1 else (None,)
+    for i in (2, 3):
+        ends = merge(ends, node.dims(i))
+    return [merge(node.dims(0), node.dims(1)), ends, ends]
 
 
 def _declare(declaration: OpDeclaration) -> None:

@@ -68,7 +68,7 @@ def _sampler(name: str, attributes: str, kernel: KernelFactory) -> OpDeclaration
     """Declares the sampler whose factory is `kernel(node, env)`."""
     declaration = op(name, f"true_classes: int64 -> {_OUTPUTS}", f"{attributes} ; {SEEDS}", stateful=True)
     declaration.infer(_sample_shapes)
-    declaration.kernel(CPU)(kernel)
+    declaration.kernel(CPU)(kernel)  # samples are small, and drawn by the host's generators
     return declaration.not_differentiable()
 
 
@@ -251,7 +251,7 @@ def _(node: Node) -> list[Dims]:
     return [(None,)] * 3
 
 
-@accidental_hits_op.kernel(CPU)
+@accidental_hits_op.kernel(CPU)  # samples are small, and sets of the host tell them apart
 def _(node: Node, env: Environment) -> Kernel:
     num_true = node.attributes["num_true"]
     lowest = -dtypes.float32.max
@@ -282,7 +282,7 @@ mask_hits_op.infer(lambda node: node.dims(0))
 mask_hits_op.not_differentiable()
 
 
-@mask_hits_op.kernel(CPU)
+@mask_hits_op.kernel(CPU)  # samples are small, and sets of the host tell them apart
 def _(node: Node, env: Environment) -> Call:
     """The logits, [batch, candidates], plus the least float where a candidate is a true class of the row."""
     lowest = float(dtypes.float32.max) * -1

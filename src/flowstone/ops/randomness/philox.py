@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 import torch
 
+from flowstone.framework.machine_code import random_words
+
 WORD = 0xFFFFFFFF
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 _WEYL = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
+_FEW = 16  # blocks, which ATen computes as fast
 _MIX_KEY = 0x3EC8F720, 0x02461E29  # of the block that turns a seed into a key and a counter
 _LEAST = 1e-7  # instead of smaller uniform numbers, whose logarithm would be too large
 _TRUNCATED_AT = 2.0
@@ -49,6 +52,13 @@ def blocks(state: State, count: int, device: torch.device) -> torch.Tensor:
 def blocks_after(state: State, skipped: torch.Tensor) -> torch.Tensor:
     """The words [count, 4] of the blocks that come after so many others; int64 [count]."""
     low, high = state.counter % _DOUBLE, state.counter >> 64
+    code = random_words() if skipped.device.type == "cpu" and len(skipped) > _FEW else None
+    if code is not None:
+        found = torch.empty(len(skipped), 4, dtype=torch.int64)
+        given = skipped.contiguous()
+        keys_of = state.key & WORD, state.key >> 32
+        code(given.data_ptr(), len(given), _signed(low), _signed(high), *keys_of, found.data_ptr())
+        return found
     first = skipped + _signed(low)
     lowest = torch.iinfo(torch.int64).min
     carry = ((first ^ lowest) < (_signed(low) ^ lowest)).long()  # unsigned, the sum has wrapped

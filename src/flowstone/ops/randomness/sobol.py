@@ -36,7 +36,7 @@ def _(node: Node) -> Shapes:
     return (None if rows is None else int(rows), None if columns is None else int(columns))
 
 
-@sobol_op.kernel(CPU)
+@sobol_op.kernel(CPU)  # torch's engine of the sequence works on the host
 def _(node: Node, env: Environment) -> Kernel:
     kind = node.attributes["dtype"].torch
 

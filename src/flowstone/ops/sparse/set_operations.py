@@ -287,7 +287,7 @@ def _(node: Node) -> Shapes:
     return _result_dims(None if known is None else len(known))
 
 
-@dense_to_dense_op.kernel(CPU)
+@dense_to_dense_op.kernel(CPU)  # sets may be of strings, and their sizes are only known on the host
 def _(node: Node, env: Environment) -> Kernel:
     kind = _kind_of(node)
 
@@ -320,7 +320,7 @@ def _(node: Node) -> Shapes:
     return _result_dims(_same_rank(None if dims is None else len(dims), rank))
 
 
-@dense_to_sparse_op.kernel(CPU)
+@dense_to_sparse_op.kernel(CPU)  # sets may be of strings, and their sizes are only known on the host
 def _(node: Node, env: Environment) -> Kernel:
     kind, validate = _kind_of(node), node.attributes["validate_indices"]
 
@@ -353,7 +353,7 @@ def _(node: Node) -> Shapes:
     return _result_dims(_same_rank(_sparse_rank(node, 0), _sparse_rank(node, 3)))
 
 
-@sparse_to_sparse_op.kernel(CPU)
+@sparse_to_sparse_op.kernel(CPU)  # sets may be of strings, and their sizes are only known on the host
 def _(node: Node, env: Environment) -> Kernel:
     kind, validate = _kind_of(node), node.attributes["validate_indices"]
 
@@ -394,7 +394,7 @@ def _(node: Node) -> Shapes:
     return None
 
 
-@set_size_op.kernel(CPU)
+@set_size_op.kernel(CPU)  # sets may be of strings, and their sizes are only known on the host
 def _(node: Node, env: Environment) -> Kernel:
     validate = node.attributes["validate_indices"]
 

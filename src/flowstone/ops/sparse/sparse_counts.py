@@ -6,6 +6,7 @@ give sparse ones, of all numbers that occur. Weights, if there are any, are adde
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -34,6 +35,8 @@ _TYPES = {"T": _COUNTS, "Tidx": dtypes.INDICES, "host": ["size"], "capturable": 
 
 # ---- dense counts
 
+_BY_ONE_PASS = frozenset({torch.float32, torch.float64})  # types that torch.bincount sums in themselves
+
 
 def _counted(
     groups: torch.Tensor | None,
@@ -44,8 +47,14 @@ def _counted(
 ) -> torch.Tensor:
     """The counts of the values below the last of the sizes, of each group if there are groups."""
     result = torch.zeros(sizes, dtype=weights.dtype, device=values.device)
-    inside = (values >= 0) & (values < sizes[-1])
     places = values.long() if groups is None else torch.add(values.long(), groups, alpha=sizes[-1])
+    if values.device.type == "cpu" and values.numel() and not binary and weights.dtype in _BY_ONE_PASS:
+        low, high = torch.aminmax(values)
+        if 0 <= int(low) <= int(high) < sizes[-1]:
+            each = weights.reshape(-1) if len(weights) else None
+            counts = torch.bincount(places.reshape(-1), each, math.prod(sizes))
+            return counts.to(weights.dtype).reshape(sizes)
+    inside = (values >= 0) & (values < sizes[-1])
     places = places[inside]
     if binary:
         result.view(-1)[places] = 1

@@ -14,7 +14,7 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, Environment, Kernel
+from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.scope import get_default_graph
@@ -43,7 +43,7 @@ def _(node: Node) -> tuple[int | None, ...] | None:
     return sizes_of(node, 1)
 
 
-@sparse_to_dense_op.kernel(CPU)
+@sparse_to_dense_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     validate = node.attributes["validate_indices"]
 
@@ -56,9 +56,13 @@ def _(node: Node, env: Environment) -> Kernel:
         if isinstance(values, torch.Tensor):
             dense = default.expand(sizes).clone(memory_format=torch.contiguous_format)
             if numbers is not None:
-                dense.view(-1)[numbers] = values
+                dense.view(-1)[numbers.to(dense.device)] = values
                 return dense
-            return dense.index_put_(tuple(rows.long().unbind(1)), values) if len(rows) else dense
+            return (
+                dense.index_put_(tuple(rows.long().to(dense.device).unbind(1)), values)
+                if len(rows)
+                else dense
+            )
         texts = np.full(sizes, default[()], object)
         texts[tuple(rows.numpy().T)] = values
         return boxed(texts)

@@ -14,9 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework.machine_code import byte_strings
+
 WORD = 8
 BLOCK = 16384  # so many short strings end to end stay in the processor's cache
 _SAMPLE = 50
+_MANY = 64  # strings, from which machine code pays
 _LONG = 40  # bytes: where asking each string for its length is faster than looking for zero bytes
 KEPT = np.array([(1 << 8 * i) - 1 for i in range(WORD + 1)], "<u8")  # of a word, its first i bytes
 
@@ -30,8 +33,13 @@ class Packed:
     __slots__ = ("_words", "buffer", "lengths", "starts")
 
     def __init__(self, strings: Sequence[bytes]) -> None:
-        self.buffer = np.frombuffer(b"\0".join(strings) + b"\0" * WORD, np.uint8)
         self._words: np.ndarray[Any, Any] | None = None
+        code = byte_strings() if len(strings) >= _MANY and isinstance(strings, list) else None
+        packed = None if code is None else code.packed(strings, WORD)  # type: ignore[arg-type]
+        if packed is not None:
+            self.buffer, self.starts, self.lengths = packed
+            return
+        self.buffer = np.frombuffer(b"\0".join(strings) + b"\0" * WORD, np.uint8)
         stop = self.buffer.size - WORD
         if stop < _LONG * len(strings):
             ends = np.append(np.flatnonzero(self.buffer[:stop] == 0), stop)
@@ -78,6 +86,9 @@ class Packed:
 
         None reaches into the last `WORD` bytes.
         """
+        if (code := byte_strings()) is not None and self.buffer.flags.c_contiguous:
+            pieces: np.ndarray[Any, Any] = code.pieces(self.buffer, starts, lengths)
+            return pieces
         found = np.empty(len(starts), object)
         for i in range(0, len(starts), BLOCK):
             found[i : i + BLOCK] = self._pieces(starts[i : i + BLOCK], lengths[i : i + BLOCK])
@@ -112,6 +123,10 @@ def are_similar(lengths: np.ndarray[Any, Any]) -> bool:
 
 def texts_of(rows: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The texts in the bytes of the rows, with zeros behind each: an object array of bytes."""
+    if (code := byte_strings()) is not None and rows.flags.c_contiguous:
+        width = rows.itemsize * rows.shape[1]
+        pieces: np.ndarray[Any, Any] = code.pieces(rows, np.arange(len(rows)) * width, lengths)
+        return pieces
     found = (
         rows.view(f"S{rows.itemsize * rows.shape[1]}").ravel().astype(object)
     )  # without zeros at their ends
@@ -124,6 +139,11 @@ def texts_of(rows: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.nd
 
 def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
     """The number of bytes of each string: int64."""
+    code = byte_strings() if len(strings) >= _MANY and isinstance(strings, list) else None
+    found = None if code is None else code.lengths(strings)  # type: ignore[arg-type]
+    if found is not None:
+        lengths: np.ndarray[Any, Any] = found
+        return lengths
     try:
         return np.frombuffer(bytes(map(len, strings)), np.uint8).astype(np.int64)
     except ValueError:  # a string has more than 255
