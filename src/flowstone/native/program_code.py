@@ -15,6 +15,7 @@ from typing import Any
 from flowstone.native import array_code, container_code, host
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
+from flowstone.native.program_functions import write_shared
 from flowstone.native.programs import Guard, Loop, Program, Statement
 
 __all__ = ["Writer", "program_code"]
@@ -38,9 +39,10 @@ class Writer:
         self.lines: list[str] = []
         self.scalars.lines = self.vectors.lines = self.lines
         self.functions: dict[str, str] = {}  # texts by names
-        self._head: list[str] = []
+        self.shared: dict[Any, str] = {}  # names of those that statements share
+        self.head: list[str] = []
         self._labels = 0
-        self._reads = program.reads()
+        self.reads = program.reads()
         self._guard: Guard = ()
         self._guard_end = ""
         self._padded = array_code.needs_padding(program)
@@ -59,7 +61,7 @@ class Writer:
         self.lines += ["signal:", " store i32 2, ptr %status", " br label %end", "end:"]
         container_code.end(self)
         self.lines += [" %code = load i32, ptr %status", " ret i32 %code"]
-        body = "\n".join(["define internal i32 @run(ptr %a) {", "entry:", *self._head, *self.lines, "}"])
+        body = "\n".join(["define internal i32 @run(ptr %a) {", "entry:", *self.head, *self.lines, "}"])
         return "\n".join([*self.functions.values(), body])
 
     # ---- memory
@@ -67,19 +69,24 @@ class Writer:
     def allocate(self, name: str, kind: str, count: int = 1, align: int = 64) -> None:
         """Memory of the running thread under this name."""
         what = kind if count == 1 else f"[{count} x {kind}]"
-        self._head.append(f" {name} = alloca {what}, align {align}")
+        self.head.append(f" {name} = alloca {what}, align {align}")
 
     def _memory(self) -> None:
         self.allocate("%status", "i32", align=4)
-        self._head.append(" store i32 0, ptr %status")
+        self.head.append(" store i32 0, ptr %status")
         if self.program.has_loops:
             self.allocate("%ticks", "i64", align=8)
-            self._head.append(" store i64 0, ptr %ticks")
+            self.head.append(" store i64 0, ptr %ticks")
         for number, value in enumerate(self.values):
             if value.memory != number or (number < self.program.inputs and number not in self._padded):
                 continue
             count = 1 if value.size == 1 else self.padded(value.size)
             self.allocate(f"%m{number}", memory_kind(value.dtype), count)
+
+    @property
+    def unrolled(self) -> int:
+        """Elements up to which a loop over them is written out."""
+        return _UNROLLED * self.lanes
 
     def padded(self, size: int) -> int:
         """The elements of an array's memory: whole vectors, and one more for reads beyond a row's end."""
@@ -214,15 +221,18 @@ class Writer:
                 i += 1
                 continue
             group = self._group(body, i)
-            if group:
-                self._elements(group)
-            else:
-                self._statement(each)
+            if not write_shared(self, group or [each]):
+                self.write(group or [each])
             i += len(group) or 1
         self._enter(())
         self._guard, self._guard_end = outer
 
-    def _statement(self, each: Statement) -> None:
+    def write(self, statements: Sequence[Statement]) -> None:
+        """Writes a statement, or several that are one loop over the elements."""
+        if statements[0].op in ELEMENTS:
+            self._elements(statements)
+            return
+        (each,) = statements
         writes = array_code.STATEMENTS.get(each.op) or container_code.STATEMENTS[each.op]
         writes(self, each)
 
@@ -285,7 +295,7 @@ class Writer:
         value = self.values[target]
         if value.size == 1:
             self.store(target, self.load(source))
-        elif value.size <= _UNROLLED * self.lanes and self._is_padded(source):
+        elif value.size <= self.unrolled and self._is_padded(source):
             for i in range(-(-value.size // self.lanes)):
                 place = str(i * self.lanes)
                 self.store_vector(target, self.load_vector(source, place, raw=True), place, raw=True)
@@ -306,7 +316,7 @@ class Writer:
             if not isinstance(each, Statement) or each.op not in ELEMENTS or each.guard != body[start].guard:
                 break
             own = self.values[each.results[0]].size
-            if group and (own != size or size <= _UNROLLED * self.lanes):
+            if group and (own != size or size <= self.unrolled):
                 break
             size = own
             group.append(each)
@@ -316,7 +326,7 @@ class Writer:
         size = self.values[group[0].results[0]].size
         if size == 1:
             self._apply(group, self.scalars, "0", {})
-        elif size <= _UNROLLED * self.lanes:
+        elif size <= self.unrolled:
             for i in range(-(-size // self.lanes)):
                 self._apply(group, self.vectors, str(i * self.lanes), {})
         else:
@@ -352,7 +362,7 @@ class Writer:
             found = ELEMENTS[each.op].emit(e, dtype, operands, dict(each.attributes))
             memory = self.values[result].memory
             computed[memory] = found
-            if inside.get(memory, 0) == self._reads[memory]:
+            if inside.get(memory, 0) == self.reads[memory]:
                 continue  # nobody else reads it
             if e.lanes == 1:
                 self.store(result, found)
