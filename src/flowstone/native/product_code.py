@@ -22,10 +22,16 @@ _FOLDED = 4  # columns whose sums are folded at a time
 
 
 def product_code(
-    rows: int, inner: int, columns: int, is_transposed: bool, after: Cluster, declarations: dict[str, str]
+    rows: int,
+    inner: int,
+    columns: int,
+    is_transposed: bool,
+    after: Cluster,
+    declarations: dict[str, str],
+    is_pitched: bool = False,
 ) -> str:
-    """The text of ``run`` and what it calls."""
-    writer = _Writer(rows, inner, columns, is_transposed, after, declarations)
+    """The text of ``run`` and what it calls; `is_pitched`: the first matrix is."""
+    writer = _Writer(rows, inner, columns, is_transposed, after, declarations, is_pitched)
     text = [writer.panels()]
     panels = writer.panel_count
     if rows * inner * columns < _TEAM_WORK or panels < 2 or not host.has("GOMP_parallel"):
@@ -69,9 +75,10 @@ class _Writer:
         is_transposed: bool,
         after: Cluster,
         declarations: dict[str, str],
+        is_pitched: bool,
     ) -> None:
         self.rows, self.inner, self.columns, self.is_transposed = rows, inner, columns, is_transposed
-        self.after, self.declarations = after, declarations
+        self.after, self.declarations, self.is_pitched = after, declarations, is_pitched
         self.dtype = after.inputs[0].dtype
         self.kind, self.size = KINDS[self.dtype], SIZES[self.dtype]
         sums = _registers(host.lanes())
@@ -82,6 +89,7 @@ class _Writer:
         self.width = self.vectors * self.lanes
         self.panel_count = -(-columns // self.width)
         self.texts: list[str] = []
+        self.apart: list[str] = []  # of a tile's rows, how far each is from the first
 
     def _vectors(self, sums: int) -> int:
         """How many vectors wide a tile is."""
@@ -151,13 +159,24 @@ class _Writer:
         e.lines.append("entry:")
         x = e.let("load ptr, ptr %a")
         y = e.let(f"load ptr, ptr {e.let('getelementptr ptr, ptr %a, i64 1')}")
-        x = self.place(e, x, e.let(f"mul i64 %r, {self.inner}"))
+        pitch = self.pitch(e)
+        x = self.place(e, x, e.let(f"mul i64 %r, {pitch}"))
+        self.apart = [
+            e.let(f"mul i64 {pitch}, {r}") if self.is_pitched else str(r * self.inner) for r in range(rows)
+        ]
         if self.is_transposed:
             self.by_columns(e, x, self.place(e, y, e.let(f"mul i64 %c, {self.inner}")), rows, columns)
         else:
             self.by_rows(e, x, self.place(e, y, "%c"), rows, columns)
         e.lines += [" ret void", "}"]
         self.texts.append("\n".join(e.lines))
+
+    def pitch(self, e: Emitter) -> str:
+        """How far the rows of the first matrix lie apart."""
+        if not self.is_pitched:
+            return str(self.inner)
+        place = len(self.after.inputs) + 1 + len(self.after.outputs)
+        return e.let(f"load i64, ptr {e.let(f'getelementptr i64, ptr %a, i64 {place}')}")
 
     def place(self, e: Emitter, address: str, offset: str | int) -> str:
         return e.let(f"getelementptr {self.kind}, ptr {address}, i64 {offset}")
@@ -176,7 +195,7 @@ class _Writer:
             second.append(self.load(e, self.place(e, row, v * self.lanes), self.dtype, count))
         column = self.place(e, x, "%k")
         for r in range(rows):
-            first = self.everywhere(e, self.place(e, column, r * self.inner), self.dtype)
+            first = self.everywhere(e, self.place(e, column, self.apart[r]), self.dtype)
             for v in range(vectors):
                 total = e.intrinsic("fma", self.dtype, first, second[v], f"%s{r}_{v}")
                 _name(e, f"%n{r}_{v}", kind, total)
@@ -213,7 +232,7 @@ class _Writer:
         second = [self.load(e, self.place(e, y, c * self.inner), self.dtype, count) for c in range(columns)]
         result = {}
         for r in range(rows):
-            first = self.load(e, self.place(e, x, r * self.inner), self.dtype, count)
+            first = self.load(e, self.place(e, x, self.apart[r]), self.dtype, count)
             for c in range(columns):
                 result[r, c] = e.intrinsic("fma", self.dtype, first, second[c], sums[r, c])
         return result
@@ -252,7 +271,7 @@ class _Writer:
         count = len(self.after.inputs)
         for i in [*range(1, count), *range(count, count + len(self.after.outputs))]:
             e.do(f"%p{i} = load ptr, ptr {e.let(f'getelementptr ptr, ptr %a, i64 {i + 1}')}")
-        places = count + 1 + len(self.after.outputs)
+        places = count + 1 + len(self.after.outputs) + self.is_pitched
         for place, i in enumerate(self.after.pitched, places):
             e.do(f"%q{i} = load i64, ptr {e.let(f'getelementptr i64, ptr %a, i64 {place}')}")
         e.lines += [" br label %row", "row:", " %i = phi i64 [0, %entry], [%i2, %row]"]
