@@ -8,7 +8,8 @@ until it is added to the weights. Sums are in float32, in another order than BLA
 `layer(sizes, rectifies, otherwise)` is a function of x [rows, terms], the weights and a bias [columns]; it
 returns x w + b, or what is positive of it. `descent(sizes, transposed, otherwise)` is one of a variable, a
 rate, x, and g [rows, columns], or [columns, rows] if that is `transposed`, in any layout; it subtracts
-rate x' g from the variable, and returns it. Both take float32. For other layouts and types they call `otherwise`.
+rate x' g from the variable, and returns it. Both take float32. For other layouts and types they call
+`otherwise`.
 """
 
 from __future__ import annotations

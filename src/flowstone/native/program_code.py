@@ -21,6 +21,7 @@ from flowstone.native.programs import Guard, Loop, Program, Statement
 __all__ = ["Writer", "program_code"]
 
 _UNROLLED = 4  # vectors, up to which a loop over elements is written out
+_WRITTEN_OUT = 4  # turns of a loop in code that runs once
 _UNTIL_A_LOOK = 20_000_000  # additions between two looks for signals of Python
 
 
@@ -39,6 +40,7 @@ class Writer:
         self.lines: list[str] = []
         self.scalars.lines = self.vectors.lines = self.lines
         self.functions: dict[str, str] = {}  # texts by names
+        self.runs_once = not program.has_loops
         self.shared: dict[Any, str] = {}  # names of those that statements share
         self.head: list[str] = []
         self._labels = 0
@@ -188,7 +190,18 @@ class Writer:
         self.lines += [f" br i1 {more}, label %{inside}, label %{after}", f"{inside}:"]
         write(index)
         following = self.scalars.let(f"add i64 {index}, 1")
-        self.lines += [f" store i64 {following}, ptr {name}", f" br label %{head}", f"{after}:"]
+        self.lines.append(f" store i64 {following}, ptr {name}")
+        self.lines += [f" br label %{head}{self._rolled(count)}", f"{after}:"]
+
+    def _rolled(self, count: int | str) -> str:
+        """What keeps LLVM from writing out turns of a long loop, which takes it longer than it saves in code
+        that runs once."""
+        if not self.runs_once or not isinstance(count, int) or count <= _WRITTEN_OUT:
+            return ""
+        self.declarations["!rolled"] = '!100 = !{!"llvm.loop.unroll.disable"}'
+        number = 100 + len(self.declarations)
+        self.declarations[f"!{number}"] = f"!{number} = distinct !{{!{number}, !100}}"
+        return f", !llvm.loop !{number}"
 
     def _enter(self, guard: Guard) -> None:
         """Sees to it that what follows is run where the guard holds."""

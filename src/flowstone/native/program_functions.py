@@ -81,6 +81,7 @@ def _function(writer: Writer, name: str, own: Sequence[Statement], numbers: dict
     values = [Value(writer.values[x].dtype, (writer.values[x].size,), i) for x, i in numbers.items()]
     program = Program(tuple(values), 0, (), (), (), ())
     inner = type(writer)(program, writer.declarations)
+    inner.runs_once = writer.runs_once
     inner.reads = [writer.reads[x] for x in numbers]
     inner.write(own)
     places = ", ".join(f"ptr noalias %m{i}" for i in numbers.values())
