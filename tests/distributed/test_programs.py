@@ -110,3 +110,30 @@ def test_an_estimator_is_trained_by_a_chief_a_worker_and_an_evaluator(tmp_path: 
     assert float(loss[1]) < 1e-3, text  # 5.25 before the first step
     assert list(tmp_path.glob("model.ckpt-30?.index")), text
     assert list((tmp_path / "eval").glob("events.*"))
+
+
+STRATEGY = Path(__file__).parent / "programs" / "estimator_strategy.py"
+
+
+def weights_of(lines: list[str]) -> list[float]:
+    (found,) = [line for line in lines if "weights" in line]
+    return [float(word) for word in found.partition("weights ")[2].split()]
+
+
+def test_an_estimator_with_collectives_trains_as_one_process(tmp_path: Path) -> None:
+    """Each of two workers has half of the examples: the mean of their gradients is that of all, in batches of
+    twice the size. Their n-th batches are those of one process: every other example of twice as many."""
+    lines = estimator_lines("--workers", "2", str(STRATEGY), str(tmp_path / "two"), "collective")
+    assert sum("ended" in line and line.startswith("worker") for line in lines) == 2, lines
+    assert sorted(path.name for path in (tmp_path / "two").glob("*.index"))[-1] == "model.ckpt-40.index"
+    program = [sys.executable, "-m", "flowstone", "run", "-", str(tmp_path / "one"), "one"]
+    text = STRATEGY.read_text().replace("batch(16)", "batch(32)")
+    ran = subprocess.run(program, input=text, capture_output=True, text=True, timeout=120, check=True)
+    assert weights_of(lines) == pytest.approx(weights_of(ran.stdout.splitlines()), abs=1e-5)
+    assert abs(weights_of(lines)[1] + 2.0) > 0.05
+
+
+def test_an_estimator_with_a_strategy_of_parameter_servers(tmp_path: Path) -> None:
+    lines = estimator_lines("--workers", "2", "--ps", "2", str(STRATEGY), str(tmp_path), "ps")
+    assert sum("ended" in line and line.startswith("worker") for line in lines) == 2, lines
+    assert weights_of(lines) == pytest.approx([1.0, -2.0, 0.5, 0.0], abs=0.05)

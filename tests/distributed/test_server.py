@@ -197,6 +197,26 @@ def test_a_time_limit_ends_the_step_everywhere(cluster: clusters.Cluster) -> Non
         assert session.run(tf.constant(1)) == 1
 
 
+def test_a_time_limit_ends_a_loop_on_another_task(cluster: clusters.Cluster) -> None:
+    """The loop's thread ends as well, though nothing in it waits; and the task answers meanwhile."""
+    given = tf.placeholder(tf.int32, [])
+    with tf.device("/job:worker/task:1"):
+        endless = tf.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 1000, [given])
+        other = given + 1
+    worker = cluster.servers["worker", 1]._worker
+    with tf.Session(cluster.target()) as session:
+        before = len(worker._steps)
+        limit = tf.RunOptions(timeout_in_ms=500)
+        thread, results = in_thread(lambda: session.run(endless, {given: 0}, options=limit))
+        assert session.run(other, {given: 1}) == 2
+        thread.join(60)
+        assert isinstance(results[0], tf.errors.DeadlineExceededError), results
+        deadline = time.monotonic() + 10
+        while len(worker._steps) > before and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert len(worker._steps) == before
+
+
 def test_closing_a_session_ends_its_steps(cluster: clusters.Cluster) -> None:
     with tf.device("/job:ps/task:0"):
         taken = tf.FIFOQueue(1, tf.float32, shapes=[[]], shared_name="closing").dequeue()

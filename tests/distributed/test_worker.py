@@ -182,7 +182,10 @@ def test_quick_parts(worker: Worker) -> None:
     with tf.device("/job:ps/task:0"):
         quick = worker.register("s", part_of(worker, [x + 1.0], [x]).graph_def)
         slow = worker.register("s", part_of(worker, [large + 1.0], [large]).graph_def)
+        turns = tf.while_loop(lambda i: i < 10.0, lambda i: i + 1.0, [x[0]])
+        loop = worker.register("s", part_of(worker, [turns], [x]).graph_def)
     assert worker.is_quick("s", quick) and not worker.is_quick("s", slow)
+    assert not worker.is_quick("s", loop)  # nobody knows how long it takes
     assert not worker.is_quick("s", "7") and not worker.is_quick("other", quick)
 
 

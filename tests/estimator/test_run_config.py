@@ -69,7 +69,7 @@ def test_replace_gives_a_checked_copy() -> None:
         ({"session_config": "a"}, "session_config must be instance of ConfigProto"),
         ({"device_fn": lambda: 3}, "exactly one argument"),
         ({"protocol": "x"}, "protocol should be grpc"),
-        ({"train_distribute": object()}, "train_distribute is not supported"),
+        ({"train_distribute": object()}, "train_distribute must be a strategy"),
     ],
 )
 def test_values_out_of_range_are_refused(arguments: Any, message: str) -> None:

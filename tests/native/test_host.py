@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import json
+import pathlib
 
 import pytest
 import torch
 
+from flowstone.framework import flags
 from flowstone.framework.containers import Variable
 from flowstone.native import host
 
@@ -41,3 +44,30 @@ def test_a_variable_says_where_its_tensor_is() -> None:
     assert ctypes.c_int64.from_address(place).value == id(variable.tensor)
     del variable.tensor
     assert ctypes.c_int64.from_address(place).value == 0
+
+
+def test_llvm_is_asked_once_for_a_processor(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(host, "_described", lambda: iter(["model name: one"]))
+    told = host.features.__wrapped__()
+    (path,) = (tmp_path / "flowstone" / "native").glob("*.json")
+    assert tuple(json.loads(path.read_text())) == told
+    path.write_text(json.dumps(["another", "+wide"]))
+    assert host.features.__wrapped__() == ("another", "+wide")
+    path.write_text("damaged")
+    assert host.features.__wrapped__() == told
+    monkeypatch.setattr(host, "_described", lambda: iter(["model name: two"]))
+    path.write_text(json.dumps(["another", "+wide"]))
+    assert host.features.__wrapped__() == told
+
+
+def test_what_a_system_does_not_describe_is_not_kept(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(host, "_described", lambda: iter([]))
+    assert host.features.__wrapped__() == host.features() and not list(tmp_path.iterdir())
+
+
+def test_a_processors_speed_is_no_part_of_its_description() -> None:
+    assert not [line for line in host._described() if "MHz" in line]

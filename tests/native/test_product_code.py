@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
 import pytest
 import torch
 
-from flowstone.native import products
+from flowstone.native import host, products
 from flowstone.native.clusters import Array, Cluster, Step
 from flowstone.native.products import Product
 from product_examples import expected, kernel, matrices, plain
@@ -38,6 +39,20 @@ def test_products_of_random_shapes(shape: tuple[int, int, int, bool, str]) -> No
     tolerance = 1e-5 if product.dtype == "float32" else 1e-13
     reference = expected(product, a, b)
     np.testing.assert_allclose(found.double(), reference, rtol=tolerance, atol=tolerance * product.inner**0.5)
+
+
+@pytest.mark.parametrize(
+    "shape", [(50, 601, 203, "float32"), (128, 64, 1024, "float32"), (61, 130, 299, "float64")]
+)
+def test_panels_of_large_matrices_for_many_rows(shape: tuple[int, int, int, str]) -> None:
+    *dims, dtype = shape
+    product = plain(*dims, dtype=dtype)
+    copies = host.lanes() < 16 and math.prod(dims[1:]) * (4 if dtype == "float32" else 8) > 1 << 18
+    assert ("@copy_full" in products.product_source(product)) == copies
+    a, b = matrices(product)
+    (found,) = kernel(product)(a, b)
+    tolerance = 1e-4 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(found.double(), expected(product, a, b), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("is_transposed", [False, True])

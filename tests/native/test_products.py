@@ -84,7 +84,7 @@ def test_what_blas_does_better_is_not_suitable() -> None:
     assert products.is_suitable(20, 400, 200, False, "float32")
     assert not products.is_suitable(4000, 400, 200, False, "float32")
     assert not products.is_suitable(20, 400, 200, False, "complex64")
-    assert not products.is_suitable(64, 1024, 1024, False, "float32")  # rows 4 KiB apart
+    assert not products.is_suitable(40, 1024, 1024, False, "float32")  # rows 4 KiB apart
     assert not products.is_suitable(1, 3000, 3000, False, "float32")  # nothing to keep in caches
 
 

@@ -330,6 +330,22 @@ def _(d: Draft) -> list[Any]:
     return [y, *tf.gradients(y, x, d.fed(None, 3, 3, 3))]
 
 
+@program("normalize_batches", dtypes=("float64",), tolerance=1e-3)
+def _(d: Draft) -> list[Any]:
+    x, scale, offset = d.fed(None, 5, 4, 3), d.fed(3), d.fed(3)
+    y, mean, variance = tf.nn.fused_batch_norm(x, scale, offset, epsilon=0.1)
+    z = tf.nn.relu(y) * tf.constant(0.5, y.dtype)
+    return [z, mean, variance, *gradients(z, x, scale, offset)]
+
+
+@program("normalize_batches", dtypes=("float64",), tolerance=1e-3)
+def _(d: Draft) -> list[Any]:
+    x, scale, offset, more = d.fed(None, 5, 3), d.fed(3), d.fed(3), d.fed(None, 5, 1, 3)
+    y = tf.nn.fused_batch_norm(tf.expand_dims(x, 2), scale, offset, epsilon=0.1)[0]
+    y = tf.nn.relu(tf.add(more, y))
+    return [y, *gradients(y, x, scale, more)]
+
+
 @program("convolve_by_winograd", dtypes=())
 def _(d: Draft) -> list[Any]:
     x, w, b = d.fed(None, 7, 6, 3), d.fed(3, 3, 3, 6), d.fed(6)
@@ -364,6 +380,12 @@ def _(d: Draft) -> list[Any]:
 def _(d: Draft) -> list[Any]:
     x, w = d.fed(2, 5, 5, 8), d.variable(3, 3, 8, 16)
     return [tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 3, 3, 1], "SAME"), d.fed(16)))]
+
+
+@program("pack_filters", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(2, 5, 5, 8), d.variable(3, 3, 8, 16)
+    return [tf.tanh(tf.nn.conv2d(x, w, [1, 3, 3, 1], "SAME"))]
 
 
 @program("count_truths", dtypes=("float64", "int32"))

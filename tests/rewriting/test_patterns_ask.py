@@ -13,6 +13,7 @@ import pytest
 import training_programs
 from flowstone.framework import flags, machine, onednn
 from flowstone.lowering.convolutions import (
+    batch_normalization,
     byte_pooling,
     depthwise_convolutions,
     spread_convolutions,
@@ -20,6 +21,7 @@ from flowstone.lowering.convolutions import (
 )
 from flowstone.lowering.passes import NAMES
 from flowstone.lowering.programs import translation
+from flowstone.lowering.updates import joint_descents
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
 from pattern_programs import PROGRAMS
 from pattern_variants import Program, disagreements, rewritten
@@ -44,6 +46,8 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     monkeypatch.setattr(tiled_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(spread_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(byte_pooling, "WORTHWHILE", 1)
+    monkeypatch.setattr(joint_descents, "LEAST", 1)
+    monkeypatch.setattr(batch_normalization, "WORTHWHILE", 1)
     monkeypatch.setattr(depthwise_convolutions, "SMALL", 1e9)
     monkeypatch.setattr(swapping, "has_gpu", lambda: True)
 

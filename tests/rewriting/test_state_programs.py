@@ -27,14 +27,18 @@ WITHOUT_A_GPU = {"swap_hinted", "swap_activations"}  # these leave the step alon
 SILENT = {"remove_unneeded"}  # it tells nobody what it drops
 # Off in these tests (`tests/conftest.py`); tests/lowering has tests of them.
 WITHOUT_MACHINE_CODE = {
+    "compare_classes",
     "compile_narrow_layers",
     "compile_products",
+    "compile_row_updates",
     "compile_updates",
     "convolve_channels",
     "convolve_in_tiles",
     "join_clusters",
+    "join_descents",
     "join_programs",
     "join_straight_programs",
+    "normalize_batches",
     "pool_in_bytes",
 }
 UNDRAWN = {"count_truths"}  # no program casts truths; pattern_programs.py has some that do

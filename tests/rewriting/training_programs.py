@@ -250,6 +250,12 @@ def _(d: Draft) -> list[Any]:
     return gradients(y, w)
 
 
+@program("compute_taken_parts", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(3, 4), d.fed(6, 4)
+    return [tf.sin(tf.split(tf.matmul(x, w, transpose_b=True), [2, 4], 1)[1])]
+
+
 # ---- updates
 
 
@@ -272,11 +278,36 @@ def _(d: Draft) -> list[Any]:
     return []
 
 
+@program("join_descents", dtypes=("float64",), tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x, v, w = d.fed(3, 4), d.variable(4, 16), d.variable(16, 32, resource=True)
+    rate = d.fed(value=0.3)
+    loss = tf.reduce_sum(tf.square(tf.matmul(tf.tanh(tf.matmul(x, v)), w)))
+    d.targets.append(tf.train.GradientDescentOptimizer(rate).minimize(loss))
+    return []
+
+
 @program("sum_repeated_rows", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     v, ids = d.variable(6, 4), d.indices(6, 5)
     loss = tf.reduce_sum(tf.sin(tf.gather(v, ids)))
     d.targets.append(tf.train.AdagradOptimizer(0.3).minimize(loss))
+    return []
+
+
+@program("pick_rows_directly", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    table, ids = d.fed(6, 4), d.indices(6, 5)
+    distinct, places = tf.unique(ids)
+    rows = tf.gather(table, distinct)
+    return [tf.sparse_segment_sum(rows, places, [0, 0, 1, 3, 3]), tf.gather(rows, places)]
+
+
+@program("compile_row_updates", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    v, ids = d.variable(6, 4), d.indices(6, 5)
+    loss = tf.reduce_sum(tf.sin(tf.gather(v, ids)))
+    d.targets.append(tf.train.RMSPropOptimizer(0.1).minimize(loss))
     return []
 
 

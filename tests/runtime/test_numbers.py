@@ -11,6 +11,7 @@ from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.analyses.frames import order_by_frames
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
+from flowstone.runtime import plan
 from flowstone.runtime.numbers import Numbers
 from flowstone.runtime.segments import compile_segment
 
@@ -48,6 +49,61 @@ def test_a_scalar_that_a_tensor_op_takes_stays_a_tensor():
     )[2]
     found = numbers_of([out], [x])
     assert "add" in found and "mul" not in found
+
+
+@pytest.mark.by_aten
+@pytest.mark.parametrize("compare", [tf.less, tf.less_equal, tf.greater, tf.greater_equal])
+def test_a_counter_that_is_compared_with_a_vector_is_a_number(compare):
+    lengths = tf.placeholder(tf.int32, [4])
+    first = [tf.constant(0), tf.zeros([4], tf.int32), tf.zeros([4], tf.int32)]
+
+    def body(i, before, after):
+        before += tf.cast(compare(i, lengths), tf.int32)
+        return i + 1, before, after + tf.cast(compare(lengths, i), tf.int32)
+
+    out = tf.while_loop(lambda i, *_: i < 5, body, first)[1:]
+    assert {"Less", "add_1"} <= numbers_of(out, [lengths])
+    assert "lt(" not in source_of(out, [lengths]).partition("if not")[0]
+    values = np.array([0, 2, 3, 7])
+    sides = np.arange(5)[:, None], values[None]
+    expected = [getattr(np, compare.__name__)(*pair).sum(0) for pair in (sides, sides[::-1])]
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(out, {lengths: values}), expected)
+
+
+@pytest.mark.by_aten
+def test_scalars_of_which_one_is_a_tensor_are_compared():
+    n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [5])
+
+    def body(i, total):
+        place = tf.cast(tf.argmax(x * tf.cast(n, tf.float32)), tf.int32)
+        smaller = tf.stack([tf.cast(tf.less(i, place), tf.int32), tf.cast(tf.less(place, i), tf.int32)])
+        return i + 1, total + smaller
+
+    out = tf.while_loop(lambda i, _: i < n, body, [tf.constant(0), tf.zeros([2], tf.int32)])[1]
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(out, {n: 5, x: [0, 0, 0, 1, 0]}), [3, 1])
+
+
+@pytest.mark.by_aten
+def test_constants_that_nobody_folded_are_compared(monkeypatch):
+    def without_folding(subgraph, passes, others):
+        return run_passes(subgraph, passes, others | {"fold_constants"})
+
+    monkeypatch.setattr(plan, "run_passes", without_folding)
+    n, one, x = tf.placeholder(tf.int32, []), tf.constant(1), tf.placeholder(tf.int32, [3])
+    loop = tf.while_loop(lambda i: i < n, lambda i: i + 2, [tf.constant(0)])
+    others = [
+        tf.less(one, tf.constant(2)),
+        tf.less(one, n),
+        tf.less(n, one),
+        tf.less(one, x),
+        tf.less(x, one),
+    ]
+    with tf.Session() as session:
+        found = session.run([loop, *others], {n: 7, x: [0, 1, 2]})
+    assert found[:4] == [8, True, True, False]
+    np.testing.assert_array_equal(found[4:], [[False, False, True], [True, False, False]])
 
 
 @pytest.mark.by_aten

@@ -1,12 +1,14 @@
 """Large values of collective operations: exchanged by their members themselves, through torch.distributed.
 
 The leader of the cluster's collective operations (`collective_links.py`) invites the members: to a
-*communicator* of these members, each with a rank, and to a turn in it. A communicator is a process group of
-Gloo, which its members form when they are first invited; they find each other at a store in the leader's
-process. Operations of one communicator run one after the other, in the order of their turns, on a thread of
-its own, so no step's thread waits. Values on GPUs go through the host.
+*communicator* of these members, each with a rank, and to a turn in it. A communicator is a process group
+(`process_groups.py`), which its members form when they are first invited; they find each other at a store in
+the leader's process. Operations of one communicator run one after the other, in the order of their turns, on
+a thread of its own, so no step's thread waits. In groups of NCCL values stay on their GPUs, to others they go
+through the host.
 
-A communicator that fails, since a member is gone, is used no more; the leader then makes another one.
+A communicator that fails, since a member is gone, is used no more; the leader then makes another one, of
+Gloo if it was one of NCCL.
 Where torch has no Gloo, `Exchange.wants` is False for all, and values go to the leader and back.
 """
 
@@ -27,6 +29,15 @@ import torch
 import torch.distributed
 from torch._C import _InferenceMode
 
+from flowstone.distributed.process_groups import (
+    GLOO,
+    NCCL,
+    backend_for,
+    finish,
+    has_gloo,
+    has_nccl,
+    process_group,
+)
 from flowstone.distributed.task_names import task_of
 from flowstone.framework import dtypes, errors
 from flowstone.ops.collectives.offers import BROADCAST, EXCHANGE, GATHER, REDUCE, SCATTER, Offer
@@ -38,13 +49,14 @@ __all__ = ["Exchange", "Invitation", "Inviter", "itself"]
 dist: Any = torch.distributed  # whose annotations lack much of what it has
 
 _LARGE_BYTES = 1 << 18  # below, the way to the leader and back is shorter
-_PATIENCE = datetime.timedelta(seconds=300)
+_HOST = torch.device("cpu")
 _MEETING = datetime.timedelta(seconds=60)  # for members to form a group
 
 
 class Invitation(NamedTuple):
     """To take part in an operation: the communicator (its members' name, and a number) and the address of its
-    store, this member's rank among `size`, the turn, and the rank of a broadcast's source."""
+    store, this member's rank among `size`, the turn, the rank of a broadcast's source, and the kind of
+    its process group."""
 
     communicator: str
     host: str
@@ -53,11 +65,7 @@ class Invitation(NamedTuple):
     size: int
     turn: int
     source: int = 0
-
-
-def is_available() -> bool:
-    """Whether torch can form process groups."""
-    return bool(dist.is_available() and dist.is_gloo_available())
+    backend: str = GLOO
 
 
 def itself(host: str) -> str:
@@ -73,38 +81,43 @@ class Inviter:
 
     def __init__(self, host: str) -> None:
         self._host = itself(host)
-        self._known: dict[tuple[str, ...], tuple[str, Any]] = {}  # identifiers and turns, by members
+        self._known: dict[tuple[str, ...], tuple[str, Any]] = {}  # identifiers and turns, by way and members
+        self._failed: set[tuple[str, ...]] = set()  # members for whom NCCL has failed
         self._store: Any = None
         self._lock = threading.Lock()
 
     def invitations(self, offers: Sequence[Offer]) -> list[Invitation]:
         """Those of the members of a complete operation, in the order of their ranks."""
         members = tuple([offer.member for offer in offers])
+        backend = GLOO if members in self._failed else backend_for([offer.gpu for offer in offers])
+        way = (backend, *members)
         source = next((rank for rank, offer in enumerate(offers) if offer.is_source), 0)
         with self._lock:
             if self._store is None:
                 self._store = _listening_store(self._host)
-            if members not in self._known:
-                named = hashlib.sha256("\n".join(members).encode()).hexdigest()[:16]
-                self._known[members] = f"{named}:{secrets.token_hex(8)}", itertools.count()
-            name, turns = self._known[members]
+            if way not in self._known:
+                named = hashlib.sha256("\n".join(way).encode()).hexdigest()[:16]
+                self._known[way] = f"{named}:{secrets.token_hex(8)}", itertools.count()
+            name, turns = self._known[way]
             turn, port = next(turns), self._store.port
         return [
-            Invitation(name, self._host, port, rank, len(members), turn, source)
+            Invitation(name, self._host, port, rank, len(members), turn, source, backend)
             for rank in range(len(members))
         ]
 
     def lost(self, task: str) -> None:
         """A task is gone, and with it the communicators that it is in."""
         with self._lock:
-            for members in [key for key in self._known if any(task_of(each) == task for each in key)]:
-                del self._known[members]
+            for way in [key for key in self._known if any(task_of(each) == task for each in key[1:])]:
+                del self._known[way]
 
     def broke(self, communicator: str) -> None:
         """A communicator is used no more."""
         with self._lock:
-            for members in [key for key, (name, _) in self._known.items() if name == communicator]:
-                del self._known[members]
+            for way in [key for key, (name, _) in self._known.items() if name == communicator]:
+                del self._known[way]
+                if way[0] == NCCL:
+                    self._failed.add(way[1:])
 
 
 def _listening_store(host: str) -> Any:
@@ -124,9 +137,13 @@ class Exchange:
 
     def __init__(self, host: str, broke: Callable[[str], None], is_usable: bool = True) -> None:
         self._host, self._broke = itself(host), broke
-        self._is_usable = is_usable and is_available()
+        self._is_usable = is_usable and has_gloo()
         self._communicators: dict[tuple[str, int], _Communicator] = {}
         self._lock = threading.Lock()
+
+    def offered(self, offer: Offer) -> Offer:
+        """The offer with what the members must agree on: whether its value stays here, and on which GPU."""
+        return offer._replace(stays=self.wants(offer), gpu=offer.gpu if has_nccl() else "")
 
     def wants(self, offer: Offer) -> bool:
         """Whether the members of this operation should exchange their values themselves."""
@@ -212,7 +229,7 @@ class _Communicator:
             try:
                 with _InferenceMode(True):
                     if group is None:
-                        group = _process_group(self._first, self._host)
+                        group = _Group(self._first, self._host, self._is_over)
                     result = _exchanged(group, invitation, offer)
             except Exception as fault:
                 error = errors.UnavailableError(
@@ -226,74 +243,87 @@ class _Communicator:
                 del result
             del invitation, offer, report
 
+    def _is_over(self) -> bool:
+        return self._error is not None
+
     def _is_ready(self) -> bool:
         return self._error is not None or bool(self._waiting and self._waiting[0][0] == self._turn)
 
 
-def _process_group(first: Invitation, host: str) -> Any:
-    store = dist.TCPStore(first.host, first.port, is_master=False, timeout=_MEETING)
-    options = dist.ProcessGroupGloo._Options()
-    options._devices = [dist.ProcessGroupGloo.create_device(hostname=host)]
-    options._timeout = _PATIENCE
-    prefixed = dist.PrefixStore(first.communicator, store)
-    return dist.ProcessGroupGloo(prefixed, first.rank, first.size, options)
+class _Group:
+    """A process group, and where the values that it exchanges are."""
+
+    def __init__(self, first: Invitation, host: str, is_over: Callable[[], bool]) -> None:
+        store = dist.TCPStore(first.host, first.port, is_master=False, timeout=_MEETING)
+        prefixed = dist.PrefixStore(first.communicator, store)
+        self._backend, self._is_over = first.backend, is_over
+        self._processes = process_group(first.backend, prefixed, first.rank, first.size, host)
+
+    def run(self, operation: str, *arguments: Any) -> None:
+        """Runs an operation of torch's process groups to its end."""
+        work = getattr(self._processes, operation)(*arguments)
+        finish(self._processes, self._backend, work, self._is_over)
+
+    def place(self, offer: Offer) -> torch.device:
+        """Where the values of an operation are exchanged."""
+        device: torch.device = offer.device if self._backend == NCCL else _HOST
+        return device
+
+    def own(self, offer: Offer) -> torch.Tensor:
+        """The offered value there, in memory of its own."""
+        value: torch.Tensor = offer.value.to(self.place(offer), copy=True).contiguous()
+        return value
 
 
 # ---- operations
 
 
-def _exchanged(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
+def _exchanged(group: _Group, invitation: Invitation, offer: Offer) -> torch.Tensor:
     result: torch.Tensor = _EXCHANGES[offer.kind](group, invitation, offer)
     return result
 
 
-def _on_host(offer: Offer) -> torch.Tensor:
-    """The value in memory of its own."""
-    value = offer.value
-    own: torch.Tensor = value.cpu().contiguous() if value.is_cuda else value.clone()
-    return own.contiguous()
-
-
-def _reduced(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
-    total = _on_host(offer)
+def _reduced(group: _Group, invitation: Invitation, offer: Offer) -> torch.Tensor:
+    total = group.own(offer)
     options = dist.AllreduceOptions()
     options.reduceOp = getattr(dist.ReduceOp, offer.merge.upper())
-    group.allreduce([total], options).wait()
+    group.run("allreduce", [total], options)
     return divided(total, offer)
 
 
-def _scattered(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
+def _scattered(group: _Group, invitation: Invitation, offer: Offer) -> torch.Tensor:
     parts: Sequence[torch.Tensor] = _reduced(group, invitation, offer).chunk(invitation.size)
     return parts[invitation.rank].clone()
 
 
-def _gathered(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
-    own = offer.value.cpu().contiguous()
-    whole = torch.empty((own.shape[0] * invitation.size, *own.shape[1:]), dtype=own.dtype)
-    group.allgather([list(whole.chunk(invitation.size))], [own]).wait()
+def _gathered(group: _Group, invitation: Invitation, offer: Offer) -> torch.Tensor:
+    own = offer.value.to(group.place(offer)).contiguous()
+    whole: torch.Tensor = own.new_empty((own.shape[0] * invitation.size, *own.shape[1:]))
+    group.run("allgather", [list(whole.chunk(invitation.size))], [own])
     return whole
 
 
-def _broadcast(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
+def _broadcast(group: _Group, invitation: Invitation, offer: Offer) -> torch.Tensor:
     if offer.is_source:
-        value = _on_host(offer)
+        value = group.own(offer)
     else:
-        value = torch.empty(offer.dims, dtype=dtypes.as_dtype(offer.dtype).torch)
+        dtype = dtypes.as_dtype(offer.dtype).torch
+        value = torch.empty(offer.dims, dtype=dtype, device=group.place(offer))
     options = dist.BroadcastOptions()
     options.rootRank, options.rootTensor = invitation.source, 0
     sent = value.view(torch.uint8) if value.dtype == torch.bool else value  # Gloo has no bool
-    group.broadcast([sent], options).wait()
+    group.run("broadcast", [sent], options)
     return value
 
 
-def _swapped(group: Any, invitation: Invitation, offer: Offer) -> torch.Tensor:
-    own = offer.value.cpu().contiguous()
-    given = torch.empty_like(own)
-    group.alltoall_base(given, own, [], [], dist.AllToAllOptions()).wait()
+def _swapped(group: _Group, invitation: Invitation, offer: Offer) -> torch.Tensor:
+    own = offer.value.to(group.place(offer)).contiguous()
+    given: torch.Tensor = torch.empty_like(own)
+    group.run("alltoall_base", given, own, [], [], dist.AllToAllOptions())
     return given
 
 
-_EXCHANGES: dict[str, Callable[[Any, Invitation, Offer], torch.Tensor]] = {
+_EXCHANGES: dict[str, Callable[[_Group, Invitation, Offer], torch.Tensor]] = {
     REDUCE: _reduced,
     SCATTER: _scattered,
     GATHER: _gathered,

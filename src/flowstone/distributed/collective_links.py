@@ -33,7 +33,7 @@ from flowstone.runtime.collectives import Collectives, Done
 __all__ = ["ClusterCollectives", "LeaderLink", "LeadingCollectives", "TaskCollectives", "leader_of"]
 
 _PATIENCE_S = 0.2  # between attempts to reach the leader
-_FIELDS = ("kind", "group", "size", "instance", "member", "node", "dtype", "dims", "merge")
+_FIELDS = ("kind", "group", "size", "instance", "member", "node", "dtype", "dims", "merge", "gpu")
 
 
 class LeaderLink(Protocol):
@@ -87,7 +87,7 @@ class LeadingCollectives(Collectives):
 
     def _offer(self, number: Any, report: Done, offer: Offer, task: str = "") -> None:
         if not task:
-            offer = offer._replace(stays=self._exchange.wants(offer))
+            offer = self._exchange.offered(offer)
         super()._offer(number, report, offer, task)
 
     def _meet(self, meeting: Meet) -> None:
@@ -127,7 +127,7 @@ def _malformed(error: BaseException) -> errors.OpError:
 def _read_offer(wanted: Mapping[str, Any], payload: Any) -> Offer:
     """The offer of a request. ValueError, KeyError, TypeError for a malformed one."""
     fields = {name: wanted[name] for name in _FIELDS}
-    for name in ("kind", "member", "node", "dtype", "merge"):
+    for name in ("kind", "member", "node", "dtype", "merge", "gpu"):
         if not isinstance(fields[name], str):
             raise TypeError(f"{name} is no text")
     size = int(fields.pop("size"))
@@ -175,10 +175,10 @@ class ClusterCollectives(Collectives):
         return self._link.connect()
 
     def _send(self, number: int, report: Done, offer: Offer) -> None:
-        stays = self._exchange.wants(offer)
-        has_value = offer.value is not None and not stays
-        words = {name: getattr(offer, name) for name in (*_FIELDS, "is_mean", "is_source")}
-        words.update(step=number, stays=stays, has_value=has_value, ended=self._over())
+        offer = self._exchange.offered(offer)
+        has_value = offer.value is not None and not offer.stays
+        words = {name: getattr(offer, name) for name in (*_FIELDS, "is_mean", "is_source", "stays")}
+        words.update(step=number, has_value=has_value, ended=self._over())
         parts = pack([offer.value.cpu()]) if has_value else []
         try:
             self._link.collect(json.dumps(words), parts, partial(self._answered, number, report, offer))

@@ -120,12 +120,12 @@ class MasterSession:
         """A step that is to be run, and the types of its results. `feeds`: runtime values by the tensors'
         names."""
         names = tuple([name for name, _ in feeds])
-        kind = StepKind(names, tuple(fetches), tuple(targets))
+        timeout_ms = timeout_ms or self.config.operation_timeout_in_ms
+        kind = StepKind(names, tuple(fetches), tuple(targets), is_watched=timeout_ms > 0)
         plan = self._plans.choose(kind, [value for _, value in feeds])
         if self._measured is not None and self._measured.is_due(kind):
             described = Described(Wanted() if described is None else described.asked, measures=True)
         values = [(value, tensor.dtype) for (_, value), tensor in zip(feeds, plan.fed)]
-        timeout_ms = timeout_ms or self.config.operation_timeout_in_ms
         count = len(plan.fetched)
         step = RunningStep(self.handle, plan.parts, values, count, self._links, timeout_ms, described)
         return step, [tensor.dtype for tensor in plan.fetched]
@@ -189,6 +189,8 @@ class MasterSession:
         self._assigned.update(assigned)
         if self._log is not None:
             self._log.add(placement)
+        if kind.is_watched:
+            parts = [part._replace(is_watched=True) for part in parts]
         handles = _at_once(lambda part: self._links[part.task].register(self.handle, part), parts)
         size = sum(part.graph_def.ByteSize() + _NODE_BYTES * len(part.graph_def.node) for part in parts)
         for part in parts:

@@ -33,13 +33,15 @@ __all__ = ["PartGraph", "ReadPart", "cut", "divide", "placed_nodes", "read_part"
 
 class PartGraph(NamedTuple):
     """What `task` runs: a GraphDef; the keys of what it is fed and of what it gives, each with its position
-    among the feeds or fetches of the whole; whether it sends anything to other tasks."""
+    among the feeds or fetches of the whole; whether it sends anything to other tasks; whether its steps have
+    a time limit, so that the worker looks at every node if they are to end."""
 
     task: str
     graph_def: Any
     feeds: list[tuple[str, int]]
     fetches: list[tuple[str, int]]
     sends: bool
+    is_watched: bool = False
 
 
 class ReadPart(NamedTuple):

@@ -11,6 +11,7 @@ from torch._C import _InferenceMode
 
 from flowstone.framework import errors
 from flowstone.framework.dtypes import from_torch
+from flowstone.framework.graph import Graph
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.partition.send_receive import SENDS
@@ -23,10 +24,11 @@ from flowstone.runtime.traced_plans import with_feeds
 from flowstone.runtime.tracing import Trace, TracedStep
 from flowstone.runtime.transfers import to_device
 
-__all__ = ["check_feed", "is_quick", "run_plan"]
+__all__ = ["check_feed", "has_loops", "is_quick", "run_plan"]
 
 _QUICK_NODES = 200
 _QUICK_BYTES = 1 << 16
+_LOOPS = ("While", "StatelessWhile", "For")
 
 
 def is_quick(plan: Plan) -> bool:
@@ -40,6 +42,14 @@ def is_quick(plan: Plan) -> bool:
         for node in plan.subgraph.nodes
         for x in (*node.outputs, *(node.inputs if node.declaration.role in SENDS else ()))
         if not node.declaration.holds_state
+    )
+
+
+def has_loops(graph: Graph) -> bool:
+    """Whether the graph has loops, of which nobody knows how long they take."""
+    return any(
+        operation.declaration.role == "loop_condition" or operation.type in _LOOPS
+        for operation in graph.get_operations()
     )
 
 

@@ -268,7 +268,9 @@ class WorkerService:
 
     async def register_graph(self, message: Any) -> Any:
         """RegisterGraph: plans a part."""
-        handle = await in_thread(self._worker.register, message.session_handle, message.graph_def)
+        is_watched = message.config_proto.operation_timeout_in_ms > 0
+        register = self._worker.register
+        handle = await in_thread(register, message.session_handle, message.graph_def, is_watched)
         return worker_pb2.RegisterGraphResponse(graph_handle=handle)
 
     async def deregister_graph(self, message: Any) -> Any:

@@ -30,12 +30,13 @@ class RegisteredParts(list[RegisteredPart]):
 
 class StepKind(NamedTuple):
     """What steps with one plan have in common: names of feeds, fetches and targets; whether they come in
-    pieces."""
+    pieces; whether they have a time limit."""
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
     in_pieces: bool = False
+    is_watched: bool = False
 
 
 class StepPlan(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from flowstone.distributed.cluster_devices import ClusterDevice
 from flowstone.distributed.cluster_plans import WorkerPlan, worker_plan
 from flowstone.distributed.part_graphs import ReadPart, read_part
-from flowstone.distributed.part_runs import check_feed, is_quick, run_plan
+from flowstone.distributed.part_runs import check_feed, has_loops, is_quick, run_plan
 from flowstone.distributed.step_rendezvous import Neighbourhood, StepRendezvous, incarnation_of
 from flowstone.distributed.transfers import write_arrivals
 from flowstone.distributed.worker_steps import WorkerSteps
@@ -40,7 +40,8 @@ __all__ = ["Description", "Wanted", "Worker"]
 
 class _Registered(NamedTuple):
     """A registered part: its plan, the places of its feeds and fetches by key, the fetches' types, whether
-    running it neither waits nor takes long, and the intra-op threads of its steps."""
+    running it neither waits nor takes long, the intra-op threads of its steps, and whether these ask at every
+    node if they are to end."""
 
     part: ReadPart
     plan: Plan
@@ -49,6 +50,7 @@ class _Registered(NamedTuple):
     dtypes: list[DType]
     is_quick: bool
     threads: int
+    is_watched: bool
     traced: list[Plan]  # at most one, made when a trace is asked for
 
 
@@ -133,8 +135,9 @@ class Worker:
             if session.isolated is not None:
                 session.isolated.reset()
 
-    def register(self, handle: str, message: Any) -> str:
-        """Plans a part, a GraphDef; returns its handle.
+    def register(self, handle: str, message: Any, is_watched: bool = False) -> str:
+        """Plans a part, a GraphDef; returns its handle. `is_watched`: its steps can be ended between any two
+        nodes, not only where they wait.
 
         AbortedError for a session that is not known, InvalidArgumentError for a malformed part.
         """
@@ -144,7 +147,7 @@ class Worker:
         except ValueError as error:
             raise errors.InvalidArgumentError(None, None, f"The part for {self.task}: {error}") from None
         with session.lock:
-            options = session.options._replace(assigned=session.assigned)
+            options = session.options._replace(assigned=session.assigned, watched=is_watched)
             plan = make_plan(list(part.fetches.values()), part.targets, list(part.feeds.values()), options)
             session.assigned.update(plan.assigned)
             name = f"{next(self._numbers):016x}"
@@ -154,8 +157,9 @@ class Worker:
                 {key: i for i, key in enumerate(part.feeds)},
                 {key: i for i, key in enumerate(part.fetches)},
                 [tensor.dtype for tensor in part.fetches.values()],
-                is_quick(plan),
+                is_quick(plan) and not has_loops(part.graph),
                 session.threads,
+                is_watched,
                 [],
             )
         return name
@@ -271,7 +275,9 @@ class Worker:
         with session.lock:
             if not registered.traced:
                 part = registered.part
-                options = session.options._replace(assigned=session.assigned, traced=True)
+                options = session.options._replace(
+                    assigned=session.assigned, traced=True, watched=registered.is_watched
+                )
                 registered.traced.append(
                     make_plan(list(part.fetches.values()), part.targets, list(part.feeds.values()), options)
                 )

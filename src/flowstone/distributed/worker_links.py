@@ -164,7 +164,7 @@ class LocalLink:
         self._worker.delete_session(handle)
 
     def register(self, handle: str, part: PartGraph) -> str:
-        return self._worker.register(handle, part.graph_def)
+        return self._worker.register(handle, part.graph_def, part.is_watched)
 
     def deregister(self, handle: str, graph: str) -> None:
         self._worker.deregister(handle, graph)
@@ -233,6 +233,8 @@ class RemoteLink:
         request = worker_pb2.RegisterGraphRequest(
             session_handle=handle, create_worker_session_called=True, graph_def=part.graph_def
         )
+        if part.is_watched:
+            request.config_proto.operation_timeout_in_ms = 1  # some limit; the master keeps it
         answer = self._ask("RegisterGraph", request, _REGISTER_S)
         return str(worker_pb2.RegisterGraphResponse.FromString(answer).graph_handle)
 

@@ -32,6 +32,7 @@ from flowstone.estimator.outputs import chosen, examples, split_metrics
 from flowstone.estimator.run_config import RunConfig
 from flowstone.estimator.saved_model_export import export_all_modes
 from flowstone.estimator.training_session import run_training
+from flowstone.estimator.training_task import TrainingTask, input_context
 from flowstone.estimator.warm_start_settings import VocabInfo, WarmStartSettings, warm_start_settings
 
 if TYPE_CHECKING:
@@ -168,14 +169,13 @@ class Estimator:
         return self
 
     def _train_model(self, input_fn: Callable[..., Any], hooks: list[Any], listeners: list[Any]) -> Any:
-        with tf.Graph().as_default() as graph, graph.device(self._device_fn):
+        task = TrainingTask(self._config, self._session_config)
+        with tf.Graph().as_default() as graph, graph.device(self._device_fn), task.scope():
             step = self._begin_graph(graph)
             features, labels, input_hooks = self._get_features_and_labels(input_fn, ModeKeys.TRAIN)
-            spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self.config)
+            spec = task.replica(self._call_model_fn, features, labels, ModeKeys.TRAIN, self.config)
             self._maybe_warm_start(self.latest_checkpoint())
-            loss = run_training(
-                spec, [*input_hooks, *hooks], step, listeners, self._config, self._session_config
-            )
+            loss = run_training(spec, [*input_hooks, *hooks], step, listeners, self._config, task)
         if loss is None:
             tf.logging.warning(
                 "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -209,7 +209,7 @@ class Estimator:
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         accepted = argument_names(input_fn)
-        offered = {"mode": mode, "params": self.params, "config": self.config}
+        offered = {"mode": mode, "params": self.params, "config": self.config, **input_context()}
         with tf.device("/cpu:0"):
             return input_fn(**{name: value for name, value in offered.items() if name in accepted})
 

@@ -46,8 +46,9 @@ def _session_config() -> Any:
 
 
 def parameter_servers(config: RunConfig) -> Any:
-    """The function that places variables on parameter servers; None without them."""
-    if not config.num_ps_replicas:
+    """The function that places variables on parameter servers; None without them, and with a strategy, which
+    has its own."""
+    if not config.num_ps_replicas or config.train_distribute is not None:
         return None
     worker = f"/job:{config.task_type}/task:{config.task_id}" if config.task_type else "/job:worker"
     return tf.train.replica_device_setter(

@@ -55,8 +55,10 @@ class RunConfig:
         keep_checkpoint_max: how many checkpoints stay; 0 or None: all.
         keep_checkpoint_every_n_hours: of older ones, one stays in so many hours.
         log_step_count_steps: how often loss and speed are logged; None: never.
-        train_distribute, eval_distribute, experimental_distribute: None, or strategies of one replica: one
-            device computes a step.
+        train_distribute: None, or the strategy of training; if it is one of a cluster, that needs no chief,
+            whose part is the first worker's.
+        eval_distribute: None, or a strategy of one replica.
+        experimental_distribute: a `DistributeConfig` in place of both.
         device_fn: a function of an operation that gives its device.
         protocol: None, "grpc" or "grpc+verbs".
         experimental_max_worker_delay_secs, session_creation_timeout_secs: how long workers wait.
@@ -92,6 +94,13 @@ class RunConfig:
         elif save_checkpoints_steps is not None and save_checkpoints_secs is not None:
             raise ValueError(_BOTH)
         environment = json.loads(task_configuration() or "{}")
+        if experimental_distribute is not None:
+            if train_distribute is not None or eval_distribute is not None:
+                raise ValueError(
+                    "Either `train_distribute` and `eval_distribute` or `experimental_distribute` can be set"
+                )
+            train_distribute = experimental_distribute.train_distribute
+            eval_distribute = experimental_distribute.eval_distribute
         given = locals()
         for name in _REPLACEABLE:
             setattr(self, f"_{name}", given[name])
@@ -109,11 +118,13 @@ class RunConfig:
             )
         self._cluster_spec = ClusterSpec(environment.get("cluster", {}))
         task = environment.get("task", {})
-        fill = (
-            self._init_in_cluster if self._cluster_spec and "master" not in self._cluster_spec.jobs else None
-        )
-        if fill is None:
-            fill = self._init_in_old_cluster if self._cluster_spec else self._init_alone
+        if not self._cluster_spec:
+            fill = self._init_alone
+        elif self.train_distribute is not None:
+            fill = self._init_by_strategy
+        else:
+            is_old = TaskType.MASTER in self._cluster_spec.jobs
+            fill = self._init_in_old_cluster if is_old else self._init_in_cluster
         self._task_type, self._task_id = TaskType.WORKER, 0
         self._global_id_in_cluster: int | None = 0
         fill(environment, task)
@@ -126,14 +137,32 @@ class RunConfig:
         if len(chiefs) > 1:
             raise ValueError('The "cluster" in TF_CONFIG must have only one "chief" node.')
         self._task_type, self._task_id = _task_in_cluster(task)
-        if self._task_type == TaskType.EVALUATOR:  # it is no part of the cluster
-            self._cluster_spec = ClusterSpec({})
-            self._master, self._evaluation_master = "", environment.get("eval_session_master", "")
-            self._is_chief, self._global_id_in_cluster = False, None
-            self._num_ps_replicas = self._num_worker_replicas = 0
+        if self._task_type == TaskType.EVALUATOR:
+            self._init_evaluator(environment)
             return
         self._global_id_in_cluster = _global_id(spec, self._task_type, self._task_id)
         self._set_places(environment, TaskType.CHIEF)
+
+    def _init_evaluator(self, environment: dict[str, Any]) -> None:
+        """The evaluator is no part of the cluster."""
+        self._cluster_spec = ClusterSpec({})
+        self._master, self._evaluation_master = "", environment.get("eval_session_master", "")
+        self._is_chief, self._global_id_in_cluster = False, None
+        self._num_ps_replicas = self._num_worker_replicas = 0
+
+    def _init_by_strategy(self, environment: dict[str, Any], task: dict[str, Any]) -> None:
+        """Where a strategy trains, the first worker is the chief if the cluster has none of this job."""
+        spec = self._cluster_spec
+        if TaskType.MASTER in spec.jobs:
+            raise ValueError('The job "master" has no place in a strategy\'s cluster; name it "chief".')
+        self._task_type, self._task_id = _task_in_cluster(task)
+        if self._task_type == TaskType.EVALUATOR:
+            self._init_evaluator(environment)
+            return
+        self._global_id_in_cluster = _global_id(spec, self._task_type, self._task_id)
+        self._set_places(environment, TaskType.CHIEF)
+        if TaskType.CHIEF not in spec.jobs:
+            self._is_chief = (self._task_type, self._task_id) == (TaskType.WORKER, 0)
 
     def _init_in_old_cluster(self, environment: dict[str, Any], task: dict[str, Any]) -> None:
         """The clusters of earlier versions, whose chief is the job "master"."""
@@ -179,9 +208,10 @@ class RunConfig:
                      "session_config must be instance of ConfigProto")  # fmt: skip
         self._demand("device_fn", _takes_op, 'device_fn must be callable with exactly one argument "op".')
         self._demand("protocol", ("grpc", "grpc+verbs").__contains__, "protocol should be grpc or grpc+verbs")
-        for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
-            self._demand(name, lambda value: getattr(value, "num_replicas_in_sync", 0) == 1,
-                         f"{name} is not supported, but for a strategy of one replica")  # fmt: skip
+        self._demand("train_distribute", lambda value: hasattr(value, "num_replicas_in_sync"),
+                     "train_distribute must be a strategy")  # fmt: skip
+        self._demand("eval_distribute", lambda value: getattr(value, "num_replicas_in_sync", 0) == 1,
+                     "eval_distribute is not supported, but for a strategy of one replica")  # fmt: skip
 
     def _demand(self, name: str, holds: Callable[[Any], Any], message: str) -> None:
         value = getattr(self, f"_{name}")
@@ -217,7 +247,7 @@ class RunConfig:
         "keep_checkpoint_every_n_hours", "The hours of which one checkpoint stays."
     )
     log_step_count_steps = _attribute("log_step_count_steps", "The steps between logged losses and speeds.")
-    train_distribute = _attribute("train_distribute", "None or a strategy of one replica.")
+    train_distribute = _attribute("train_distribute", "None or the strategy of training.")
     eval_distribute = _attribute("eval_distribute", "None or a strategy of one replica.")
     device_fn = _attribute("device_fn", "The function from operations to devices.")
     protocol = _attribute("protocol", "The protocol between servers.")

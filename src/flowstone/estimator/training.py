@@ -17,6 +17,7 @@ import flowstone as tf
 from flowstone.estimator.estimator import Estimator
 from flowstone.estimator.exporter import Exporter
 from flowstone.estimator.run_config import TaskType
+from flowstone.estimator.training_task import start_server
 from flowstone.training.checkpoint_hook import CheckpointSaverListener
 
 __all__ = ["EvalSpec", "TrainSpec", "train_and_evaluate"]
@@ -111,13 +112,7 @@ def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: E
         return None
     if sum(config.cluster_spec.num_tasks(job) for job in config.cluster_spec.jobs) <= 1:
         return _run_local(estimator, train_spec, eval_spec)
-    server = tf.train.Server(
-        config.cluster_spec,
-        job_name=config.task_type,
-        task_index=config.task_id,
-        config=config.session_config,
-        protocol=config.protocol,
-    )
+    server = start_server(config)
     if config.task_type == TaskType.PS:
         server.join()
     if config.task_type == TaskType.MASTER:

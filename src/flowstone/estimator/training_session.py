@@ -10,7 +10,7 @@ __all__ = ["run_training"]
 
 
 def run_training(
-    spec: Any, hooks: list[Any], global_step: Any, listeners: list[Any], config: Any, session_config: Any
+    spec: Any, hooks: list[Any], global_step: Any, listeners: list[Any], config: Any, task: Any
 ) -> Any:
     """Trains until a hook stops it or the input ends; returns the last step's loss.
 
@@ -18,30 +18,33 @@ def run_training(
         spec: the EstimatorSpec, of the default graph; `hooks`: of the input and the program.
         global_step: the global step, which is logged.
         listeners: CheckpointSaverListeners.
-        config: the RunConfig; `session_config`: the ConfigProto.
+        config: the RunConfig; `task`: the `TrainingTask`.
 
     Adds the loss to the collection of losses, a summary "loss" unless there is one, and a Saver that keeps as
     many checkpoints as `config` says.
     """
+    spec = spec._replace(loss=task.reported(spec.loss))
     if not any(summary.op.name == "loss" for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)):
         tf.summary.scalar("loss", spec.loss)
     tf.add_to_collection(tf.GraphKeys.LOSSES, spec.loss)
     worker_hooks = _worker_hooks(spec, hooks, global_step, config)
     _add_saver(spec, config)
-    chief_hooks = _saving_hooks(spec, worker_hooks, listeners, config)
+    chief_hooks = _saving_hooks(spec, worker_hooks, listeners, config) if task.saves else []
+    if task.saves:
+        chief_hooks += spec.training_chief_hooks
     loss = None
     with tf.train.MonitoredTrainingSession(
         master=config.master,
-        is_chief=config.is_chief,
+        is_chief=task.initialises,
         checkpoint_dir=config.model_dir,
         scaffold=spec.scaffold,
         hooks=worker_hooks,
-        chief_only_hooks=[*chief_hooks, *spec.training_chief_hooks],
+        chief_only_hooks=chief_hooks,
         save_checkpoint_secs=0,  # the Estimator's own hook saves
-        save_summaries_steps=config.save_summary_steps,
-        config=session_config,
+        save_summaries_steps=config.save_summary_steps if task.saves else None,
+        config=task.session_config,
         max_wait_secs=config.session_creation_timeout_secs,
-        log_step_count_steps=config.log_step_count_steps,
+        log_step_count_steps=config.log_step_count_steps if task.saves else None,
     ) as session:
         fetches, run, should_stop = [spec.train_op, spec.loss], session.run, session.should_stop
         while not should_stop():

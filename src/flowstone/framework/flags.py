@@ -92,6 +92,20 @@ def short_spins() -> Iterator[None]:
         os.environ.pop("GOMP_SPINCOUNT", None)
 
 
+@contextlib.contextmanager
+def failed_nccl_raises() -> Iterator[None]:
+    """Has a group of NCCL that is made within the context leave the process alive when it fails."""
+    name = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "0"
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+
+
 def task_configuration() -> str:
     """The text of ``TF_CONFIG`` now: the cluster, and which task of it this process is, as JSON."""
     return os.environ.get("TF_CONFIG", "")

@@ -61,6 +61,7 @@ class Graph(GraphElements):
         self._device_cache: dict[tuple[Any, ...], str] = {}
         self._last_id = 0
         self._seed: int | None = None
+        self.last_loss_reduction: str | None = None  # of `tf.losses`, for strategies that scale gradients
         self.producer = GRAPH_DEF_VERSION
         self.variable_store: Any = None  # set by the room of variable scopes
 

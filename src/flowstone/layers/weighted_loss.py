@@ -16,6 +16,7 @@ from flowstone.framework.graph_functions import (
     get_collection,
     name_scope,
 )
+from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.label_shapes import remove_squeezable_dimensions
 from flowstone.layers.weights_broadcast import assert_broadcastable, broadcast_weights
@@ -95,6 +96,7 @@ def compute_weighted_loss(
     their shape is InvalidArgumentError there.
     """
     Reduction.validate(reduction)
+    get_default_graph().last_loss_reduction = reduction
     with (
         name_scope(scope, "weighted_loss", (losses, weights)),
         control_dependencies((assert_broadcastable(weights, losses),)),

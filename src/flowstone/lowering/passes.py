@@ -10,10 +10,13 @@ from __future__ import annotations
 import functools
 
 from flowstone.framework.kernel import CPU
+from flowstone.lowering.arrays.class_comparisons import compare_classes
+from flowstone.lowering.arrays.distinct_rows import pick_rows_directly
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
 from flowstone.lowering.clusters.element_clusters import join_clusters
+from flowstone.lowering.convolutions.batch_normalization import normalize_batches
 from flowstone.lowering.convolutions.byte_pooling import pool_in_bytes
 from flowstone.lowering.convolutions.channels_last import put_channels_last
 from flowstone.lowering.convolutions.depthwise import convolve_channels
@@ -34,10 +37,13 @@ from flowstone.lowering.products.loop_accumulators import stack_accumulators
 from flowstone.lowering.products.narrow_layers import compile_narrow_layers
 from flowstone.lowering.products.product_clusters import compile_products
 from flowstone.lowering.products.sums import join_slices, stack_products
+from flowstone.lowering.products.taken_parts import compute_taken_parts
 from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.lowering.programs.straight_regions import join_straight_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
+from flowstone.lowering.updates.compiled_rows import compile_row_updates
+from flowstone.lowering.updates.joint_descents import join_descents
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.lowering.updates.update_fusion import fuse_updates
 from flowstone.lowering.updates.update_grouping import compile_updates, group_updates
@@ -93,11 +99,18 @@ LOWERING = (
     Pass(
         stack_accumulators, "stack the operands of products that a loop adds up", joins=True, whole_loops=True
     ),
+    Pass(compute_taken_parts, "compute of products that are split the part that is taken", joins=True),
     Pass(join_products, "join products by the same matrix, and the row-wise nodes after them", joins=True),
     Pass(pool_first, "apply activations after the pooling, to fewer elements", joins=True),
     Pass(keep_places, "keep the places of a pooling's maxima for its gradient", joins=True),
     Pass(pool_in_bytes, "pool images by machine code, and keep places in bytes", joins=True, hosts=True),
     Pass(fold_normalizations, "scale filters instead of images", joins=True),
+    Pass(
+        normalize_batches,
+        "normalise batches by machine code, with the activations after them",
+        joins=True,
+        hosts=True,
+    ),
     Pass(lay_out_filters, "store filters in the order that convolutions read"),
     Pass(fuse_biases, "fuse a product or convolution with its bias and activation", joins=True),
     Pass(spread_convolutions, "compute convolutions to few channels as products", joins=True, hosts=True),
@@ -125,7 +138,16 @@ LOWERING = (
         joins=True,
         hosts=True,
     ),
+    Pass(
+        join_descents,
+        "compute a layer's gradient and the descent of its weights in one pass over them",
+        joins=True,
+        hosts=True,
+    ),
+    Pass(compare_classes, "compare with the numbers of classes, element by element", hosts=True),
+    Pass(pick_rows_directly, "pick rows without a list of distinct indices", hosts=True),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
+    Pass(compile_row_updates, "update rows of variables in machine code", joins=True, hosts=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),
     Pass(
         compile_updates,

@@ -1,7 +1,8 @@
 """From LLVM's text to addresses of machine code; the only file that imports llvmlite.
 
 Object code is kept on disk under the hash of its text, the processor and the versions, so that a program's
-second start compiles nothing. A damaged or unwritable cache costs time, and nothing else.
+second start compiles nothing, and does not even load LLVM where `object_code.py` can load the code. A damaged
+or unwritable cache costs time, and nothing else.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import os
 import pathlib
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowstone.framework import flags
-from flowstone.native import host
+from flowstone.native import host, object_code
 
 __all__ = ["Module", "compiled"]
 
@@ -28,9 +29,8 @@ _LEVEL = 2
 class Module:
     """Machine code that stays loaded as long as the object lives; `address(name)` of each function."""
 
-    def __init__(self, engine: Any, names: Sequence[str]) -> None:
-        self._engine = engine
-        self._addresses = {name: int(engine.get_function_address(name)) for name in names}
+    def __init__(self, owner: Any, addresses: Mapping[str, int]) -> None:
+        self._owner, self._addresses = owner, addresses
 
     def address(self, name: str) -> int:
         """Where the function of this name begins."""
@@ -84,20 +84,25 @@ def _object_code(text: str) -> bytes:
 
 
 def _loaded(code: bytes, names: Sequence[str]) -> Module:
+    try:
+        return Module(*object_code.loaded(code, host.symbols(), names))
+    except object_code.Unsupported:
+        return _loaded_by_llvm(code, names)
+
+
+def _loaded_by_llvm(code: bytes, names: Sequence[str]) -> Module:
     llvm = _llvm()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return Module(engine, names)
+    return Module(engine, {name: int(engine.get_function_address(name)) for name in names})
 
 
 # ---- the cache
 
 
 def _path(text: str) -> pathlib.Path:
-    import llvmlite
-
-    words = [_VERSION, llvmlite.__version__, *host.features(), text]
+    words = [_VERSION, host.llvm_version(), *host.features(), text]
     name = hashlib.sha256("\0".join(words).encode()).hexdigest()
     return pathlib.Path(flags.CACHE).expanduser() / "flowstone" / "native" / f"{name[:40]}.o"
 

@@ -9,17 +9,28 @@ the handle that torch's stable C functions take.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import hashlib
+import importlib.metadata
 import importlib.util
+import itertools
+import json
+import os
 import pathlib
+import platform
 import sys
+from collections.abc import Iterator
 
 import torch
 
+from flowstone.framework import flags
 from flowstone.framework.containers import Variable
 
-__all__ = ["HANDLE_OFFSET", "has", "lanes", "reason", "symbols", "variable_offset"]
+__all__ = [
+    "HANDLE_OFFSET", "features", "has", "lanes", "llvm_version", "reason", "symbols", "variable_offset",
+]  # fmt: skip
 
 HANDLE_OFFSET = 16
 """Bytes from a tensor's Python object to its handle."""
@@ -113,11 +124,49 @@ def variable_offset() -> int:
 
 
 @functools.cache
+def llvm_version() -> str:
+    """That of llvmlite; empty without it."""
+    try:
+        return importlib.metadata.version("llvmlite")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+@functools.cache
 def features() -> tuple[str, str]:
-    """The processor's name and features, as LLVM calls them."""
+    """The processor's name and features, as LLVM calls them. LLVM is asked once for a kind of processor."""
+    path = _features_file()
+    if path is not None:
+        with contextlib.suppress(OSError, ValueError):
+            name, found = json.loads(path.read_text())
+            return str(name), str(found)
     from llvmlite import binding
 
-    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    told = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    if path is not None:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside = path.with_suffix(f".{os.getpid()}")
+            beside.write_text(json.dumps(told))
+            beside.replace(path)
+    return told
+
+
+def _features_file() -> pathlib.Path | None:
+    """Where what LLVM said of such a processor is kept; None where the system does not describe it."""
+    words = list(_described())
+    if not words:
+        return None
+    name = hashlib.sha256("\0".join([llvm_version(), platform.machine(), *words]).encode()).hexdigest()
+    return pathlib.Path(flags.CACHE).expanduser() / "flowstone" / "native" / f"{name[:40]}.json"
+
+
+def _described() -> Iterator[str]:
+    """What the system says of its first processor, but for its speed at the moment."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
+        for line in itertools.takewhile(str.strip, lines):
+            if "MHz" not in line and not line.startswith(("bogomips", "BogoMIPS")):
+                yield line.strip()
 
 
 @functools.cache

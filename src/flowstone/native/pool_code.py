@@ -7,6 +7,8 @@ the order of the windows, so that it has ATen's bits; it needs the bytes, but no
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from flowstone.native.code_library import my_part, places_of, share, words_of
 from flowstone.native.structured import Code
 
@@ -25,6 +27,7 @@ PLACES = {
 }
 """The addresses that each function takes after that of the numbers, in order. ``put`` is ``spread`` for
 windows side by side, of which every position is in one."""
+_TOGETHER = 4  # vectors, for which a window's positions are found once
 _LOWEST = "0xFFF0000000000000"
 
 
@@ -56,51 +59,52 @@ def _pool_some(lanes: int, declarations: dict[str, str]) -> str:
             columns = e.most(0, e.sub(0, x0)), e.least(words["window_width"], e.sub(words["width"], x0))
             first = e.at(a["images"], e.mul(e.add(e.mul(line, words["width"]), x0), channels))
             to = e.mul(e.add(e.mul(row, words["columns"]), column), channels)
-            with e.loop(0, channels, lanes) as c:
-                left = e.sub(channels, c)
-                mask = e.mask(left)
-                highest, at = _maximum(e, words, rows, columns, e.at(first, c), mask)
+            for c, masks in e.vectors(channels, _TOGETHER):
+                found = _maxima(e, words, rows, columns, e.at(first, c), masks)
                 target = e.add(to, c)
-                _write(
-                    e, e.at(a["maxima"], target), e.at(a["bytes"], target, "i8"), (highest, at), mask, left
-                )
+                for i, mask in enumerate(masks):
+                    here = e.add(target, i * lanes)
+                    e.write(e.at(a["maxima"], here), found[i][0], mask)
+                    _write_bytes(e, e.at(a["bytes"], here, "i8"), found[i][1], mask)
     return e.text()
 
 
-def _maximum(
-    e: Code, words: dict[str, str], rows: tuple[str, str], columns: tuple[str, str], first: str, mask: str
-) -> tuple[str, str]:
-    """The largest numbers of a window, and where in it they are, as i32."""
+def _maxima(
+    e: Code,
+    words: dict[str, str],
+    rows: tuple[str, str],
+    columns: tuple[str, str],
+    first: str,
+    masks: Sequence[str],
+) -> list[tuple[str, str]]:
+    """The largest numbers of a window, and where in it they are, as i32; for vectors side by side."""
     places = e.vector("i32")
     start = e.add(e.mul(rows[0], words["window_width"]), columns[0])
-    highest = e.variable(e.wide, e.splat(f"{_LOWEST}"))
-    at = e.variable(places, _everywhere(e, start, "i32"))
+    highest = [e.variable(e.wide, e.splat(f"{_LOWEST}")) for _ in masks]
+    at = [e.variable(places, _everywhere(e, start, "i32")) for _ in masks]
     with e.loop(*rows) as y, e.loop(*columns) as x:
-        value = e.read(e.at(first, e.mul(e.add(e.mul(y, words["width"]), x), words["channels"])), mask)
-        before = e.get(e.wide, highest)
-        larger = e.compare("fcmp ogt", "float32", value, before)
-        strange = e.compare("fcmp uno", "float32", value, value)
-        wins = e.let(f"or {e.vector('i1')} {larger}, {strange}")
-        e.set(e.wide, highest, e.select(wins, "float32", value, before))
+        source = e.at(first, e.mul(e.add(e.mul(y, words["width"]), x), words["channels"]))
         here = _everywhere(e, e.add(e.mul(y, words["window_width"]), x), "i32")
-        chosen = f"{e.vector('i1')} {wins}, {places} {here}, {places} {e.get(places, at)}"
-        e.set(places, at, e.let(f"select {chosen}"))
-    return e.get(e.wide, highest), e.get(places, at)
+        for i, mask in enumerate(masks):
+            value, before = e.read(e.at(source, i * e.lanes), mask), e.get(e.wide, highest[i])
+            larger = e.compare("fcmp ogt", "float32", value, before)
+            strange = e.compare("fcmp uno", "float32", value, value)
+            wins = e.let(f"or {e.vector('i1')} {larger}, {strange}")
+            e.set(e.wide, highest[i], e.select(wins, "float32", value, before))
+            chosen = f"{e.vector('i1')} {wins}, {places} {here}, {places} {e.get(places, at[i])}"
+            e.set(places, at[i], e.let(f"select {chosen}"))
+    return [(e.get(e.wide, value), e.get(places, place)) for value, place in zip(highest, at)]
 
 
-def _write(e: Code, maxima: str, bytes_: str, found: tuple[str, str], mask: str, left: str) -> None:
+def _write_bytes(e: Code, address: str, places: str, mask: str) -> None:
     narrow, bits = e.vector("i8"), e.vector("i1")
-    highest, at = found
-    at = e.let(f"trunc {e.vector('i32')} {at} to {narrow}")
-    full = e.let(f"icmp sge i64 {left}, {e.lanes}")
-    with e.when(full):
-        e.write(maxima, highest)
-        e.do(f"store {narrow} {at}, ptr {bytes_}, align 1")
-    with e.when(e.let(f"xor i1 {full}, true")):
-        e.write(maxima, highest, mask)
-        name = f"llvm.masked.store.v{e.lanes}i8.p0"
-        e.declarations[name] = f"declare void @{name}({narrow}, ptr, {bits})"
-        e.do(f"call void @{name}({narrow} {at}, ptr align 1 {bytes_}, {bits} {mask})")
+    places = e.let(f"trunc {e.vector('i32')} {places} to {narrow}")
+    if not mask:
+        e.do(f"store {narrow} {places}, ptr {address}, align 1")
+        return
+    name = f"llvm.masked.store.v{e.lanes}i8.p0"
+    e.declarations[name] = f"declare void @{name}({narrow}, ptr, {bits})"
+    e.do(f"call void @{name}({narrow} {places}, ptr align 1 {address}, {bits} {mask})")
 
 
 def _spread_some(lanes: int, declarations: dict[str, str]) -> str:
@@ -118,18 +122,19 @@ def _spread_some(lanes: int, declarations: dict[str, str]) -> str:
             x = e.add(column, words["beside"])
             columns = _windows(e, x, words["window_width"], words["across"], words["columns"])
             to = e.mul(e.add(e.mul(line, words["width"]), column), channels)
-            with e.loop(0, channels, lanes) as c:
-                left = e.sub(channels, c)
-                mask = e.mask(left)
-                total = e.variable(e.wide, e.number(0.0))
+            for c, masks in e.vectors(channels, _TOGETHER):
+                totals = [e.variable(e.wide, e.number(0.0)) for _ in masks]
                 with e.loop(*rows) as i, e.loop(*columns) as j:
                     within = e.sub(y, e.mul(i, words["down"])), e.sub(x, e.mul(j, words["across"]))
                     place = e.add(e.mul(within[0], words["window_width"]), within[1])
                     source = e.add(e.mul(e.add(first, i), words["columns"]), j)
-                    source = e.add(e.mul(source, channels), c)
-                    value = _where(e, a, source, place, mask)
-                    e.set(e.wide, total, e.plus(e.get(e.wide, total), value))
-                e.write_masked(e.at(a["results"], e.add(to, c)), e.get(e.wide, total), mask, left)
+                    source, place = e.add(e.mul(source, channels), c), _everywhere(e, place, "i8")
+                    for k, mask in enumerate(masks):
+                        value = _where(e, a, e.add(source, k * lanes), place, mask)
+                        e.set(e.wide, totals[k], e.plus(e.get(e.wide, totals[k]), value))
+                for k, mask in enumerate(masks):
+                    target = e.at(a["results"], e.add(e.add(to, c), k * lanes))
+                    e.write(target, e.get(e.wide, totals[k]), mask)
     return e.text()
 
 
@@ -151,21 +156,28 @@ def _put_some(lanes: int, declarations: dict[str, str]) -> str:
             columns = e.most(0, e.sub(0, x0)), e.least(words["window_width"], e.sub(words["width"], x0))
             to = e.mul(e.add(e.mul(line, words["width"]), x0), channels)
             here = e.mul(e.add(source, column), channels)
-            exists = e.let(f"and i1 {e.within(row, words['rows'])}, {e.within(column, words['columns'])}")
-            with e.loop(0, channels, lanes) as c:
-                left = e.sub(channels, c)
-                mask, seen = e.mask(left), e.mask(e.let(f"select i1 {exists}, i64 {left}, i64 0"))
-                found, dy = (
-                    _bytes(e, a, e.add(here, c), seen),
-                    e.read(e.at(a["gradient"], e.add(here, c)), seen),
-                )
+
+            def positions(c: str) -> Iterator[tuple[str, str]]:
+                """Of each position of the window, what a byte there says and where its gradient is."""
                 first = e.at(a["results"], e.add(to, c))
                 with e.loop(*rows) as y, e.loop(*columns) as x:
                     place = _everywhere(e, e.add(e.mul(y, words["window_width"]), x), "i8")
-                    wins = e.let(f"icmp eq {e.vector('i8')} {found}, {place}")
-                    target = e.at(first, e.mul(e.add(e.mul(y, words["width"]), x), channels))
-                    value = e.select(wins, "float32", dy, e.number(0.0))
-                    e.write_masked(target, value, mask, left)
+                    yield place, e.at(first, e.mul(e.add(e.mul(y, words["width"]), x), channels))
+
+            exists = e.let(f"and i1 {e.within(row, words['rows'])}, {e.within(column, words['columns'])}")
+            with e.when(exists):
+                for c, (mask,) in e.vectors(channels):
+                    found, dy = (
+                        _bytes(e, a, e.add(here, c), mask),
+                        e.read(e.at(a["gradient"], e.add(here, c)), mask),
+                    )
+                    for place, target in positions(c):
+                        wins = e.let(f"icmp eq {e.vector('i8')} {found}, {place}")
+                        e.write(target, e.select(wins, "float32", dy, e.number(0.0)), mask)
+            with e.when(e.let(f"xor i1 {exists}, true")):
+                for c, (mask,) in e.vectors(channels):
+                    for _, target in positions(c):
+                        e.write(target, e.number(0.0), mask)
     return e.text()
 
 
@@ -177,8 +189,7 @@ def _windows(e: Code, i: str, size: str, step: str, count: str) -> tuple[str, st
 
 def _where(e: Code, a: dict[str, str], source: str, place: str, mask: str) -> str:
     """The gradient of maxima that were at this place of their windows, 0 of others."""
-    narrow, found = e.vector("i8"), _bytes(e, a, source, mask)
-    here = e.let(f"icmp eq {narrow} {found}, {_everywhere(e, place, 'i8')}")
+    here = e.let(f"icmp eq {e.vector('i8')} {_bytes(e, a, source, mask)}, {place}")
     value = e.read(e.at(a["gradient"], source), mask)
     return e.select(here, "float32", value, e.number(0.0))
 
@@ -186,9 +197,11 @@ def _where(e: Code, a: dict[str, str], source: str, place: str, mask: str) -> st
 def _bytes(e: Code, a: dict[str, str], source: str, mask: str) -> str:
     """The bytes from this one on."""
     narrow, bits = e.vector("i8"), e.vector("i1")
+    address = e.at(a["bytes"], source, "i8")
+    if not mask:
+        return e.let(f"load {narrow}, ptr {address}, align 1")
     name = f"llvm.masked.load.v{e.lanes}i8.p0"
     e.declarations[name] = f"declare {narrow} @{name}(ptr, {bits}, {narrow})"
-    address = e.at(a["bytes"], source, "i8")
     return e.let(f"call {narrow} @{name}(ptr align 1 {address}, {bits} {mask}, {narrow} zeroinitializer)")
 
 

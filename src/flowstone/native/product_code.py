@@ -4,7 +4,8 @@
 how far the rows of inputs that are `pitched` lie apart; all else is contiguous. A tile is some rows by some
 vectors of columns, as many sums as there are registers. Where the second matrix is stored by columns, vectors
 of it lie along the sums: then a tile is four columns, whose sums are folded at the end. Either way tiles go
-to the stack, and the steps read them there, a panel at a time.
+to the stack, and the steps read them there, a panel at a time. Where a panel's rows lie on more pages than
+the processor finds at once, and many tiles read it, it is copied to the stack first.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
 from flowstone.native.loop_code import number_of
 
-__all__ = ["product_code"]
+__all__ = ["copies_panels", "product_code"]
 
 _TEAM_WORK = 400_000  # multiplications from which waking a team of threads pays
 _FOLDED = 4  # columns whose sums are folded at a time
+_COPIED_ROWS = 48  # from which a copy of a panel pays
+_FOUND_BYTES = 1 << 18  # of the second matrix, on so many pages as addresses are found for at once
+_MOST_COPIED = 1 << 18  # bytes of a copy, which lies on the stack
 
 
 def product_code(
@@ -59,6 +63,14 @@ _SHARE = """define internal void @share(ptr %a) {
 }"""
 
 
+def copies_panels(rows: int, inner: int, columns: int, dtype: str) -> bool:
+    """Whether the panels of a second matrix that is stored by rows are copied. With the widest vectors they
+    are wider, and fewer tiles read them."""
+    size, lanes = SIZES[dtype], host.lanes()
+    is_wide = rows >= _COPIED_ROWS and inner * columns * size > _FOUND_BYTES
+    return is_wide and lanes < 16 and inner * 2 * lanes * 4 <= _MOST_COPIED
+
+
 def _registers(lanes: int) -> int:
     """Sums that are held at a time: of 32 registers with the widest vectors, else of 16."""
     return 24 if lanes == 16 else 12
@@ -88,6 +100,7 @@ class _Writer:
         self.tile_rows = -(-rows // -(-rows // most))
         self.width = self.vectors * self.lanes
         self.panel_count = -(-columns // self.width)
+        self.is_copied = not is_transposed and copies_panels(rows, inner, columns, self.dtype)
         self.texts: list[str] = []
         self.apart: list[str] = []  # of a tile's rows, how far each is from the first
 
@@ -125,6 +138,10 @@ class _Writer:
         whole, left = divmod(self.rows, self.tile_rows)
         lines = [f"define internal void @panel_{name}(ptr %a, i64 %c) {{", "entry:"]
         lines += [f" %tile = alloca [{self.tile_rows * self.width} x {self.kind}], align 64"]
+        if self.is_copied:
+            lines += [f" %own = alloca [{self.inner * self.width} x {self.kind}], align 64"]
+            lines += [f" call void @copy_{name}(ptr %a, ptr %own, i64 %c)"]
+            self.texts.append(self.copy(name, columns))
         lines += [" br label %row", "row:", " %r = phi i64 [0, %entry], [%r2, %row]"]
         lines += self.calls(name, "rows", "%r", self.tile_rows, columns)
         end = whole * self.tile_rows
@@ -146,7 +163,7 @@ class _Writer:
                 self.tile(made[count], rows, count)
             lines += [f" %t_{part}{start} = getelementptr {self.kind}, ptr %tile, i64 {start}"]
             lines += [f" %c_{part}{start} = add i64 %c, {start}"]
-            place = f"ptr %t_{part}{start}, i64 {row}, i64 %c_{part}{start}"
+            place = f"ptr %t_{part}{start}, i64 {row}, i64 %c_{part}{start}" + ", ptr %own" * self.is_copied
             lines += [f" call void @tile_{made[count]}(ptr %a, {place})"]
         return [*lines, f" call void @finish_{panel}(ptr %a, ptr %tile, i64 {row}, i64 {rows}, i64 %c)"]
 
@@ -155,7 +172,8 @@ class _Writer:
     def tile(self, name: str, rows: int, columns: int) -> None:
         """The function ``tile_<name>``: these rows and columns of the product, to the stack."""
         e = Emitter(self.lanes, self.declarations)
-        e.lines.append(f"define internal void @tile_{name}(ptr %a, ptr %tile, i64 %r, i64 %c) {{")
+        own = ", ptr %own" * self.is_copied
+        e.lines.append(f"define internal void @tile_{name}(ptr %a, ptr %tile, i64 %r, i64 %c{own}) {{")
         e.lines.append("entry:")
         x = e.let("load ptr, ptr %a")
         y = e.let(f"load ptr, ptr {e.let('getelementptr ptr, ptr %a, i64 1')}")
@@ -167,7 +185,7 @@ class _Writer:
         if self.is_transposed:
             self.by_columns(e, x, self.place(e, y, e.let(f"mul i64 %c, {self.inner}")), rows, columns)
         else:
-            self.by_rows(e, x, self.place(e, y, "%c"), rows, columns)
+            self.by_rows(e, x, "%own" if self.is_copied else self.place(e, y, "%c"), rows, columns)
         e.lines += [" ret void", "}"]
         self.texts.append("\n".join(e.lines))
 
@@ -177,6 +195,22 @@ class _Writer:
             return str(self.inner)
         place = len(self.after.inputs) + 1 + len(self.after.outputs)
         return e.let(f"load i64, ptr {e.let(f'getelementptr i64, ptr %a, i64 {place}')}")
+
+    def copy(self, name: str, columns: int) -> str:
+        """The function ``copy_<name>``: these columns of all rows of the second matrix, to the stack."""
+        e = Emitter(self.lanes, self.declarations)
+        e.lines.append(f"define internal void @copy_{name}(ptr %a, ptr %own, i64 %c) {{")
+        e.lines.append("entry:")
+        y = e.let(f"load ptr, ptr {e.let('getelementptr ptr, ptr %a, i64 1')}")
+        y, kind = self.place(e, y, "%c"), e.vector(self.kind)
+        e.lines += [" br label %row", "row:", " %k = phi i64 [0, %entry], [%k2, %row]"]
+        source = self.place(e, y, e.let(f"mul i64 %k, {self.columns}"))
+        target = self.place(e, "%own", e.let(f"mul i64 %k, {self.width}"))
+        for start in range(0, columns, self.lanes):
+            found = self.load(e, self.place(e, source, start), self.dtype, min(self.lanes, columns - start))
+            e.do(f"store {kind} {found}, ptr {self.place(e, target, start)}, align {self.size}")
+        e.lines += [" %k2 = add i64 %k, 1", f" %more = icmp slt i64 %k2, {self.inner}"]
+        return "\n".join([*e.lines, " br i1 %more, label %row, label %done", "done:", " ret void", "}"])
 
     def place(self, e: Emitter, address: str, offset: str | int) -> str:
         return e.let(f"getelementptr {self.kind}, ptr {address}, i64 {offset}")
@@ -188,7 +222,8 @@ class _Writer:
         zero, kind = self.zero(), e.vector(self.kind)
         e.lines += [" br label %add", "add:", " %k = phi i64 [0, %entry], [%k2, %add]"]
         e.lines += [f" %s{r}_{v} = phi {kind} [{zero}, %entry], [%n{r}_{v}, %add]" for r, v in cells]
-        row = self.place(e, y, e.let(f"mul i64 %k, {self.columns}"))
+        pitch = self.width if self.is_copied else self.columns
+        row = self.place(e, y, e.let(f"mul i64 %k, {pitch}"))
         second = []
         for v in range(vectors):
             count = min(self.lanes, columns - v * self.lanes)
@@ -229,12 +264,12 @@ class _Writer:
     ) -> dict[tuple[int, int], str]:
         """The sums with the products of `count` numbers of each row and column added."""
         rows, columns = (1 + max(each) for each in zip(*sums))
-        second = [self.load(e, self.place(e, y, c * self.inner), self.dtype, count) for c in range(columns)]
+        first = [self.load(e, self.place(e, x, self.apart[r]), self.dtype, count) for r in range(rows)]
         result = {}
-        for r in range(rows):
-            first = self.load(e, self.place(e, x, self.apart[r]), self.dtype, count)
-            for c in range(columns):
-                result[r, c] = e.intrinsic("fma", self.dtype, first, second[c], sums[r, c])
+        for c in range(columns):  # one vector of the second matrix at a time leaves registers for the sums
+            second = self.load(e, self.place(e, y, c * self.inner), self.dtype, count)
+            for r in range(rows):
+                result[r, c] = e.intrinsic("fma", self.dtype, first[r], second, sums[r, c])
         return result
 
     def fold(self, e: Emitter, sums: list[str], offset: int) -> None:

@@ -21,7 +21,7 @@ from flowstone.native import compiler, host, layouts
 from flowstone.native.clusters import Array, Cluster
 from flowstone.native.entry_points import entry_code
 from flowstone.native.kernels import NativeKernel
-from flowstone.native.product_code import product_code
+from flowstone.native.product_code import copies_panels, product_code
 
 __all__ = ["Product", "ProductKernel", "is_suitable", "product_kernel", "product_source"]
 
@@ -92,7 +92,9 @@ def is_suitable(rows: int, inner: int, columns: int, is_transposed: bool, dtype:
         return False
     if is_transposed:
         return host.lanes() * 4 >= 4 * size  # four sums are folded into a vector
-    return rows <= 12 or columns * size % 4096 != 0 or inner * columns * size <= 1 << 18
+    if rows <= 12 or columns * size % 4096 != 0 or inner * columns * size <= 1 << 18:
+        return True
+    return copies_panels(rows, inner, columns, dtype)
 
 
 class ProductKernel(NativeKernel):

@@ -12,16 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.native import array_code, container_code, host
+from flowstone.native import array_code, container_code, host, indexed_code
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
 from flowstone.native.program_functions import write_shared
+from flowstone.native.program_memory import FEW_VECTORS, arranged, group_of_elements, own_bytes, padded
 from flowstone.native.programs import Guard, Loop, Program, Statement
 
 __all__ = ["Writer", "program_code"]
 
-_UNROLLED = 4  # vectors, up to which a loop over elements is written out
 _WRITTEN_OUT = 4  # turns of a loop in code that runs once
+_MUCH = 1 << 15  # bytes of values on their own, which leave room in the first cache
+_MOST_ON_A_STACK = 1 << 18
 _UNTIL_A_LOOK = 20_000_000  # additions between two looks for signals of Python
 
 
@@ -43,6 +45,7 @@ class Writer:
         self.runs_once = not program.has_loops
         self.shared: dict[Any, str] = {}  # names of those that statements share
         self.head: list[str] = []
+        self._frees: list[str] = []
         self._labels = 0
         self.reads = program.reads()
         self._guard: Guard = ()
@@ -52,6 +55,8 @@ class Writer:
     def text(self) -> str:
         program = self.program
         self._memory()
+        if self._frees:
+            self.require(self.scalars.let("icmp ne ptr %memory, null"))
         self._take_inputs()
         for value, numbers in program.constants:
             self._constant(value, numbers)
@@ -62,6 +67,7 @@ class Writer:
         self.lines += ["fail:", " store i32 1, ptr %status", " br label %end"]
         self.lines += ["signal:", " store i32 2, ptr %status", " br label %end", "end:"]
         container_code.end(self)
+        self.lines += self._frees
         self.lines += [" %code = load i32, ptr %status", " ret i32 %code"]
         body = "\n".join(["define internal i32 @run(ptr %a) {", "entry:", *self.head, *self.lines, "}"])
         return "\n".join([*self.functions.values(), body])
@@ -79,20 +85,30 @@ class Writer:
         if self.program.has_loops:
             self.allocate("%ticks", "i64", align=8)
             self.head.append(" store i64 0, ptr %ticks")
+        places = self._shared_memory()
         for number, value in enumerate(self.values):
             if value.memory != number or (number < self.program.inputs and number not in self._padded):
                 continue
-            count = 1 if value.size == 1 else self.padded(value.size)
+            if number in places:
+                self.head.append(f" %m{number} = getelementptr i8, ptr %memory, i64 {places[number]}")
+                continue
+            count = 1 if value.size == 1 else padded(value.size)
             self.allocate(f"%m{number}", memory_kind(value.dtype), count)
 
-    @property
-    def unrolled(self) -> int:
-        """Elements up to which a loop over them is written out."""
-        return _UNROLLED * self.lanes
-
-    def padded(self, size: int) -> int:
-        """The elements of an array's memory: whole vectors, and one more for reads beyond a row's end."""
-        return -(-size // self.lanes) * self.lanes + self.lanes
+    def _shared_memory(self) -> dict[int, int]:
+        """The places of values that share memory, where all on their own would be much; on the heap beyond
+        what a stack may have."""
+        if own_bytes(self.program) <= _MUCH:
+            return {}
+        places, size = arranged(self.program, self._padded)
+        if size <= _MOST_ON_A_STACK:
+            self.allocate("%memory", "i8", size)
+            return places
+        self.declarations.update(_HEAP)
+        size = -(-size // 64) * 64
+        self.head.append(f" %memory = call ptr @aligned_alloc(i64 64, i64 {size})")
+        self._frees = [" call void @free(ptr %memory)"]
+        return places
 
     def _take_inputs(self) -> None:
         for i in range(self.program.inputs):
@@ -233,7 +249,7 @@ class Writer:
                 self._loop(each)
                 i += 1
                 continue
-            group = self._group(body, i)
+            group = group_of_elements(self.program, body, i)
             if not write_shared(self, group or [each]):
                 self.write(group or [each])
             i += len(group) or 1
@@ -244,10 +260,9 @@ class Writer:
         """Writes a statement, or several that are one loop over the elements."""
         if statements[0].op in ELEMENTS:
             self._elements(statements)
-            return
-        (each,) = statements
-        writes = array_code.STATEMENTS.get(each.op) or container_code.STATEMENTS[each.op]
-        writes(self, each)
+        else:
+            (each,) = statements
+            _STATEMENTS[each.op](self, each)
 
     def _loop(self, loop: Loop) -> None:
         head, inside, after = self.label(), self.label(), self.label()
@@ -271,9 +286,7 @@ class Writer:
             if self.values[following].memory in states:
                 name = f"%t{self.label()}"
                 value = self.values[following]
-                self.allocate(
-                    name, memory_kind(value.dtype), 1 if value.size == 1 else self.padded(value.size)
-                )
+                self.allocate(name, memory_kind(value.dtype), 1 if value.size == 1 else padded(value.size))
                 self.copy_bytes(name, self.address(following), value.size * SIZES[value.dtype])
                 waiting.append((state, name, value))
         for state, following in moved:
@@ -308,7 +321,7 @@ class Writer:
         value = self.values[target]
         if value.size == 1:
             self.store(target, self.load(source))
-        elif value.size <= self.unrolled and self._is_padded(source):
+        elif value.size <= FEW_VECTORS * self.lanes and self._is_padded(source):
             for i in range(-(-value.size // self.lanes)):
                 place = str(i * self.lanes)
                 self.store_vector(target, self.load_vector(source, place, raw=True), place, raw=True)
@@ -321,25 +334,11 @@ class Writer:
 
     # ---- by element
 
-    def _group(self, body: Sequence[Statement | Loop], start: int) -> list[Statement]:
-        """The statements from here on that are one loop over the elements."""
-        group: list[Statement] = []
-        size = 0
-        for each in body[start:]:
-            if not isinstance(each, Statement) or each.op not in ELEMENTS or each.guard != body[start].guard:
-                break
-            own = self.values[each.results[0]].size
-            if group and (own != size or size <= self.unrolled):
-                break
-            size = own
-            group.append(each)
-        return group
-
     def _elements(self, group: Sequence[Statement]) -> None:
         size = self.values[group[0].results[0]].size
         if size == 1:
             self._apply(group, self.scalars, "0", {})
-        elif size <= self.unrolled:
+        elif size <= FEW_VECTORS * self.lanes:
             for i in range(-(-size // self.lanes)):
                 self._apply(group, self.vectors, str(i * self.lanes), {})
         else:
@@ -429,6 +428,11 @@ def memory_kind(dtype: str) -> str:
     return "i8" if dtype == "bool" else KINDS[dtype]
 
 
+_STATEMENTS = array_code.STATEMENTS | container_code.STATEMENTS | indexed_code.STATEMENTS
+_HEAP = {
+    "aligned_alloc": "declare ptr @aligned_alloc(i64, i64)",
+    "free": "declare void @free(ptr)",
+}
 _SIGNAL_FUNCTIONS = {
     "PyGILState_Ensure": "declare i32 @PyGILState_Ensure()",
     "PyGILState_Release": "declare void @PyGILState_Release(i32)",

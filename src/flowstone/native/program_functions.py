@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flowstone.native.elements import ELEMENTS
+from flowstone.native.program_memory import FEW_VECTORS
 from flowstone.native.programs import Program, Statement, Value
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def write_shared(writer: Writer, statements: Sequence[Statement]) -> bool:
         writer.functions[name] = _function(writer, name, own, numbers)
     else:
         writer.functions[name] = writer.functions[name].replace(") {", ") noinline {", 1)
-    places = ", ".join(f"ptr %m{memory}" for memory in numbers)
+    places = ", ".join(f"ptr %m{memory}" for memory in _in_memory(writer, own, numbers))
     writer.lines.append(f" call void @{name}({places})")
     return True
 
@@ -49,7 +50,7 @@ def _suits(writer: Writer, each: Statement) -> bool:
     """Whether the statement is a loop of some length that cannot fail."""
     attributes = dict(each.attributes)
     if each.op in ELEMENTS:
-        return writer.values[each.results[0]].size > writer.unrolled
+        return writer.values[each.results[0]].size > FEW_VECTORS * writer.lanes
     if each.op == "MatMul":
         return bool(attributes["m"] * attributes["k"] * attributes["n"] >= _FEWEST)
     if each.op == "Copy":
@@ -64,6 +65,13 @@ def _renumbered(writer: Writer, each: Statement, numbers: dict[int, int]) -> Sta
         tuple([numbers[writer.values[x].memory] for x in xs]) for xs in (each.operands, each.results)
     )
     return each._replace(operands=operands, results=results, guard=())
+
+
+def _in_memory(writer: Writer, own: Sequence[Statement], numbers: dict[int, int]) -> dict[int, int]:
+    """Without the values that only these statements read: registers hold them."""
+    made = {x for each in own for x in each.results if each.op in ELEMENTS}
+    read = [x for each in own for x in each.operands]
+    return {x: i for x, i in numbers.items() if i not in made or read.count(i) != writer.reads[x]}
 
 
 def _key(writer: Writer, own: Sequence[Statement], numbers: dict[int, int]) -> Any:
@@ -84,7 +92,7 @@ def _function(writer: Writer, name: str, own: Sequence[Statement], numbers: dict
     inner.runs_once = writer.runs_once
     inner.reads = [writer.reads[x] for x in numbers]
     inner.write(own)
-    places = ", ".join(f"ptr noalias %m{i}" for i in numbers.values())
+    places = ", ".join(f"ptr %m{i}" for i in _in_memory(writer, own, numbers).values())
     lines = [
         f"define internal void @{name}({places}) {{",
         "entry:",

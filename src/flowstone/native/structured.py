@@ -93,6 +93,20 @@ class Code(Emitter):
         self.do(f"br label %{after}")
         self.lines.append(f"{after}:")
 
+    def vectors(self, count: str, together: int = 1) -> Iterator[tuple[str, list[str]]]:
+        """(element, masks): what is written for each runs from that element on for a vector a mask. Whole
+        vectors, so many `together`, have empty masks; the last pair is for what is left of `count` elements.
+        """
+        done: str = "0"
+        for number in dict.fromkeys((together, 1)):
+            size = number * self.lanes
+            end = self.mul(self.quotient(count, size), size)
+            with self.loop(done, end, size) as i:
+                yield i, [""] * number
+            done = end
+        with self.when(self.let(f"icmp slt i64 {done}, {count}")):
+            yield done, [self.mask(self.sub(count, done))]
+
     # ---- whole numbers and addresses
 
     def add(self, a: str | int, b: str | int) -> str:
@@ -199,15 +213,6 @@ class Code(Emitter):
         every = self.let(f"shufflevector {kind} {first}, {kind} poison, <{self.lanes} x i32> zeroinitializer")
         places = ", ".join(f"i32 {i}" for i in range(self.lanes))
         return self.let(f"icmp slt {kind} <{places}>, {every}")
-
-    def write_masked(self, address: str, value: str, mask: str, left: str) -> None:
-        """Puts a vector there as far as `left` elements go, which are those of the mask: whole vectors, which
-        are faster, without it."""
-        full = self.let(f"icmp sge i64 {left}, {self.lanes}")
-        with self.when(full):
-            self.write(address, value)
-        with self.when(self.let(f"xor i1 {full}, true")):
-            self.write(address, value, mask)
 
     def fma(self, a: str, b: str, c: str) -> str:
         """a * b + c, rounded once."""

@@ -17,11 +17,21 @@ from flowstone.native.entry_points import DECLARATIONS, TYPE_CODES
 from flowstone.native.machine_functions import MachineFunction
 from flowstone.native.updates import Operand, Update
 
-__all__ = ["TEAM_WORK", "update_code", "update_kernel"]
+__all__ = [
+    "MORE",
+    "TEAM_WORK",
+    "arguments_code",
+    "numbers_code",
+    "part_code",
+    "shared_numbers",
+    "tables_code",
+    "update_code",
+    "update_kernel",
+]
 
 TEAM_WORK = 400_000.0  # additions from which waking a team of threads pays
 _LOCK_WORK = 1_000_000.0  # additions from which giving the lock to other threads of Python pays
-_MORE = {
+MORE = {
     "PyFloat_AsDouble": "declare double @PyFloat_AsDouble(ptr)",
     "flowstone_variable_type": "@flowstone_variable_type = external global i8",
     "flowstone_none": "@flowstone_none = external global i8",
@@ -45,16 +55,16 @@ def update_kernel(update: Update, otherwise: Callable[..., Any]) -> MachineFunct
 
 def update_code(update: Update) -> str:
     """The text of the module, whose function is ``update``."""
-    declarations = {**DECLARATIONS, **_MORE}
+    declarations = {**DECLARATIONS, **MORE}
     has_team = update.work >= TEAM_WORK and all(host.has(name) for name in _TEAM)
     if has_team:
         declarations.update(_TEAM)
     parts = [
-        _tables(update),
-        _part(update, declarations),
+        tables_code(update),
+        part_code(update, declarations),
         _range(update),
         _run(update, has_team),
-        _arguments(update),
+        arguments_code(update),
         _entry(update, declarations),
     ]
     return "\n".join([*declarations.values(), *parts])
@@ -72,7 +82,7 @@ def _units(update: Update) -> list[int]:
     return result
 
 
-def _tables(update: Update) -> str:
+def tables_code(update: Update) -> str:
     """Constants: for each argument its size and its place among the addresses; for each parameter its size
     and its first unit."""
     rule, count = update.rule, len(update.sizes)
@@ -92,7 +102,7 @@ def _tables(update: Update) -> str:
 # ---- elements
 
 
-def _shared(update: Update) -> list[str]:
+def shared_numbers(update: Update) -> list[str]:
     """The numbers that the steps on elements take, by name."""
     known = update.rule.of_numbers()
     taken = {x: None for x in update.rule.results if isinstance(x, str) and update.rule.is_number(x, known)}
@@ -104,7 +114,7 @@ def _shared(update: Update) -> list[str]:
     return list(taken)
 
 
-def _part(update: Update, declarations: dict[str, str]) -> str:
+def part_code(update: Update, declarations: dict[str, str]) -> str:
     """``part(addresses of a parameter's arrays, numbers, first element, end)``."""
     rule, lanes = update.rule, _lanes(update)
     kind, size = KINDS[update.dtype], SIZES[update.dtype]
@@ -113,7 +123,7 @@ def _part(update: Update, declarations: dict[str, str]) -> str:
         lines += [f" %q{i} = getelementptr ptr, ptr %a, i64 {i}", f" %b{i} = load ptr, ptr %q{i}"]
     first = Emitter(lanes, declarations, "w")
     fixed: dict[Operand, str] = {}
-    for i, name in enumerate(_shared(update)):
+    for i, name in enumerate(shared_numbers(update)):
         place = first.let(f"getelementptr {kind}, ptr %s, i64 {i}")
         value = first.let(f"load {kind}, ptr {place}, align {size}")
         fixed[name] = _everywhere(first, kind, value)
@@ -278,7 +288,7 @@ define internal void @run(ptr %a) {{
 # ---- the built-in
 
 
-def _arguments(update: Update) -> str:
+def arguments_code(update: Update) -> str:
     """``arguments(args, addresses)``: finds the arrays; whether all are what the code is for."""
     rule, count = update.rule, len(update.sizes)
     arrays = (rule.held + rule.given) * count
@@ -341,21 +351,8 @@ done:
 
 
 def _entry(update: Update, declarations: dict[str, str]) -> str:
-    rule, count = update.rule, len(update.sizes)
-    arrays, shared = (rule.held + rule.given) * count, _shared(update)
-    kind, size = KINDS[update.dtype], SIZES[update.dtype]
-    e = Emitter(1, declarations, "v")
-    values: dict[Operand, str] = {}
-    for i in range(rule.numbers):
-        values[f"n{i}"] = _number(e, update, i, arrays + i)
-    known = rule.of_numbers()
-    for i, (name, operands) in enumerate(rule.steps):
-        if known[i]:
-            values[f"t{i}"] = _step(e, "float64", name, operands, values)
-    for i, each in enumerate(shared):
-        place = e.let(f"getelementptr {kind}, ptr %s, i64 {i}")
-        value = e.convert(values[each], "float64", update.dtype)
-        e.do(f"store {kind} {value}, ptr {place}, align {size}")
+    rule, kind = update.rule, KINDS[update.dtype]
+    arrays, shared = (rule.held + rule.given) * len(update.sizes), shared_numbers(update)
     frees = update.work >= _LOCK_WORK
     return "\n".join([
         "define ptr @update(ptr %self, ptr %args, i64 %n) {",
@@ -370,7 +367,7 @@ def _entry(update: Update, declarations: dict[str, str]) -> str:
         " %found = call i1 @arguments(ptr %args, ptr %a)",
         " br i1 %found, label %go, label %other",
         "go:",
-        *e.lines,
+        *numbers_code(update, declarations, arrays),
         *([" %state = call ptr @PyEval_SaveThread()"] if frees else []),
         " call void @run(ptr %a)",
         *([" call void @PyEval_RestoreThread(ptr %state)"] if frees else []),
@@ -381,6 +378,24 @@ def _entry(update: Update, declarations: dict[str, str]) -> str:
         " ret ptr %fallback",
         "}",
     ])  # fmt: skip
+
+
+def numbers_code(update: Update, declarations: dict[str, str], first: int) -> list[str]:
+    """Computes what depends on numbers alone, into ``%s``; `first`: the argument that is the first number."""
+    rule, kind, size = update.rule, KINDS[update.dtype], SIZES[update.dtype]
+    e = Emitter(1, declarations, "v")
+    values: dict[Operand, str] = {}
+    for i in range(rule.numbers):
+        values[f"n{i}"] = _number(e, update, i, first + i)
+    known = rule.of_numbers()
+    for i, (name, operands) in enumerate(rule.steps):
+        if known[i]:
+            values[f"t{i}"] = _step(e, "float64", name, operands, values)
+    for i, each in enumerate(shared_numbers(update)):
+        place = e.let(f"getelementptr {kind}, ptr %s, i64 {i}")
+        value = e.convert(values[each], "float64", update.dtype)
+        e.do(f"store {kind} {value}, ptr {place}, align {size}")
+    return e.lines
 
 
 def _number(e: Emitter, update: Update, i: int, argument: int) -> str:

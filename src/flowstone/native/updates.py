@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from flowstone.native.elements import ELEMENTS
 
-__all__ = ["Operand", "Rule", "Update"]
+__all__ = ["Operand", "RowUpdate", "Rule", "Update"]
 
 Operand = str | float
 """A name, or a number that the rule itself has."""
@@ -56,3 +56,19 @@ class Update(NamedTuple):
         """About how many additions it takes as long as."""
         arrays = self.rule.held * 2 + self.rule.given
         return sum(self.sizes) * (arrays + sum(max(1, ELEMENTS[name].cost) for name, _ in self.rule.steps))
+
+
+class RowUpdate(NamedTuple):
+    """A rule for `rows` rows of `width` elements of a type; `indices`: the type of the indices; `summed`:
+    rows of the same index are added first; `repeats`: an index may come twice; `floats`: which numbers are
+    floats of Python; `is_matrix`: whether the gradient has two dimensions."""
+
+    rule: Rule
+    dtype: str
+    rows: int
+    width: int
+    indices: str
+    summed: bool
+    repeats: bool
+    floats: tuple[bool, ...]
+    is_matrix: bool

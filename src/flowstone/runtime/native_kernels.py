@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import torch
 
 from flowstone.framework.kernel import CPU, FOLDING
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.native import kernels
-from flowstone.native.clusters import OPEN, Cluster
+from flowstone.native.clusters import OPEN, Array, Cluster
 from flowstone.native.products import Product, product_source
 from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text
 
@@ -65,14 +65,15 @@ def _times(node: PlanNode, cluster: Cluster | Product) -> tuple[float, float]:
     call: Any = node.declaration.kernels[CPU](node, FOLDING)
     native: kernels.NativeKernel = call.function
     native.compile()
-    inputs = [_argument(array.dtype, array.dims) for array in cluster.inputs]
+    inputs = [_argument(array, x) for array, x in zip(cluster.inputs, node.inputs, strict=True)]
     with torch.inference_mode():
         return _time(native, inputs), _time(native.otherwise, inputs)
 
 
-def _argument(dtype: str, dims: Sequence[int]) -> torch.Tensor:
-    kind = getattr(torch, dtype)
-    dims = [_SOME_ROWS if n == OPEN else n for n in dims]
+def _argument(array: Array, x: PlanOutput) -> torch.Tensor:
+    """As the step has it, where the plan knows its shape: the code may see it in another one."""
+    kind, known = getattr(torch, array.dtype), x.static_shape
+    dims = [_SOME_ROWS if n == OPEN else n for n in array.dims] if known is None else known
     return (
         torch.rand(tuple(dims), dtype=kind)
         if kind.is_floating_point

@@ -47,8 +47,14 @@ def test_one_worker_alone() -> None:
 def test_several_devices_are_refused() -> None:
     with pytest.raises(NotInGraphModeError, match="several devices"):
         core.MirroredStrategy(["/gpu:0", "/gpu:1"])
-    with pytest.raises(NotInGraphModeError, match=r"tf\.train\.replica_device_setter"):
-        core.experimental.ParameterServerStrategy()
+
+
+def test_parameter_servers_of_a_resolver() -> None:
+    spec = tf.train.ClusterSpec({"ps": ["a:1", "b:1"], "worker": ["c:1", "d:1"]})
+    resolver = core.cluster_resolver.SimpleClusterResolver(spec, task_type="worker", task_id=1)
+    strategy = core.experimental.ParameterServerStrategy(resolver)
+    assert strategy.extended.worker_devices == ("/job:worker/task:1/device:CPU:0",)
+    assert core.experimental.ParameterServerStrategy().extended.parameter_devices == ("/device:CPU:0",)
 
 
 def test_where_libraries_find_it() -> None:

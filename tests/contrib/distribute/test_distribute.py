@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.contrib.distribute.distribute_lib import ReduceOp
 from flowstone.framework.refusals import NotInGraphModeError
 
 distribute = tf.contrib.distribute
@@ -164,7 +165,7 @@ def test_values_of_devices_are_reduced():
     [
         lambda: distribute.MirroredStrategy(["/gpu:0", "/gpu:1"]),
         lambda: distribute.MirroredStrategy(num_gpus=2),
-        lambda: distribute.ParameterServerStrategy(),
+        lambda: distribute.ParameterServerStrategy(num_gpus_per_worker=2),
         lambda: distribute.CollectiveAllReduceStrategy(num_gpus_per_worker=2),
         lambda: distribute.TPUStrategy(),
         lambda: distribute.MultiWorkerAllReduce([], 1),
@@ -183,6 +184,12 @@ def test_an_estimator_takes_a_strategy_of_one_replica(tmp_path):
     assert config.train_distribute is strategy
     with pytest.raises(ValueError):
         tf.estimator.RunConfig(train_distribute=object())
+    config = tf.estimator.RunConfig(experimental_distribute=distribute.DistributeConfig(strategy))
+    assert config.train_distribute is strategy
+    with pytest.raises(ValueError, match="can be set"):
+        tf.estimator.RunConfig(
+            train_distribute=strategy, experimental_distribute=distribute.DistributeConfig(strategy)
+        )
     assert distribute.DistributeConfig(strategy).eval_distribute is None
     assert distribute.DistributeConfig().remote_cluster is None
 
@@ -195,3 +202,59 @@ def test_a_server_of_the_environments_cluster(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", json.dumps(config))
     server = distribute.run_standard_tensorflow_server()
     assert server.target.startswith("grpc://")
+
+
+CLUSTER = {"ps": ["a:1", "b:1"], "worker": ["c:1", "d:1"]}
+
+
+def test_variables_are_on_parameter_servers_and_the_rest_on_the_worker():
+    strategy = distribute.ParameterServerStrategy()
+    config = tf.ConfigProto(device_filters=["/job:worker"])
+    strategy.configure(config, CLUSTER, "worker", 1)
+    assert list(config.device_filters) == ["/job:ps", "/job:worker/task:1"]
+
+    def model():
+        v, w = tf.get_variable("v", [2]), tf.get_variable("w", [2])
+        return v, w, v * w
+
+    with tf.Graph().as_default(), strategy.scope():
+        v, w, y = strategy.experimental_run_v2(model)
+        assert distribute.get_loss_reduction() == ReduceOp.SUM
+    assert [each.device for each in (v, w, y)] == [
+        "/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:1/device:CPU:0",
+    ]  # fmt: skip
+    assert strategy.num_replicas_in_sync == 1
+    extended = strategy.extended
+    assert extended.parameter_devices == ("/job:ps/task:0", "/job:ps/task:1")
+    assert not extended.should_checkpoint and not extended.experimental_should_init
+    strategy.configure(None, CLUSTER, "worker", 0)
+    assert strategy.extended.should_checkpoint and strategy.extended.experimental_should_init
+    strategy.configure(None, {**CLUSTER, "chief": ["e:1"]}, "worker", 0)
+    assert not strategy.extended.should_checkpoint
+
+
+def test_losses_are_scaled_within_an_estimators_training_alone():
+    strategy = distribute.OneDeviceStrategy("/cpu:0")
+    with tf.Graph().as_default(), strategy.scope():
+        tf.losses.mean_squared_error([1.0], [2.0])
+        assert distribute.get_loss_reduction() == ReduceOp.SUM
+        with strategy.scaling_losses():
+            assert distribute.get_loss_reduction() == ReduceOp.MEAN
+            tf.losses.mean_squared_error([1.0], [2.0], reduction=tf.losses.Reduction.SUM)
+            assert distribute.get_loss_reduction() == ReduceOp.SUM
+
+
+@pytest.mark.parametrize(
+    ("task", "is_chief", "number", "workers", "servers"),
+    [(("worker", 0), True, 0, 2, 2), (("worker", 1), False, 1, 2, 2), (("ps", 1), False, 3, 2, 2)],
+)
+def test_the_first_worker_of_a_strategy_is_the_chief(monkeypatch, task, is_chief, number, workers, servers):
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": CLUSTER, "task": {"type": task[0], "index": task[1]}})
+    )
+    config = tf.estimator.RunConfig(train_distribute=distribute.ParameterServerStrategy())
+    assert (config.is_chief, config.global_id_in_cluster) == (is_chief, number)
+    assert (config.num_worker_replicas, config.num_ps_replicas) == (workers, servers)
+    assert config.master == f"grpc://{CLUSTER[task[0]][task[1]]}"
+    with pytest.raises(ValueError, match='must have one "chief" node'):
+        tf.estimator.RunConfig()

@@ -100,12 +100,14 @@ def test_other_products_stay_as_they_are(reason) -> None:
 # ---- filters
 
 
-def convolved(window: int = 3, stride: int = 1, padding: Any = "SAME", resource: bool = False) -> Any:
+def convolved(
+    window: int = 3, stride: int = 1, padding: Any = "SAME", resource: bool = False, has_bias: bool = True
+) -> Any:
     x = tf.placeholder(tf.float32, [2, 31, 32, 64], name="x")
     initial = tf.random_normal([window, window, 64, 72], stddev=0.1, seed=5)
     w = tf.get_variable("w", initializer=initial, use_resource=resource)
     y = tf.nn.conv2d(x, w, [1, stride, stride, 1], padding)
-    return x, w, tf.nn.relu(tf.nn.bias_add(y, tf.Variable(tf.ones([72]))))
+    return x, w, tf.nn.relu(tf.nn.bias_add(y, tf.Variable(tf.ones([72])))) if has_bias else y
 
 
 @pytest.mark.needs_onednn
@@ -134,8 +136,24 @@ def test_filters_are_packed(monkeypatch, resource, window, stride, padding) -> N
     assert "pack_filters: " in log and "packed=True" in log
 
 
-def test_filters_that_a_step_trains_are_not_packed() -> None:
-    x, _, y = convolved()
+@pytest.mark.needs_onednn
+@pytest.mark.parametrize(("window", "stride"), [(1, 1), (1, 2), (3, 2)])
+def test_filters_without_a_bias_are_packed(monkeypatch, window, stride) -> None:
+    x, _, y = convolved(window, stride, has_bias=False)
+    feed, setup = {x: values(2, 31, 32, 64)}, tf.global_variables_initializer()
+    with tf.Session() as s:
+        s.run(setup)
+        first = s.run(y, feed)
+        run_often(s, y, feed)
+        assert packed(s) is not None
+        np.testing.assert_allclose(s.run(y, feed), first, rtol=1e-4, atol=1e-4)
+    log = agree(monkeypatch, [y], feed, "pack_filters", fires=1, setup=setup)
+    assert "packed=True" in log
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_filters_that_a_step_trains_are_not_packed(has_bias) -> None:
+    x, _, y = convolved(has_bias=has_bias)
     train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(y))
     with tf.Session() as s:
         s.run(tf.global_variables_initializer())

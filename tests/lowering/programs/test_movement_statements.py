@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.framework import flags
 from flowstone.framework.operation import F
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from three_ways import assert_equal_three_ways, programs, repeated
@@ -20,8 +21,8 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
     "ConcatV2": lambda x: [tf.concat([x, -x], axis) for axis in (0, 1, -1)],
     "ExpandDims": lambda x: [tf.expand_dims(x, axis) + 1.0 for axis in (0, 2, -1)],
     "Fill": lambda x: [tf.fill([2, 5], x[1, 1, 1])],
-    "Gather": lambda x: [F.Gather(x, 2)],
-    "GatherV2": lambda x: [tf.gather(x, 3)],
+    "Gather": lambda x: [F.Gather(x, 2), F.Gather(x, [2, 0])],
+    "GatherV2": lambda x: [tf.gather(x, 3), tf.gather(x, [[3, 0], [1, 1]]), tf.gather(x[:, 0, 0], [2, 3])],
     "Identity": lambda x: [tf.identity(x) + 1.0],
     "Pack": lambda x: [tf.stack([x, x + 1.0, -x], axis) for axis in (0, 1, 3)],
     "Pad": lambda x: [tf.pad(x, [[1, 2], [0, 0], [3, 1]])],
@@ -40,6 +41,12 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
     "StridedSlice": lambda x: [x[1:3], x[::-1, 1], x[..., tf.newaxis, 0], x[-1], x[:, ::2], x[1, 1, 1]],
     "Tile": lambda x: [tf.tile(x, [2, 1, 1]), tf.tile(x, [1, 3, 2])],
     "Transpose": lambda x: [tf.transpose(x), tf.transpose(x, [0, 2, 1])],
+    "UnsortedSegmentProd": lambda x: [tf.unsorted_segment_prod(x, [2, -1, 2, 0], 4)],
+    "UnsortedSegmentSum": lambda x: [
+        tf.unsorted_segment_sum(x, [1, 1, -3, 0], 3),
+        tf.unsorted_segment_sum(x, [[0, 5, 0], [1, 1, 1], [5, -1, 2], [2, 2, 0]], 6),
+        tf.unsorted_segment_sum(x[:, 0, 0], [1, 0, 1, 1], 2),
+    ],
     "Unpack": lambda x: [*tf.unstack(x), *tf.unstack(x, axis=1)],
 }
 
@@ -94,3 +101,23 @@ def test_a_slice_from_where_nobody_knows() -> None:
     x, i = tf.placeholder(tf.float32, DIMS), tf.placeholder(tf.int32, [3])
     found, _, log = programs(repeated(lambda y: [tf.slice(y, i, [1, 1, 1])], x), [x, i])
     assert not found and "an argument is not known before the step" in str(log)
+
+
+@pytest.mark.parametrize("name", ["gather", "segments"])
+def test_indices_out_of_range_are_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    x, places = tf.placeholder(tf.float32, [4, 2]), tf.placeholder(tf.int32, [4])
+
+    def step(x: Any) -> list[Any]:
+        if name == "gather":
+            return [tf.gather(x, places, name="guilty")]
+        return [tf.unsorted_segment_sum(x, places, 4, name="guilty")]
+
+    results = repeated(step, x)
+    values = np.arange(8.0).reshape(4, 2)
+    with tf.Session() as session:
+        assert "_Program(" in session.explain(results, {x: values, places: [3, 2, 1, 0]})
+        (found,) = session.run(results, {x: values, places: [3, 2, 1, 0]})
+        assert found.tolist() == values[::-1].tolist()
+        with pytest.raises(tf.errors.InvalidArgumentError, match="guilty"):
+            session.run(results, {x: values, places: [3, 2, 4, 0]})

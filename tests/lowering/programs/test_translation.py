@@ -106,9 +106,20 @@ def test_merges_that_say_which_branch_it_was(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_values_that_take_much_memory() -> None:
+    """At once, that is: a chain of as many values shares memory."""
     x = tf.placeholder(tf.float32, [10_000])
-    y = tf.while_loop(
-        lambda i, _: i < 4, lambda i, a: (i + 1, tf.sin(tf.exp(a) * tf.cos(a)) + tf.tan(a) - a), [0, x]
-    )[1]
-    found, _, log = programs([y], [x])
-    assert not found and "its values take much memory" in str(log)
+
+    def together(i: Any, a: Any) -> Any:
+        parts = [tf.reverse(a * float(k), [0]) for k in range(2, 18)]
+        return i + 1, tf.add_n(parts)
+
+    def in_turn(i: Any, a: Any) -> Any:
+        for k in range(2, 18):
+            a = tf.reverse(a * float(k), [0])
+        return i + 1, a
+
+    for body, is_much in ((together, True), (in_turn, False)):
+        y = tf.while_loop(lambda i, _: i < 4, body, [0, x])[1]
+        found, _, log = programs([y], [x])
+        assert bool(found) != is_much
+        assert ("its values take much memory" in str(log)) == is_much

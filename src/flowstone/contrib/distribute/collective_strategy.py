@@ -4,6 +4,7 @@ operations.
 Each worker runs the same program, in a graph and a session of its own. Variables of the strategy's scope
 begin with the first worker's values. Optimisers apply the sum of the workers' gradients, so the variables
 stay equal; for the mean, a program divides its loss by `num_replicas_in_sync`, as with TensorFlow's.
+Estimators apply the mean, unless the loss is a sum.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from flowstone.contrib.distribute.distribute_lib import (
     _checked,
     _FunctionIterator,
     _InputIterator,
+    get_loss_reduction,
 )
 from flowstone.framework.flags import task_configuration
 from flowstone.framework.refusals import refuse
@@ -39,9 +41,11 @@ _JOBS = ("chief", "master", "worker")
 
 class _Workers:
     """The group of the workers: this one's job, task and rank, and how many there are. `instances` are the
-    numbers of its operations, given out in the order in which the workers' equal programs ask."""
+    numbers of its operations, given out in the order in which the workers' equal programs ask; `hint` says
+    how large gradients are to travel."""
 
-    def __init__(self, cluster: Any, task_type: str | None, task_id: int | None) -> None:
+    def __init__(self, cluster: Any, task_type: str | None, task_id: int | None, hint: str = "auto") -> None:
+        self.hint = hint
         tasks = {} if not cluster else tf.train.ClusterSpec(cluster).as_dict()
         counts = {job: len(tasks[job]) for job in _JOBS if job in tasks}
         self.job, self.task = task_type or "worker", task_id or 0
@@ -60,7 +64,9 @@ class _Workers:
             return value
         value = tf.convert_to_tensor(value)
         final = "Div" if reduce_op == ReduceOp.MEAN else "Id"
-        return collective_ops.all_reduce(value, self.size, _GROUP, next(self.instances), "Add", final)
+        return collective_ops.all_reduce(
+            value, self.size, _GROUP, next(self.instances), "Add", final, communication_hint=self.hint
+        )
 
     def first_of(self, value: Any) -> Any:
         """The first worker's value."""
@@ -119,7 +125,8 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
 
     Args:
         num_gpus_per_worker: 0 or 1.
-        communication: taken, and not needed.
+        communication: "NCCL" (or the enumeration's) for large gradients to go from GPU to GPU, if each worker
+            has one of its own; the runtime chooses for others.
 
     Raises NotInGraphModeError for several GPUs a worker, ValueError for a job that does not train.
     """
@@ -131,12 +138,13 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
                 "tf.train.Server, with a worker for each GPU",
             )
         self._kind = "GPU" if num_gpus_per_worker else "CPU"
+        self._hint = str(getattr(communication, "value", communication)).lower()
         given = json.loads(task_configuration() or "{}")
         task = given.get("task", {})
         super().__init__(self._made(given.get("cluster"), task.get("type"), task.get("index")))
 
     def _made(self, cluster: Any, task_type: str | None, task_id: Any) -> _Extended:
-        workers = _Workers(cluster, task_type, None if task_id is None else int(task_id))
+        workers = _Workers(cluster, task_type, None if task_id is None else int(task_id), self._hint)
         return _Extended(f"{workers.place}/device:{self._kind}:0", workers)
 
     @property
@@ -172,9 +180,9 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         return next_creator(**arguments)
 
     def _summed(self, pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        workers = self.extended.workers
+        workers, kind = self.extended.workers, get_loss_reduction()
         return [
-            (None if gradient is None else workers.reduced(gradient, ReduceOp.SUM), variable)
+            (None if gradient is None else workers.reduced(gradient, kind), variable)
             for gradient, variable in pairs
         ]
 
@@ -182,12 +190,16 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         """The sum or the mean of a value over the workers, and over an axis if one is given."""
         return self.extended.reduce_to(reduce_op, super().reduce(reduce_op, value, axis), None)
 
+    def input_context(self) -> InputContext:
+        """Which of the workers' inputs this one's are."""
+        workers = self.extended.workers
+        return InputContext(workers.size, workers.rank, workers.size)
+
     def make_input_fn_iterator(
         self, input_fn: Callable[[InputContext], Any], replication_mode: Any = "PER_WORKER"
     ) -> Any:
         """An iterator over what `input_fn` makes, which the `InputContext` tells which worker it is for."""
-        workers = self.extended.workers
-        made = input_fn(InputContext(workers.size, workers.rank, workers.size))
+        made = input_fn(self.input_context())
         return _FunctionIterator(made) if callable(made) else _InputIterator(made)
 
     def make_dataset_iterator(self, dataset: Any) -> Any:

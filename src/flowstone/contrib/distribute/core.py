@@ -34,7 +34,7 @@ from flowstone.contrib.distribute.distribute_lib import (
 )
 from flowstone.contrib.distribute.strategies import MirroredStrategy as _Mirrored
 from flowstone.contrib.distribute.strategies import OneDeviceStrategy, TPUStrategy
-from flowstone.framework.refusals import refuse
+from flowstone.contrib.distribute.strategies import ParameterServerStrategy as _WithServers
 from flowstone.training.server import Server
 
 __all__ = [
@@ -105,11 +105,18 @@ class MultiWorkerMirroredStrategy(CollectiveAllReduceStrategy):
         super().__init__(0, communication)
 
 
-class ParameterServerStrategy(Strategy):
-    """Variables on parameter servers: refused, the devices of a cluster are set by name."""
+class ParameterServerStrategy(_WithServers):
+    """Variables on the parameter servers of the cluster that TF_CONFIG says, or a resolver.
+
+    Args:
+        cluster_resolver: what says the cluster and this task, in place of TF_CONFIG.
+    """
 
     def __init__(self, cluster_resolver: Any = None) -> None:
-        refuse("tf.distribute.experimental.ParameterServerStrategy", "tf.train.replica_device_setter")
+        super().__init__()
+        if cluster_resolver is not None:
+            spec, task = cluster_resolver.cluster_spec(), cluster_resolver.task_type
+            self.configure(None, spec.as_dict(), task, cluster_resolver.task_id)
 
 
 class NcclAllReduce(AllReduceCrossDeviceOps):

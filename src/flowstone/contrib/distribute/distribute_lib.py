@@ -209,6 +209,27 @@ class DistributionStrategy:
 
     def __init__(self, extended: Any) -> None:
         self._extended = extended
+        self._scales_losses = False
+
+    @contextmanager
+    def scaling_losses(self) -> Iterator[None]:
+        """Within, which is an Estimator's training, the replicas' losses become one by their mean."""
+        before, self._scales_losses = self._scales_losses, True
+        try:
+            yield
+        finally:
+            self._scales_losses = before
+
+    def loss_reduction(self) -> ReduceOp:
+        """How the replicas' losses become one: by their sum; in an Estimator's training by their mean, unless
+        the last of the graph's losses is a sum itself."""
+        last = tf.get_default_graph().last_loss_reduction
+        is_mean = self._scales_losses and last != tf.losses.Reduction.SUM
+        return ReduceOp.MEAN if is_mean else ReduceOp.SUM
+
+    def input_context(self) -> InputContext:
+        """What an input function is told: which of the replicas' inputs it makes."""
+        return InputContext(num_replicas_in_sync=self.num_replicas_in_sync)
 
     @property
     def extended(self) -> Any:
@@ -279,7 +300,7 @@ class DistributionStrategy:
         self, input_fn: Callable[[InputContext], Any], replication_mode: Any = "PER_WORKER"
     ) -> Any:
         """An iterator over the Dataset, or over what the function gives, that `input_fn` makes."""
-        made = input_fn(InputContext(num_replicas_in_sync=self.num_replicas_in_sync))
+        made = input_fn(self.input_context())
         return _FunctionIterator(made) if callable(made) else _InputIterator(made)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
@@ -294,7 +315,7 @@ class DistributionStrategy:
         self, dataset_fn: Callable[[InputContext], Any]
     ) -> Any:
         """The Dataset that a function makes of an `InputContext`."""
-        return dataset_fn(InputContext(num_replicas_in_sync=self.num_replicas_in_sync))
+        return dataset_fn(self.input_context())
 
     def update_config_proto(self, config_proto: Any) -> Any:
         """A session's configuration as the strategy needs it: a copy."""
@@ -388,5 +409,5 @@ def require_replica_context(replica_ctx: Any) -> None:
 
 
 def get_loss_reduction() -> ReduceOp:
-    """How the replicas' losses become one: by their sum."""
-    return ReduceOp.SUM
+    """How the replicas' losses become one: see `DistributionStrategy.loss_reduction`."""
+    return get_strategy().loss_reduction()

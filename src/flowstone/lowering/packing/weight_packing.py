@@ -5,6 +5,7 @@
     %1 = _WinogradFilter(W)         becomes     %1 = _PackedWeights(W)     and _TiledFilter as well
     %2 = _BiasedConv2D(%0, W, b)    becomes     %1 = _PackedWeights(W)     on hosts
                                                 %2 = _BiasedConv2D(%0, %1, b) packed=True
+    %1 = Conv2D(%0, W)              becomes     the same with a bias of zeros
 
 So plans that train keep the weights once, and plans that only compute from them twice: packing costs as much
 memory as the weights have, while nothing changes them.
@@ -15,6 +16,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from flowstone.framework import dtypes, machine
 from flowstone.framework.dtypes import resource
@@ -27,6 +30,7 @@ from flowstone.rewriting.analyses.state_access import UNKNOWN, StateAccess
 from flowstone.rewriting.patterns import Replacement, Rule, remove_unneeded, rewrite
 
 _PRODUCTS = frozenset(("MatMul", "_FusedMatMul"))
+_CONVOLUTIONS = frozenset(("Conv2D", "_BiasedConv2D"))
 _FILTERS = frozenset(("_WinogradFilter", "_TiledFilter"))
 _READS = frozenset(("identity", "read"))  # roles
 _PACKED = {
@@ -70,11 +74,21 @@ def pack_filters(subgraph: Subgraph) -> None:
         if numbers is None or handle is None:
             return None
         read = _read(subgraph, node, handle, "filter", numbers, 1)
-        inputs = [node.inputs[0], read.outputs[0], node.inputs[2]]
-        new = subgraph.new_node(node.declaration, inputs, {**node.attributes, "packed": True}, like=node)
-        return Replacement(list(new.outputs), "a filter that nothing changes", (read, new))
+        zeros = [_zeros(subgraph, node)] if node.type == "Conv2D" else []
+        bias = zeros[0].outputs[0] if zeros else node.inputs[2]
+        inputs = [node.inputs[0], read.outputs[0], bias]
+        attributes = {"activation": "", **node.attributes, "packed": True}
+        new = subgraph.new_node(registry["_BiasedConv2D"], inputs, attributes, like=node)
+        return Replacement(list(new.outputs), "a filter that nothing changes", (*zeros, read, new))
 
-    _pack(subgraph, "pack_filters", lambda node: node.type == "_BiasedConv2D", rule)
+    _pack(subgraph, "pack_filters", lambda node: node.type in _CONVOLUTIONS, rule)
+
+
+def _zeros(subgraph: Subgraph, node: PlanNode) -> PlanNode:
+    """A bias of a convolution that has none."""
+    (*_, channels) = node.static_shape(1) or (0,)
+    attributes = {"value": np.zeros(channels, np.float32), "dtype": dtypes.float32}
+    return subgraph.new_node(registry["Const"], [], attributes, like=node, name=f"{node.name}/bias")
 
 
 def _pack(subgraph: Subgraph, name: str, may_gain: Callable[[PlanNode], bool], rule: Rule) -> None:

@@ -19,6 +19,8 @@ from flowstone.lowering.programs.statement_parts import (
     result_of,
     static_dims,
 )
+from flowstone.native.emitter import KINDS
+from flowstone.native.indexed_code import KINDS_OF_SEGMENTS
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation
@@ -107,9 +109,24 @@ def _at(t: Translation, node: PlanNode, index: int, wraps: bool) -> int:
 
 def _gather(t: Translation, node: PlanNode) -> list[int]:
     axis = node.constant(2) if node.type == "GatherV2" else np.array(0)
-    if axis is None or int(axis) != 0 or node.inputs[1].dims != () or node.attributes.get("batch_dims", 0):
-        raise Untranslatable(node, "it gathers more than a row")
-    return [_at(t, node, t.of(node.inputs[1]), wraps=False)]
+    if axis is None or int(axis) != 0 or node.attributes.get("batch_dims", 0):
+        raise Untranslatable(node, "it gathers along another dimension than the first")
+    if node.inputs[1].dims == ():
+        return [_at(t, node, t.of(node.inputs[1]), wraps=False)]
+    dtype, result = result_of(node)
+    dims = static_dims(node, node.inputs[0].dims)
+    operands = [t.of(x) for x in node.inputs[:2]]
+    return [t.add("Rows", operands, (dtype, result), rows=dims[0], inner=math.prod(dims[1:]))]
+
+
+def _segments(t: Translation, node: PlanNode) -> list[int]:
+    dtype, result = result_of(node)
+    data, ids = static_dims(node, node.inputs[0].dims), static_dims(node, node.inputs[1].dims)
+    if dtype not in KINDS or dtype in ("bool", "uint8"):
+        raise Untranslatable(node, f"machine code has no segments of {dtype}")
+    sizes = {"segments": result[0], "inner": math.prod(data[len(ids) :])}
+    kind = node.type.removeprefix("UnsortedSegment")
+    return [t.add("Segments", [t.of(x) for x in node.inputs[:2]], (dtype, result), kind=kind, **sizes)]
 
 
 def _pack(t: Translation, node: PlanNode) -> list[int]:
@@ -208,6 +225,7 @@ MOVEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     **dict.fromkeys(("Concat", "ConcatV2"), _concat),
     **dict.fromkeys(("Split", "SplitV"), _split),
     **dict.fromkeys(("Pad", "PadV2"), _padded),
+    **dict.fromkeys((f"UnsortedSegment{kind}" for kind in KINDS_OF_SEGMENTS), _segments),
     **dict.fromkeys(("Shape", "Size", "Rank"), _about_shape),
     "Pack": _pack,
     "ReverseV2": _reverse,

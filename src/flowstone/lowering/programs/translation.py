@@ -21,7 +21,8 @@ from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_kernel import Packed, places_in
 from flowstone.lowering.programs.statement_parts import Untranslatable, copy, kind_of, static_dims, strides_of
-from flowstone.native.emitter import SIZES
+from flowstone.native.array_code import needs_padding
+from flowstone.native.program_memory import arranged, own_bytes
 from flowstone.native.programs import Builder, Guard, Program
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Condition, Liveness
 from flowstone.rewriting.analyses.frames import Frame, Frames, is_head
@@ -29,7 +30,7 @@ from flowstone.rewriting.analyses.loop_variables import LoopVariable, loop_varia
 
 __all__ = ["is_part_of_code", "translated"]
 
-_MOST_BYTES = 1 << 18  # of memory for the values of a program
+_MOST_BYTES = 1 << 19  # of memory for the values of a program
 _FEW = 16  # numbers of a constant that is part of the code
 _IDLE = frozenset({"no_op", "trigger"})  # roles of nodes that only wait
 
@@ -51,9 +52,7 @@ def translated(
     translation.block(nodes, None)
     results = [translation.of(x) for x in outputs] + [translation.packed(each) for each in packed_outputs]
     program = translation.builder.program(len(inputs) + len(packed_inputs), results)
-    own = [x for i, x in enumerate(program.values) if x.memory == i and i >= program.inputs]
-    memory = sum(x.size * SIZES[x.dtype] for x in own)
-    if memory > _MOST_BYTES:
+    if own_bytes(program) > _MOST_BYTES and arranged(program, needs_padding(program))[1] > _MOST_BYTES:
         raise Untranslatable(nodes[0], "its values take much memory")
     return program
 

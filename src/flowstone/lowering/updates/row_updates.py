@@ -5,6 +5,8 @@
     ids, places = Unique(indices)
     SparseApplyX(var, …, UnsortedSegmentSum(rows, places, Shape(ids)[0]), ids)
 
+(or the number of rows that are gathered by `ids`, as `embedding_lookup_sparse` has it)
+
 becomes ``SparseApplyX(var, …, rows, indices) sum_repeated=True``, whose kernel (`ops/variables/row_steps.py`)
 needs no list of the distinct indices: a half to a fifth of the time (docs/design/024-updates-by-calls.md).
 
@@ -27,7 +29,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
-from flowstone.rewriting.matching import Number, Op, Pattern, Value
+from flowstone.rewriting.matching import Either, Number, Op, Pattern, Value
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _APPLYING = ("SparseApply", "ResourceSparseApply")
@@ -36,9 +38,15 @@ _ADDING = {"ScatterSub": "ScatterAdd", "ResourceScatterSub": "ResourceScatterAdd
 
 def sum_repeated_rows(subgraph: Subgraph) -> None:
     """Has updates of rows sum repeated rows themselves."""
+    while _sum_in_updates(subgraph):  # rows that were summed twice, by a gradient and an optimiser
+        pass
+
+
+def _sum_in_updates(subgraph: Subgraph) -> bool:
+    """Whether some updates now take the rows that were summed for them."""
     updates = [node for node in subgraph.nodes if node.type.startswith(_APPLYING)]
     if not updates:
-        return
+        return False
     consumers = subgraph.consumers()
     liveness = subgraph.analysis(Liveness)
     places: dict[PlanNode, list[PlanNode]] = {}
@@ -63,6 +71,7 @@ def sum_repeated_rows(subgraph: Subgraph) -> None:
     if places:
         substitute(subgraph, places, replaced)
         remove_unneeded(subgraph)
+    return bool(places)
 
 
 class _Summed(NamedTuple):
@@ -75,13 +84,18 @@ class _Summed(NamedTuple):
     root: PlanNode
 
 
-_LENGTH = Op(
-    "StridedSlice",
-    Op("Shape", Value("indices")),
-    Number(where=lambda begin: begin.tolist() == [0]),
-    Value(),
-    Value(),
-    shrink_axis_mask=1,
+_FIRST = Number(where=lambda axis: int(axis) == 0)
+_LENGTH = Either(
+    Op(
+        "StridedSlice",
+        Op("Shape", Value("indices")),
+        Number(where=lambda begin: begin.tolist() == [0]),
+        Value(),
+        Value(),
+        shrink_axis_mask=1,
+    ),
+    Op("GatherV2", Op("Shape", Op("GatherV2", Value(), Value("indices"), _FIRST)), _FIRST, Value()),
+    Op("GatherV2", Op("Shape", Op("ResourceGather", Value(), Value("indices"))), _FIRST, Value()),
 )
 _PLACES = Op("Unique", Value("repeated"), node="distinct", part=1)
 _SUMMED = Pattern(

@@ -6,13 +6,16 @@ one graph or, one each, in the graphs of the tasks of a cluster, whose steps the
 thread while it waits for the others (`runtime/collectives.py`).
 
 Members are told by `group_key`, operations of one group by `instance_key`. Both are numbers that the members'
-programs choose alike. `communication_hint`, `subdiv_offsets` and `wait_for` are taken as TensorFlow does, and
-change no result.
+programs choose alike. With the `communication_hint` "nccl", large values go from one task's GPU to another's,
+if each member has one (`distributed/process_groups.py`). `subdiv_offsets` and `wait_for` are taken as
+TensorFlow does. None of these changes a result.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
@@ -59,6 +62,7 @@ def _member(node: Node, env: Environment, kind: str) -> Any:
     timeout_s = attributes.get("timeout_seconds", 0.0)
     merge, is_mean = _MERGED.get(attributes.get("merge_op", ""), ""), attributes.get("final_op") == "Div"
     dtype, name, member = attributes["T"].name, node.name, env.name
+    gpu = _gpu(device) if attributes.get("communication_hint") == "nccl" else ""
 
     def start(
         step: Any, done: Any, value: Any, dims: Any, size: int, group: int, instance: int, sends: bool = False
@@ -72,11 +76,17 @@ def _member(node: Node, env: Environment, kind: str) -> Any:
             done(None, _invalid(f"group_size is {size}, but a group has at least one member"))
             return
         offer = Offer(
-            kind, group, size, instance, member, name, dtype, tuple(dims), merge, is_mean, sends, value=value
-        )
+            kind, group, size, instance, member, name, dtype, tuple(dims), merge, is_mean, sends,
+            value=value, device=device, gpu=gpu,
+        )  # fmt: skip
         collectives.join(step, here, offer, timeout_s)
 
     return start
+
+
+def _gpu(device: torch.device) -> str:
+    """Which GPU of all machines' this is; "" for the host."""
+    return str(torch.cuda.get_device_properties(device).uuid) if device.type == "cuda" else ""
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:
@@ -271,7 +281,7 @@ def all_reduce(
         merge_op: "Add", "Mul", "Min" or "Max".
         final_op: "Id", or "Div" for the merged value divided by the number of members.
         subdiv_offsets: taken, and not needed.
-        communication_hint: taken, and not needed.
+        communication_hint: "nccl" for large values to go from GPU to GPU; others are taken, and not needed.
         timeout: seconds after which DeadlineExceededError is raised (0: the step's own limit).
 
     Raises ValueError for a group of less than one member; in a step, InvalidArgumentError or InternalError

@@ -15,7 +15,8 @@ class Offer(NamedTuple):
     member that it is (its device's name, for most kinds); the name of the node; type and shape of its value,
     how values are merged ("sum", "product", "min", "max"), and whether
     the result is divided by the number of members; whether it is the source, of a broadcast;
-    whether the value stays with its member, who exchanges it with the others; the value."""
+    whether the value stays with its member, who exchanges it with the others; the value; torch's device that
+    it is on; that device's identity among all GPUs, if values are to go from GPU to GPU."""
 
     kind: str
     group: Hashable
@@ -30,3 +31,5 @@ class Offer(NamedTuple):
     is_source: bool = False
     stays: bool = False
     value: Any = None
+    device: Any = None
+    gpu: str = ""

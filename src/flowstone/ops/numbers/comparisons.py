@@ -44,28 +44,46 @@ _INTO_NUMBERS = {torch.float32: 2**20, torch.int32: 2**20, torch.float16: 2**40,
 _LEAST = 2**14
 
 
-def _compared(node: Node, env: Environment, function: Callable[..., torch.Tensor]) -> Call:
+def _compared(node: Node, env: Environment, function: Callable[..., torch.Tensor], *operands: Any) -> Call:
     dtype, dims = node.dtype(0).torch, node.outputs[0].static_shape
-    plain = Call(function, X0, X1)
+    operands = operands or (X0, X1)
+    plain = Call(function, *operands)
     if env.device.type != "cpu" or dtype not in _INTO_NUMBERS or dims is None:
         return plain
     if not _LEAST <= math.prod(dims) <= _INTO_NUMBERS[dtype]:
         return plain
-    numbers = Call(function, X0, X1, out=Call(torch.empty, dims, dtype=dtype))
+    numbers = Call(function, *operands, out=Call(torch.empty, dims, dtype=dtype))
     return Call(torch.Tensor.to, numbers, torch.bool)
 
 
-def _comparison(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
-    declaration = op(name, "x: T, y: T -> z: bool", T=REAL)
+def _comparison(
+    name: str, function: Callable[..., torch.Tensor], mirrored: Callable[..., torch.Tensor]
+) -> OpDeclaration:
+    """Declares an order; `mirrored` is the same of (y, x): ATen takes a number as its second."""
+    declaration = op(name, "x: T, y: T -> z: bool", T=REAL, numbers=["x", "y"])
     declaration.infer(broadcast_shape)
-    declaration.kernel(CPU, GPU)(lambda node, env: _compared(node, env, ordered(node.dtype(0), function)))
+
+    def either(x: Any, y: Any) -> torch.Tensor:
+        if isinstance(y, torch.Tensor) and not isinstance(x, torch.Tensor):
+            return mirrored(y, x)
+        return function(torch.as_tensor(x), y)
+
+    either.__name__ = function.__name__
+
+    @declaration.kernel(CPU, GPU)
+    def _(node: Node, env: Environment) -> Kernel:
+        dtype, x, y = node.dtype(0), node.dims(0), node.dims(1)
+        if x == () and y is not None and y != ():
+            return _compared(node, env, ordered(dtype, mirrored), X1, X0)
+        return _compared(node, env, ordered(dtype, either if x == () else function))
+
     return declaration.not_differentiable()
 
 
-less_op = _comparison("Less", torch.lt)
-less_equal_op = _comparison("LessEqual", torch.le)
-greater_op = _comparison("Greater", torch.gt)
-greater_equal_op = _comparison("GreaterEqual", torch.ge)
+less_op = _comparison("Less", torch.lt, torch.gt)
+less_equal_op = _comparison("LessEqual", torch.le, torch.ge)
+greater_op = _comparison("Greater", torch.gt, torch.lt)
+greater_equal_op = _comparison("GreaterEqual", torch.ge, torch.le)
 less_op.number("{0} < {1}")
 less_equal_op.number("{0} <= {1}")
 greater_op.number("{0} > {1}")

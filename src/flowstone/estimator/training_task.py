@@ -1,0 +1,84 @@
+"""`TrainingTask`: which part this process has in a training, as its strategy or else its cluster says.
+
+Without a strategy the chief initialises and saves, and other workers wait for it. With
+`CollectiveAllReduceStrategy` each worker has variables of its own, which begin with the first one's values,
+and the first worker saves. With `ParameterServerStrategy` all share the variables of the parameter servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import flowstone as tf
+from flowstone.distributed.own_servers import masters
+from flowstone.estimator.run_config import RunConfig
+
+__all__ = ["TrainingTask", "input_context", "start_server"]
+
+_servers: list[Any] = []  # of this process; they end with it
+_context: ContextVar[Any] = ContextVar("input_context", default=None)
+
+
+class TrainingTask:
+    """This process's part: whether it `initialises` variables and `saves` checkpoints, and the
+    `session_config` of its sessions. The server that they need is started, if it is not there."""
+
+    def __init__(self, config: RunConfig, session_config: Any) -> None:
+        self._strategy, self.session_config = config.train_distribute, session_config
+        self.initialises = self.saves = config.is_chief
+        if self._strategy is None or not config.master:
+            return
+        self._strategy.configure(None, config.cluster_spec, config.task_type, config.task_id)
+        self.session_config = self._strategy.update_config_proto(session_config)
+        self.initialises = self._strategy.extended.experimental_should_init
+        self.saves = self._strategy.extended.should_checkpoint
+        start_server(config)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Within, the graph is built as the strategy wants it."""
+        if self._strategy is None:
+            yield
+            return
+        token = _context.set(self._strategy.input_context())
+        try:
+            with self._strategy.scope(), self._strategy.scaling_losses():
+                yield
+        finally:
+            _context.reset(token)
+
+    def replica(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What the function gives as the code of this process's replica."""
+        if self._strategy is None:
+            return function(*arguments)
+        return self._strategy.extended.call_for_each_replica(self._strategy, function, arguments, {})
+
+    def reported(self, loss: Any) -> Any:
+        """The loss of all replicas together."""
+        if self._strategy is None:
+            return loss
+        return self._strategy.reduce(self._strategy.loss_reduction(), loss)
+
+
+def input_context() -> dict[str, Any]:
+    """What an input function that takes an `input_context` is told: whose inputs it makes."""
+    found = _context.get()
+    return {} if found is None else {"input_context": found}
+
+
+def start_server(config: RunConfig) -> Any:
+    """The server of this process's task of the cluster, which is started with the first call."""
+    if config.master in masters:
+        return None
+    server = tf.train.Server(
+        config.cluster_spec,
+        job_name=config.task_type,
+        task_index=config.task_id,
+        config=config.session_config,
+        protocol=config.protocol,
+    )
+    _servers.append(server)
+    return server

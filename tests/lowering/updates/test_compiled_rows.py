@@ -1,0 +1,146 @@
+"""Updates of rows by machine code: ATen's values for every optimiser, for repeated and distinct indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework import flags
+from flowstone.native import host
+
+pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason())
+
+OPTIMIZERS = {
+    "ProximalGradientDescent": lambda: tf.train.ProximalGradientDescentOptimizer(
+        0.1, l1_regularization_strength=0.1
+    ),
+    "Momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    "Momentum, Nesterov": lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+    "Adagrad": lambda: tf.train.AdagradOptimizer(0.1),
+    "Adadelta": lambda: tf.train.AdadeltaOptimizer(1.0, epsilon=1e-3),
+    "ProximalAdagrad": lambda: tf.train.ProximalAdagradOptimizer(0.1, l2_regularization_strength=0.1),
+    "RMSProp": lambda: tf.train.RMSPropOptimizer(0.1, momentum=0.5),
+    "CenteredRMSProp": lambda: tf.train.RMSPropOptimizer(0.1, centered=True),
+    "Ftrl": lambda: tf.train.FtrlOptimizer(0.05, l1_regularization_strength=1e-2),
+    "FtrlV2": lambda: tf.train.FtrlOptimizer(0.05, l2_shrinkage_regularization_strength=0.2),
+}
+WIDTHS = ((), (1,), (3,), (16,), (2, 9), (100,))
+
+
+def trained(
+    monkeypatch: pytest.MonkeyPatch,
+    native: int,
+    optimizer: Any,
+    row: tuple[int, ...] = (16,),
+    dtype: str = "float32",
+    indices: str = "int64",
+    resource: bool = False,
+    turned: bool = False,
+) -> tuple[list[Any], str]:
+    """The variable and its slots after three steps with rows of their own, and what the plan says."""
+    monkeypatch.setattr(flags, "NATIVE", native)
+    random = np.random.RandomState(1)
+    rows = random.randn(3, 20, *row).astype(dtype)
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(random.randn(12, *row).astype(dtype), use_resource=resource)
+        x = tf.placeholder(dtype, [20, *row] if not turned else [*row, 20])
+        ids = tf.placeholder(indices, [None])
+        gradient = tf.IndexedSlices((tf.transpose(x) if turned else x) * 2.0, ids, tf.shape(v))
+        step = optimizer().apply_gradients([(gradient, v)])
+        session.run(tf.global_variables_initializer())
+        feeds = [{x: each.T if turned else each, ids: random.randint(0, 12, 20)} for each in rows]
+        for feed in feeds:
+            session.run(step, feed)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(step, {**feeds[0], ids: [3] * 19 + [12]})
+        return session.run(tf.global_variables()), str(session.explain(step, feeds[0]))
+
+
+def assert_close(found: list[Any], wanted: list[Any], dtype: str = "float32") -> None:
+    tolerance = 64 * np.finfo(dtype).eps
+    for x, y in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("row", [(16,), (3,)])
+def test_every_optimizer(name: str, row: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, plain = trained(monkeypatch, 0, OPTIMIZERS[name], row)
+    found, compiled = trained(monkeypatch, 2, OPTIMIZERS[name], row)
+    assert "_RowUpdate(" in compiled and "_RowUpdate(" not in plain
+    assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("row", WIDTHS, ids=str)
+@pytest.mark.parametrize("resource", [False, True])
+def test_widths(row: tuple[int, ...], resource: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "_RowResourceUpdate(" if resource else "_RowUpdate("
+    wanted, _ = trained(monkeypatch, 0, OPTIMIZERS["RMSProp"], row, resource=resource)
+    found, compiled = trained(monkeypatch, 2, OPTIMIZERS["RMSProp"], row, resource=resource)
+    assert name in compiled
+    assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("indices", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_types(dtype: str, indices: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    more: dict[str, Any] = {"dtype": dtype, "indices": indices}
+    wanted, _ = trained(monkeypatch, 0, OPTIMIZERS["Ftrl"], **more)
+    found, compiled = trained(monkeypatch, 2, OPTIMIZERS["Ftrl"], **more)
+    assert "_RowUpdate(" in compiled
+    assert_close(found, wanted, dtype)
+
+
+def test_rows_in_another_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, _ = trained(monkeypatch, 0, OPTIMIZERS["Adagrad"], turned=True)
+    assert_close(trained(monkeypatch, 2, OPTIMIZERS["Adagrad"], turned=True)[0], wanted)
+
+
+def test_rates_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fed() -> Any:
+        return tf.train.MomentumOptimizer(tf.placeholder_with_default(np.float32(0.1), []), 0.9)
+
+    wanted, _ = trained(monkeypatch, 0, OPTIMIZERS["Momentum"])
+    found, compiled = trained(monkeypatch, 2, fed)
+    assert "_RowUpdate(" in compiled
+    assert_close(found, wanted)
+
+
+def run_op(monkeypatch: pytest.MonkeyPatch, native: int, distinct: bool, **options: Any) -> tuple[Any, str]:
+    """SparseApplyAdagrad on indices as they are, of which one repeats, or on distinct ones."""
+    monkeypatch.setattr(flags, "NATIVE", native)
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, slot = (
+            tf.Variable(tf.ones([5, 4]), use_resource=False),
+            tf.Variable(tf.ones([5, 4]), use_resource=False),
+        )
+        ids = tf.placeholder(tf.int32, [3])
+        if distinct:
+            ids = tf.unique(ids)[0]
+        rows = tf.constant(np.arange(12.0, dtype="f").reshape(3, 4))
+        step = tf.raw_ops.SparseApplyAdagrad(
+            var=v._ref(), accum=slot._ref(), lr=0.5, grad=rows, indices=ids, **options
+        ).op
+        session.run(tf.global_variables_initializer())
+        feed = {"Placeholder:0": [2, 4, 0] if distinct else [2, 4, 2]}
+        session.run(step, feed)
+        return session.run([v, slot]), str(session.explain(step, feed))
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_repeated_indices_are_applied_in_order(distinct: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, _ = run_op(monkeypatch, 0, distinct)
+    found, compiled = run_op(monkeypatch, 2, distinct)
+    assert "_RowUpdate(" in compiled
+    assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("options", [{"use_locking": True}, {"update_slots": False}], ids=str)
+def test_what_stays(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, _ = run_op(monkeypatch, 0, False, **options)
+    found, compiled = run_op(monkeypatch, 2, False, **options)
+    assert "_RowUpdate(" not in compiled
+    assert_close(found, wanted)

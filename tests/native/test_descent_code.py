@@ -1,0 +1,21 @@
+"""The text of gradients with descents: a module for every width of vectors, with and without a team."""
+
+from __future__ import annotations
+
+import pytest
+
+from flowstone.native import compiler, descent_code, host
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("team", [False, True])
+def test_the_text_is_valid_and_has_its_functions(monkeypatch, lanes, team) -> None:
+    monkeypatch.setattr(host, "has", lambda name: team)
+    text = descent_code.descent_code(lanes)
+    assert ("GOMP_parallel" in text) == team
+    llvm = compiler._llvm()
+    module = llvm.parse_assembly(text)
+    module.verify()
+    defined = {each.name for each in module.functions if not each.is_declaration}
+    shown = {each.name for each in module.functions if each.linkage == llvm.Linkage.external} & defined
+    assert shown == set(descent_code.PLACES)
