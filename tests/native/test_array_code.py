@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.native.array_code import REDUCTIONS, needs_padding
+from flowstone.native.array_code import needs_padding
 from flowstone.native.programs import Builder
+from flowstone.native.sums_code import REDUCTIONS
 from small_programs import FAILED, made, run
 
 SIZES = (1, 2, 7, 16, 17, 33, 70)

@@ -48,13 +48,19 @@ def test_a_layer_is_the_product_with_a_bias(sizes: Any, rectifies: bool) -> None
     torch.testing.assert_close(result.double(), expected, rtol=0, atol=1e-6 * terms**0.5 * 4)
 
 
+@pytest.mark.parametrize("layout", ["by rows", "by columns", "a piece"])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_descent_subtracts_the_gradient(sizes: Any, transposed: bool) -> None:
+def test_descent_subtracts_the_gradient(sizes: Any, transposed: bool, layout: str) -> None:
+    """Of a gradient in any layout: a loss gives it by rows, whatever the product's operand is."""
     rows, terms, columns = sizes
     x, g, w = torch.randn(rows, terms), torch.randn(rows, columns), variable(by_columns(terms, columns))
     before = w.tensor.double()
-    given = g.t().contiguous() if transposed else g
+    if layout == "by columns":
+        g = g.t().contiguous().t()
+    elif layout == "a piece":
+        g = torch.cat([g, g], 1)[:, columns:]
+    given = g.t() if transposed else g
     assert descent(Sizes(*sizes), transposed, refused)(w, 0.5, x, given) is w
     expected = before - 0.5 * x.double().t() @ g.double()
     torch.testing.assert_close(w.tensor.double(), expected, rtol=0, atol=1e-6 * rows**0.5 * 4)

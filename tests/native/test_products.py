@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
 
+from flowstone.framework import flags
 from flowstone.native import products
 from flowstone.native.clusters import Array, Cluster, Step
 from flowstone.native.products import Product
@@ -34,6 +38,38 @@ def test_code_for_rows_that_lie_apart_is_compiled_when_they_come() -> None:
         (found,) = made(a, b, wide[:, 16:])
         np.testing.assert_allclose(found, a @ b + wide[:, 16:], rtol=1e-5, atol=1e-5)
     assert made.cluster.after.pitched == [1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "sizes", [(4, 8, 16, False), (13, 21, 40, True), (128, 64, 128, False), (7, 3, 9, True)]
+)
+def test_rows_of_the_first_matrix_may_lie_apart(
+    sizes: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A piece of a split is read where it lies, with the result of its copy."""
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    product = plain(*sizes, dtype=dtype)
+    a, b = matrices(product)
+    wide = torch.cat([a * 2, a, a * 3], 1)
+    made = kernel(product)
+    (wanted,) = made(a, b)
+    for _ in range(2):
+        assert torch.equal(made(wide[:, a.shape[1] : 2 * a.shape[1]], b)[0], wanted)
+    assert made.cluster.pitched
+    assert torch.equal(made(a, b)[0], wanted)
+
+
+def test_rows_of_several_arguments_may_lie_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    dims = (4, 16)
+    after = Cluster(dims, (Array("float32", dims),) * 2, (Step("AddV2", (0, 1), "float32"),), (2,))
+    made = kernel(Product(4, 8, 16, False, after))
+    first, b, wide = torch.randn(4, 11), torch.randn(8, 16), torch.randn(4, 32)
+    for _ in range(2):
+        (found,) = made(first[:, 3:], b, wide[:, 16:])
+        np.testing.assert_allclose(found, first[:, 3:] @ b + wide[:, 16:], rtol=1e-5, atol=1e-5)
+    assert made.cluster.pitched and made.cluster.after.pitched == [1]
 
 
 def test_arguments_of_other_types_go_to_the_other_function() -> None:

@@ -260,7 +260,7 @@ def _chosen() -> Profile:
     except OSError:
         pass
     kind = processor()
-    measured = (p for p in PROFILES if any(kind.startswith(name) for name in p.processors))
+    measured = (p for p in PROFILES if any(f"{kind} ".startswith(f"{name} ") for name in p.processors))
     return next(measured, generic())
 
 

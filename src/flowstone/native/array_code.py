@@ -15,18 +15,19 @@ Sums are of one accumulator a lane, or four: their order differs from ATen's. Pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flowstone.native import host
-from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import FLOATS, KINDS, SIZES
 from flowstone.native.programs import Program, Statement
+from flowstone.native.sums_code import Sums, combined
+from flowstone.native.window_code import WINDOWS
 
 if TYPE_CHECKING:
     from flowstone.native.program_code import Writer
 
-__all__ = ["REDUCTIONS", "STATEMENTS", "needs_padding"]
+__all__ = ["STATEMENTS", "needs_padding"]
 
 _ACCUMULATORS = 8  # vectors that hide the time which an addition takes
 _FEW_ADDED = 8  # vectors; of fewer one sum is kept
@@ -41,7 +42,7 @@ def needs_padding(program: Program) -> set[int]:
             for first, _, _ in each.states:
                 found.add(program.values[first].memory)
             continue
-        row = dict(each.attributes).get("n" if each.op == "MatMul" else "inner", 1)
+        row = dict(each.attributes).get("inner" if each.op == "Reduce" else "n", 1)
         for x in each.operands:
             value = program.values[x]
             if value.size > 1 and (value.size % lanes or (row > 1 and row % lanes)):
@@ -76,9 +77,7 @@ def _block(writer: Writer, each: Statement, row: str, rows: int, columns: range)
     size = dict(each.attributes)
     k, n, dtype = size["k"], size["n"], writer.values[each.results[0]].dtype
     parts = max(1, min(4, _ACCUMULATORS // (rows * len(columns)), k))
-    sums = _Sums(
-        writer, dtype, "Sum", [(u, r, c) for u in range(parts) for r in range(rows) for c in columns]
-    )
+    sums = Sums(writer, dtype, "Sum", [(u, r, c) for u in range(parts) for r in range(rows) for c in columns])
 
     def terms(i: str, u: int) -> None:
         places = _sum(writer, f"mul i64 {i}, {n}", 0)
@@ -117,67 +116,7 @@ def _sum(writer: Writer, text: str, number: int) -> str:
     return str(int(value) + number) if value.isdigit() else writer.scalars.let(f"add i64 {value}, {number}")
 
 
-class _Sums:
-    """Accumulators of vectors: memory that LLVM keeps in registers."""
-
-    def __init__(self, writer: Writer, dtype: str, kind: str, keys: Sequence[Any]) -> None:
-        self.writer, self.dtype, self.kind = writer, dtype, kind
-        self.vector = writer.vectors.type(dtype)
-        name = writer.label()
-        self.places = {key: f"%sum_{name}_{i}" for i, key in enumerate(keys)}
-        nothing = _neutral(writer, kind, dtype)
-        for place in self.places.values():
-            writer.allocate(place, self.vector)
-            writer.lines.append(f" store {self.vector} {nothing}, ptr {place}")
-
-    def get(self, key: Any) -> str:
-        return self.writer.vectors.let(f"load {self.vector}, ptr {self.places[key]}")
-
-    def set(self, key: Any, value: str) -> None:
-        self.writer.lines.append(f" store {self.vector} {value}, ptr {self.places[key]}")
-
-    def add(self, key: Any, value: str) -> None:
-        self.set(key, _combined(self.writer.vectors, self.kind, self.dtype, self.get(key), value))
-
-    def add_product(self, key: Any, a: str, b: str) -> None:
-        e = self.writer.vectors
-        if self.dtype in FLOATS:
-            self.set(key, e.intrinsic("fma", self.dtype, a, b, self.get(key)))
-        else:
-            self.add(key, e.binary("mul", self.dtype, a, b))
-
-    def total(self, keys: Sequence[Any]) -> str:
-        """What these hold together."""
-        values = [self.get(key) for key in keys]
-        while len(values) > 1:
-            pairs = [values[i : i + 2] for i in range(0, len(values), 2)]
-            values = [
-                _combined(self.writer.vectors, self.kind, self.dtype, *pair) if len(pair) == 2 else pair[0]
-                for pair in pairs
-            ]
-        return values[0]
-
-
 # ---- reductions
-
-REDUCTIONS = {"Sum": "Add", "Mean": "Add", "Prod": "Mul", "Max": "Maximum", "Min": "Minimum",
-              "All": "LogicalAnd", "Any": "LogicalOr"}  # fmt: skip
-"""The kinds of reductions, with the operation by element that combines two."""
-_RANGES = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
-
-
-def _neutral(writer: Writer, kind: str, dtype: str) -> str:
-    e = writer.vectors
-    if kind in ("Max", "Min"):
-        if dtype in FLOATS:
-            return e.constant(dtype, float("-inf" if kind == "Max" else "inf"))
-        top = 1 << _RANGES[dtype]
-        return e.constant(dtype, -top if kind == "Max" else top - 1)
-    return e.constant(dtype, {"Prod": 1, "All": True, "Any": False}.get(kind, 0))
-
-
-def _combined(e: Any, kind: str, dtype: str, a: str, b: str) -> str:
-    return ELEMENTS[REDUCTIONS[kind]].emit(e, dtype, [a, b], {})
 
 
 def _reduce(writer: Writer, each: Statement) -> None:
@@ -198,7 +137,7 @@ def _reduce_row(writer: Writer, each: Statement, size: dict[str, Any], row: str)
     number = ""
     if whole:
         parts = 4 if whole >= _FEW_ADDED else 1
-        sums = _Sums(writer, dtype, kind, range(parts))
+        sums = Sums(writer, dtype, kind, range(parts))
 
         def several(i: str) -> None:
             for u in range(parts):
@@ -213,7 +152,7 @@ def _reduce_row(writer: Writer, each: Statement, size: dict[str, Any], row: str)
         number = _across(writer, kind, dtype, sums.total(range(parts)))
     for i in range(rest):
         term = writer.load(x, _sum(writer, start, whole * writer.lanes + i))
-        number = _combined(writer.scalars, kind, dtype, number, term) if number else term
+        number = combined(writer.scalars, kind, dtype, number, term) if number else term
     writer.store(each.results[0], _finished(writer, writer.scalars, size, dtype, number), row)
 
 
@@ -226,7 +165,7 @@ def _across(writer: Writer, kind: str, dtype: str, vector: str) -> str:
         order = [(i + half) % width for i in range(width)]
         places = ", ".join(f"i32 {i}" for i in order)
         other = e.let(f"shufflevector {full} {vector}, {full} poison, <{width} x i32> <{places}>")
-        vector = _combined(e, kind, dtype, vector, other)
+        vector = combined(e, kind, dtype, vector, other)
         half //= 2
     return e.let(f"extractelement {full} {vector}, i32 0")
 
@@ -248,7 +187,7 @@ def _reduce_columns(writer: Writer, each: Statement, size: dict[str, Any]) -> No
 
         def vector(j: str) -> None:
             column = writer.scalars.let(f"mul i64 {j}, {writer.lanes}")
-            sums = _Sums(writer, dtype, kind, [0])
+            sums = Sums(writer, dtype, kind, [0])
 
             def row(i: str) -> None:
                 place = writer.scalars.let(f"add i64 {begin}, {column}")
@@ -374,6 +313,7 @@ def _quotient(writer: Writer, each: Statement) -> None:
 
 STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     "MatMul": _product,
+    **WINDOWS,
     "Reduce": _reduce,
     "ArgMax": _place_of_extreme,
     "ArgMin": _place_of_extreme,

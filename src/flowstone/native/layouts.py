@@ -9,17 +9,17 @@ from typing import Any
 
 from flowstone.native.clusters import Cluster
 
-__all__ = ["copied", "pitched_for"]
+__all__ = ["are_of", "copied", "has_pitch", "pitched_for"]
 
 
 def pitched_for(cluster: Cluster, inputs: Sequence[Any]) -> Cluster | None:
     """The cluster that takes inputs laid out as these are, whose rows lie apart; None if there is none, or
     they are not of its types and sizes."""
-    if not _are_of(cluster, inputs):
+    if not are_of(cluster, inputs):
         return None
     arrays = list(cluster.inputs)
     for i, x in enumerate(inputs):
-        if not x.is_contiguous() and not arrays[i].pitched and _has_pitch(x.shape, x.stride()):
+        if not x.is_contiguous() and not arrays[i].pitched and has_pitch(x.shape, x.stride()):
             arrays[i] = arrays[i]._replace(pitched=True)
     rank = len(cluster.dims)
     is_by_rows = cluster.split in (None, rank - 1)
@@ -33,12 +33,13 @@ def pitched_for(cluster: Cluster, inputs: Sequence[Any]) -> Cluster | None:
 def copied(cluster: Cluster, inputs: Sequence[Any]) -> list[Any] | None:
     """The inputs with copies in place of those that are not contiguous; None if all are, or they are not of
     the cluster's types and sizes."""
-    if not _are_of(cluster, inputs) or all([x.is_contiguous() for x in inputs]):
+    if not are_of(cluster, inputs) or all([x.is_contiguous() for x in inputs]):
         return None
     return [x.contiguous() for x in inputs]
 
 
-def _are_of(cluster: Cluster, inputs: Sequence[Any]) -> bool:
+def are_of(cluster: Any, inputs: Sequence[Any]) -> bool:
+    """Whether the inputs are of the types and sizes of a cluster's, or a product's."""
     for x, array in zip(inputs, cluster.inputs):
         if not hasattr(x, "stride") or str(x.dtype) != f"torch.{array.dtype}":
             return False
@@ -48,7 +49,7 @@ def _are_of(cluster: Cluster, inputs: Sequence[Any]) -> bool:
     return True
 
 
-def _has_pitch(dims: Sequence[int], strides: Sequence[int]) -> bool:
+def has_pitch(dims: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether rows of the last dimension are whole, and equally far from each other."""
     if len(dims) < 2 or dims[-1] < 2 or strides[-1] != 1:
         return False

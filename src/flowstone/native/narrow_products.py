@@ -7,8 +7,9 @@ until it is added to the weights. Sums are in float32, in another order than BLA
 
 `layer(sizes, rectifies, otherwise)` is a function of x [rows, terms], the weights and a bias [columns]; it
 returns x w + b, or what is positive of it. `descent(sizes, transposed, otherwise)` is one of a variable, a
-rate, x, and g [rows, columns], or [columns, rows] if that is `transposed`; it subtracts rate x' g from the
-variable, and returns it. Both take float32. For other layouts and types they call `otherwise`.
+rate, x, and g [rows, columns], or [columns, rows] if that is `transposed`, in any layout; it subtracts
+rate x' g from the variable, and returns it. Both take float32. For other layouts and types they call
+`otherwise`.
 """
 
 from __future__ import annotations
@@ -274,30 +275,31 @@ def _descent_code(sizes: Sizes, transposed: bool) -> str:
     whole = sizes.terms // width * width
 
     def body(term: str, _: list[str]) -> list[str]:
-        _gradient(text, sizes, transposed, term, [0] * at_once)
+        _gradient(text, sizes, term, [0] * at_once)
         return []
 
     if whole:
         text.loop("terms", 0, whole, width, [], body)
     for term in range(whole, sizes.terms, text.lanes):
         left = sizes.terms - term
-        _gradient(text, sizes, transposed, str(term), [left if left < text.lanes else 0])
-    head = "define internal void @run(ptr noalias %w, float %rate, ptr noalias %x, ptr noalias %g) {\nentry:"
+        _gradient(text, sizes, str(term), [left if left < text.lanes else 0])
+    head = (
+        "define internal void @run(ptr noalias %w, float %rate, ptr noalias %x, ptr noalias %g, "
+        "i64 %by_row, i64 %by_column) {\nentry:"
+    )
     return "\n".join([_declarations(), head, *text.lines, " ret void\n}", _descent_entry(sizes, transposed)])
 
 
-def _gradient(text: _Text, sizes: Sizes, transposed: bool, term: str, lefts: list[int]) -> None:
+def _gradient(text: _Text, sizes: Sizes, term: str, lefts: list[int]) -> None:
     """Descends by the gradients of some vectors of weights of each column; `lefts`: how many elements of each
     vector there are, or 0 for all."""
     for part in _parts(sizes.columns):
-        _gradient_of(text, sizes, transposed, part, term, lefts)
+        _gradient_of(text, sizes, part, term, lefts)
 
 
-def _gradient_of(
-    text: _Text, sizes: Sizes, transposed: bool, part: range, term: str, lefts: list[int]
-) -> None:
-    rows, terms, columns = sizes
-    by_row, by_column = (1, rows) if transposed else (columns, 1)
+def _gradient_of(text: _Text, sizes: Sizes, part: range, term: str, lefts: list[int]) -> None:
+    rows, terms, _ = sizes
+    columns = [text.place("%g", text.let(f"mul i64 %by_column, {column}")) for column in part]
 
     def step(row: str, sums: list[str]) -> list[str]:
         first = text.let(f"mul i64 {row}, {terms}")
@@ -305,11 +307,10 @@ def _gradient_of(
             text.load(text.place("%x", first, term, str(i * text.lanes)), left)
             for i, left in enumerate(lefts)
         ]
-        start = text.let(f"mul i64 {row}, {by_row}")
+        start = text.let(f"mul i64 {row}, %by_row")
         result = []
-        for j, column in enumerate(part):
-            place = text.place("%g", start, str(column * by_column))
-            g = text.everywhere(text.let(f"load float, ptr {place}, align 4"))
+        for j, column in enumerate(columns):
+            g = text.everywhere(text.let(f"load float, ptr {text.place(column, start)}, align 4"))
             result += [text.fma(value, g, sums[j * len(lefts) + i]) for i, value in enumerate(values)]
         return result
 
@@ -327,14 +328,17 @@ def _descent_entry(sizes: Sizes, transposed: bool) -> str:
     entry = _Entry("narrow_descent")
     entry.variable(0, terms * columns, (1, terms) if columns > 1 else None)
     entry.tensor(2, rows * terms, None)
-    entry.tensor(3, rows * columns, None)
+    entry.tensor(3, rows * columns, ())
+    row, column = (1, 0) if transposed else (0, 1)
     entry.lines += [
+        f" %by_row = load i64, ptr {entry.stride(3, row)}",
+        f" %by_column = load i64, ptr {entry.stride(3, column)}",
         " %ratep = getelementptr ptr, ptr %args, i64 1",
         " %rateo = load ptr, ptr %ratep",
         " %rate = call double @PyFloat_AsDouble(ptr %rateo)",
         " %minus = fneg double %rate",
         " %short_rate = fptrunc double %minus to float",
-        " call void @run(ptr %d0, float %short_rate, ptr %d2, ptr %d3)",
+        " call void @run(ptr %d0, float %short_rate, ptr %d2, ptr %d3, i64 %by_row, i64 %by_column)",
         " call void @Py_IncRef(ptr %o0)",
         " ret ptr %o0",
     ]
@@ -367,9 +371,16 @@ class _Entry:
         self.check(i, f"%t{i}", numel, strides)
 
     def tensor(self, i: int, numel: int, strides: tuple[int, ...] | None) -> None:
-        """Takes a tensor; `strides`: those that it must have, or None if it must be contiguous."""
+        """Takes a tensor; `strides`: those that it must have, perhaps only the first of them, or None if it
+        must be contiguous."""
         self.argument(i)
         self.check(i, f"%o{i}", numel, strides)
+
+    def stride(self, i: int, axis: int) -> str:
+        """Where the tensor, which was checked by strides, has that of an axis."""
+        self.blocks += 1
+        self.lines.append(f" %st{self.blocks} = getelementptr i64, ptr %sl{i}, i64 {axis}")
+        return f"%st{self.blocks}"
 
     def argument(self, i: int) -> None:
         self.lines.append(f" %p{i} = getelementptr ptr, ptr %args, i64 {i}")

@@ -26,10 +26,16 @@ _MOST_COPIED = 1 << 18  # bytes of a copy, which lies on the stack
 
 
 def product_code(
-    rows: int, inner: int, columns: int, is_transposed: bool, after: Cluster, declarations: dict[str, str]
+    rows: int,
+    inner: int,
+    columns: int,
+    is_transposed: bool,
+    after: Cluster,
+    declarations: dict[str, str],
+    is_pitched: bool = False,
 ) -> str:
-    """The text of ``run`` and what it calls."""
-    writer = _Writer(rows, inner, columns, is_transposed, after, declarations)
+    """The text of ``run`` and what it calls; `is_pitched`: the first matrix is."""
+    writer = _Writer(rows, inner, columns, is_transposed, after, declarations, is_pitched)
     text = [writer.panels()]
     panels = writer.panel_count
     if rows * inner * columns < _TEAM_WORK or panels < 2 or not host.has("GOMP_parallel"):
@@ -81,9 +87,10 @@ class _Writer:
         is_transposed: bool,
         after: Cluster,
         declarations: dict[str, str],
+        is_pitched: bool,
     ) -> None:
         self.rows, self.inner, self.columns, self.is_transposed = rows, inner, columns, is_transposed
-        self.after, self.declarations = after, declarations
+        self.after, self.declarations, self.is_pitched = after, declarations, is_pitched
         self.dtype = after.inputs[0].dtype
         self.kind, self.size = KINDS[self.dtype], SIZES[self.dtype]
         sums = _registers(host.lanes())
@@ -95,6 +102,7 @@ class _Writer:
         self.panel_count = -(-columns // self.width)
         self.is_copied = not is_transposed and copies_panels(rows, inner, columns, self.dtype)
         self.texts: list[str] = []
+        self.apart: list[str] = []  # of a tile's rows, how far each is from the first
 
     def _vectors(self, sums: int) -> int:
         """How many vectors wide a tile is."""
@@ -169,13 +177,24 @@ class _Writer:
         e.lines.append("entry:")
         x = e.let("load ptr, ptr %a")
         y = e.let(f"load ptr, ptr {e.let('getelementptr ptr, ptr %a, i64 1')}")
-        x = self.place(e, x, e.let(f"mul i64 %r, {self.inner}"))
+        pitch = self.pitch(e)
+        x = self.place(e, x, e.let(f"mul i64 %r, {pitch}"))
+        self.apart = [
+            e.let(f"mul i64 {pitch}, {r}") if self.is_pitched else str(r * self.inner) for r in range(rows)
+        ]
         if self.is_transposed:
             self.by_columns(e, x, self.place(e, y, e.let(f"mul i64 %c, {self.inner}")), rows, columns)
         else:
             self.by_rows(e, x, "%own" if self.is_copied else self.place(e, y, "%c"), rows, columns)
         e.lines += [" ret void", "}"]
         self.texts.append("\n".join(e.lines))
+
+    def pitch(self, e: Emitter) -> str:
+        """How far the rows of the first matrix lie apart."""
+        if not self.is_pitched:
+            return str(self.inner)
+        place = len(self.after.inputs) + 1 + len(self.after.outputs)
+        return e.let(f"load i64, ptr {e.let(f'getelementptr i64, ptr %a, i64 {place}')}")
 
     def copy(self, name: str, columns: int) -> str:
         """The function ``copy_<name>``: these columns of all rows of the second matrix, to the stack."""
@@ -211,7 +230,7 @@ class _Writer:
             second.append(self.load(e, self.place(e, row, v * self.lanes), self.dtype, count))
         column = self.place(e, x, "%k")
         for r in range(rows):
-            first = self.everywhere(e, self.place(e, column, r * self.inner), self.dtype)
+            first = self.everywhere(e, self.place(e, column, self.apart[r]), self.dtype)
             for v in range(vectors):
                 total = e.intrinsic("fma", self.dtype, first, second[v], f"%s{r}_{v}")
                 _name(e, f"%n{r}_{v}", kind, total)
@@ -245,7 +264,7 @@ class _Writer:
     ) -> dict[tuple[int, int], str]:
         """The sums with the products of `count` numbers of each row and column added."""
         rows, columns = (1 + max(each) for each in zip(*sums))
-        first = [self.load(e, self.place(e, x, r * self.inner), self.dtype, count) for r in range(rows)]
+        first = [self.load(e, self.place(e, x, self.apart[r]), self.dtype, count) for r in range(rows)]
         result = {}
         for c in range(columns):  # one vector of the second matrix at a time leaves registers for the sums
             second = self.load(e, self.place(e, y, c * self.inner), self.dtype, count)
@@ -287,7 +306,7 @@ class _Writer:
         count = len(self.after.inputs)
         for i in [*range(1, count), *range(count, count + len(self.after.outputs))]:
             e.do(f"%p{i} = load ptr, ptr {e.let(f'getelementptr ptr, ptr %a, i64 {i + 1}')}")
-        places = count + 1 + len(self.after.outputs)
+        places = count + 1 + len(self.after.outputs) + self.is_pitched
         for place, i in enumerate(self.after.pitched, places):
             e.do(f"%q{i} = load i64, ptr {e.let(f'getelementptr i64, ptr %a, i64 {place}')}")
         e.lines += [" br label %row", "row:", " %i = phi i64 [0, %entry], [%i2, %row]"]

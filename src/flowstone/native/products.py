@@ -36,6 +36,7 @@ class Product(NamedTuple):
     """`first` [rows, inner] times `second` [inner, columns], which is stored as [columns, inner] if it
     `is_transposed`; then the steps of `after`, whose shape is [rows, columns] and whose input 0 is the
     product. The inputs are the two matrices and what else `after` takes; the outputs are those of `after`.
+    `pitched`: the rows of the first matrix may lie apart in memory, all by the same distance.
     """
 
     rows: int
@@ -43,6 +44,7 @@ class Product(NamedTuple):
     columns: int
     is_transposed: bool
     after: Cluster
+    pitched: bool = False
 
     @property
     def dtype(self) -> str:
@@ -53,7 +55,7 @@ class Product(NamedTuple):
     def inputs(self) -> tuple[Array, ...]:
         """Types and shapes of what it takes."""
         stored = (self.columns, self.inner) if self.is_transposed else (self.inner, self.columns)
-        matrices = (Array(self.dtype, (self.rows, self.inner)), Array(self.dtype, stored))
+        matrices = (Array(self.dtype, (self.rows, self.inner), self.pitched), Array(self.dtype, stored))
         return (*matrices, *self.after.inputs[1:])
 
     @property
@@ -96,8 +98,8 @@ def is_suitable(rows: int, inner: int, columns: int, is_transposed: bool, dtype:
 
 
 class ProductKernel(NativeKernel):
-    """A function of the product's inputs, and what it becomes. Rows of what the steps take may lie apart; a
-    second matrix of another layout goes to the other function."""
+    """A function of the product's inputs, and what it becomes. Rows of the first matrix, and of what the
+    steps take, may lie apart; a second matrix of another layout goes to the other function."""
 
     cluster: Any
 
@@ -114,11 +116,15 @@ class ProductKernel(NativeKernel):
 
     def _laid_out(self, inputs: Sequence[Any]) -> Product | None:
         product: Product = self.cluster
-        after = product.after
-        others = layouts.pitched_for(after._replace(inputs=after.inputs[1:]), inputs[2:])
-        if others is None:
+        if not layouts.are_of(product, inputs) or not inputs[1].is_contiguous():
             return None
-        return product._replace(after=after._replace(inputs=(after.inputs[0], *others.inputs)))
+        after, first = product.after, inputs[0]
+        if not first.is_contiguous() and layouts.has_pitch(first.shape, first.stride()):
+            product = product._replace(pitched=True)
+        others = layouts.pitched_for(after._replace(inputs=after.inputs[1:]), inputs[2:])
+        if others is not None:
+            product = product._replace(after=after._replace(inputs=(after.inputs[0], *others.inputs)))
+        return None if product == self.cluster else product
 
     def _copied(self, inputs: Sequence[Any]) -> list[Any] | None:
         copies = layouts.copied(self.cluster, inputs)
@@ -137,7 +143,13 @@ def product_source(product: Product) -> str:
     """LLVM's text of the product's function."""
     declarations: dict[str, str] = {}
     code = product_code(
-        product.rows, product.inner, product.columns, product.is_transposed, product.after, declarations
+        product.rows,
+        product.inner,
+        product.columns,
+        product.is_transposed,
+        product.after,
+        declarations,
+        product.pitched,
     )
     frees_lock = product.multiplications >= _LOCK_WORK
     entry = entry_code(_NAME, product.inputs, product.outputs, None, frees_lock, declarations)

@@ -15,11 +15,13 @@ from typing import Any
 from flowstone.native import array_code, container_code, host, indexed_code
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
+from flowstone.native.program_functions import write_shared
 from flowstone.native.program_memory import FEW_VECTORS, arranged, group_of_elements, own_bytes, padded
 from flowstone.native.programs import Guard, Loop, Program, Statement
 
 __all__ = ["Writer", "program_code"]
 
+_WRITTEN_OUT = 4  # turns of a loop in code that runs once
 _MUCH = 1 << 15  # bytes of values on their own, which leave room in the first cache
 _MOST_ON_A_STACK = 1 << 18
 _UNTIL_A_LOOK = 20_000_000  # additions between two looks for signals of Python
@@ -40,10 +42,12 @@ class Writer:
         self.lines: list[str] = []
         self.scalars.lines = self.vectors.lines = self.lines
         self.functions: dict[str, str] = {}  # texts by names
-        self._head: list[str] = []
+        self.runs_once = not program.has_loops
+        self.shared: dict[Any, str] = {}  # names of those that statements share
+        self.head: list[str] = []
         self._frees: list[str] = []
         self._labels = 0
-        self._reads = program.reads()
+        self.reads = program.reads()
         self._guard: Guard = ()
         self._guard_end = ""
         self._padded = array_code.needs_padding(program)
@@ -65,7 +69,7 @@ class Writer:
         container_code.end(self)
         self.lines += self._frees
         self.lines += [" %code = load i32, ptr %status", " ret i32 %code"]
-        body = "\n".join(["define internal i32 @run(ptr %a) {", "entry:", *self._head, *self.lines, "}"])
+        body = "\n".join(["define internal i32 @run(ptr %a) {", "entry:", *self.head, *self.lines, "}"])
         return "\n".join([*self.functions.values(), body])
 
     # ---- memory
@@ -73,20 +77,20 @@ class Writer:
     def allocate(self, name: str, kind: str, count: int = 1, align: int = 64) -> None:
         """Memory of the running thread under this name."""
         what = kind if count == 1 else f"[{count} x {kind}]"
-        self._head.append(f" {name} = alloca {what}, align {align}")
+        self.head.append(f" {name} = alloca {what}, align {align}")
 
     def _memory(self) -> None:
         self.allocate("%status", "i32", align=4)
-        self._head.append(" store i32 0, ptr %status")
+        self.head.append(" store i32 0, ptr %status")
         if self.program.has_loops:
             self.allocate("%ticks", "i64", align=8)
-            self._head.append(" store i64 0, ptr %ticks")
+            self.head.append(" store i64 0, ptr %ticks")
         places = self._shared_memory()
         for number, value in enumerate(self.values):
             if value.memory != number or (number < self.program.inputs and number not in self._padded):
                 continue
             if number in places:
-                self._head.append(f" %m{number} = getelementptr i8, ptr %memory, i64 {places[number]}")
+                self.head.append(f" %m{number} = getelementptr i8, ptr %memory, i64 {places[number]}")
                 continue
             count = 1 if value.size == 1 else padded(value.size)
             self.allocate(f"%m{number}", memory_kind(value.dtype), count)
@@ -102,7 +106,7 @@ class Writer:
             return places
         self.declarations.update(_HEAP)
         size = -(-size // 64) * 64
-        self._head.append(f" %memory = call ptr @aligned_alloc(i64 64, i64 {size})")
+        self.head.append(f" %memory = call ptr @aligned_alloc(i64 64, i64 {size})")
         self._frees = [" call void @free(ptr %memory)"]
         return places
 
@@ -202,7 +206,18 @@ class Writer:
         self.lines += [f" br i1 {more}, label %{inside}, label %{after}", f"{inside}:"]
         write(index)
         following = self.scalars.let(f"add i64 {index}, 1")
-        self.lines += [f" store i64 {following}, ptr {name}", f" br label %{head}", f"{after}:"]
+        self.lines.append(f" store i64 {following}, ptr {name}")
+        self.lines += [f" br label %{head}{self._rolled(count)}", f"{after}:"]
+
+    def _rolled(self, count: int | str) -> str:
+        """What keeps LLVM from writing out turns of a long loop, which takes it longer than it saves in code
+        that runs once."""
+        if not self.runs_once or not isinstance(count, int) or count <= _WRITTEN_OUT:
+            return ""
+        self.declarations["!rolled"] = '!100 = !{!"llvm.loop.unroll.disable"}'
+        number = 100 + len(self.declarations)
+        self.declarations[f"!{number}"] = f"!{number} = distinct !{{!{number}, !100}}"
+        return f", !llvm.loop !{number}"
 
     def _enter(self, guard: Guard) -> None:
         """Sees to it that what follows is run where the guard holds."""
@@ -235,16 +250,19 @@ class Writer:
                 i += 1
                 continue
             group = group_of_elements(self.program, body, i)
-            if group:
-                self._elements(group)
-            else:
-                self._statement(each)
+            if not write_shared(self, group or [each]):
+                self.write(group or [each])
             i += len(group) or 1
         self._enter(())
         self._guard, self._guard_end = outer
 
-    def _statement(self, each: Statement) -> None:
-        _STATEMENTS[each.op](self, each)
+    def write(self, statements: Sequence[Statement]) -> None:
+        """Writes a statement, or several that are one loop over the elements."""
+        if statements[0].op in ELEMENTS:
+            self._elements(statements)
+        else:
+            (each,) = statements
+            _STATEMENTS[each.op](self, each)
 
     def _loop(self, loop: Loop) -> None:
         head, inside, after = self.label(), self.label(), self.label()
@@ -356,7 +374,7 @@ class Writer:
             found = ELEMENTS[each.op].emit(e, dtype, operands, dict(each.attributes))
             memory = self.values[result].memory
             computed[memory] = found
-            if inside.get(memory, 0) == self._reads[memory]:
+            if inside.get(memory, 0) == self.reads[memory]:
                 continue  # nobody else reads it
             if e.lanes == 1:
                 self.store(result, found)

@@ -115,6 +115,45 @@ def test_few_nodes_and_large_arrays_stay() -> None:
     assert not _joined([y], [large])
 
 
+def _block(x: Any) -> Any:
+    """A convolution with a filter of its own, normalised over the batch."""
+    channels = x.shape[-1].value
+    w = tf.Variable(np.random.RandomState(channels).randn(3, 3, channels, channels).astype(np.float32) / 6)
+    scale, offset = tf.Variable(np.ones(channels, np.float32)), tf.Variable(np.zeros(channels, np.float32))
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+    mean, variance = tf.nn.moments(y, [0, 1, 2])
+    return tf.nn.relu(tf.nn.batch_normalization(y, mean, variance, offset, scale, 1e-3))
+
+
+@pytest.mark.parametrize("optimiser", ["Momentum", "Adam"])
+@pytest.mark.parametrize("image", [(1, 6, 6, 4), (2, 4, 4, 8)], ids=str)
+def test_layers_of_a_deep_network_have_the_same_code(
+    image: tuple[int, ...], optimiser: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(straight_regions, "_MOST_STATEMENTS", 60)
+    x = tf.placeholder(tf.float32, image)
+    h = x
+    for _ in range(14):
+        h = h + _block(h)
+    loss = tf.reduce_mean(tf.square(h))
+    train = {"Momentum": tf.train.MomentumOptimizer(1e-2, 0.9), "Adam": tf.train.AdamOptimizer(1e-3)}[
+        optimiser
+    ]
+    fetches = [loss, train.minimize(loss)]
+    feed = {x: np.random.RandomState(0).randn(*image).astype(np.float32)}
+    monkeypatch.setattr(flags, "NATIVE", 0)
+    wanted, plan = steps(fetches, feed, tf.global_variables_initializer(), runs=4)
+    assert "_Program(" not in plan
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    found, plan = steps(fetches, feed, tf.global_variables_initializer(), runs=4)
+    assert "_Program(" in plan and "convolution" not in plan.split("def segment")[1], plan
+    for a, b in zip(found, wanted, strict=True):
+        assert b is None or abs(a - b) <= 1e-3 * abs(b)
+    shared = _joined([loss, *tf.gradients(loss, tf.trainable_variables())], [x])
+    programs = [node.attributes["members"].program for node in shared]
+    assert len(set(programs)) <= len(programs) / 2
+
+
 def test_a_variable_is_read_before_it_is_assigned() -> None:
     v = tf.Variable(np.ones(4, np.float32))
     y = v + 0.0

@@ -18,9 +18,9 @@ from flowstone.lowering.programs.statement_parts import (
     result_of,
     static_dims,
 )
-from flowstone.native.array_code import REDUCTIONS
 from flowstone.native.elements import suits
 from flowstone.native.emitter import FLOATS
+from flowstone.native.sums_code import REDUCTIONS
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation

@@ -15,9 +15,9 @@ from flowstone.lowering.programs.statement_parts import (
     copy,
     kind_of,
     places_of,
+    put_into,
     result_of,
     static_dims,
-    strides_of,
 )
 from flowstone.native.emitter import KINDS
 from flowstone.native.indexed_code import KINDS_OF_SEGMENTS
@@ -205,13 +205,7 @@ def _reverse(t: Translation, node: PlanNode) -> list[int]:
 def _padded(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
     zero = t.builder.constant(dtype, (), [0]) if node.type == "Pad" else t.of(node.inputs[2])
-    around = t.add("Fill", [zero], (dtype, dims))
-    source = static_dims(node, node.inputs[0].dims)
-    before, strides = constant_input(node, 1)[:, 0].tolist(), strides_of(dims)
-    place = sum(n * step for n, step in zip(before, strides))
-    walk = {"sizes": source, "from_strides": strides_of(source), "to_strides": strides}
-    t.add("Copy", [t.of(node.inputs[0])], None, into=around, **walk, from_place=0, to_place=place)
-    return [around]
+    return [put_into(t, t.of(node.inputs[0]), zero, dims, constant_input(node, 1)[:, 0].tolist())]
 
 
 def _about_shape(t: Translation, node: PlanNode) -> list[int]:

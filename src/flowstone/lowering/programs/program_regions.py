@@ -17,7 +17,7 @@ the log says why.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowstone.framework import flags
@@ -304,10 +304,11 @@ def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str
     replacements: dict[PlanNode, list[PlanNode]] = {}
     new_nodes = []
     packs: dict[Packed, PlanOutput] = {}
+    takers, fetched = subgraph.consumers(), set(subgraph.fetches)
     for members in regions:
         new = _node(subgraph, members, [packs[each] for each in members.packed_inputs])
         packs.update(zip(members.packed_outputs, new.outputs[len(members.outputs) :]))
-        inside = _taken_away(subgraph, members)
+        inside = _taken_away(members, takers, fetched)
         waits = (x for node in members.nodes for x in node.control_inputs if x not in inside)
         new.control_inputs = list(dict.fromkeys(waits))
         for node in inside:
@@ -340,11 +341,16 @@ def _described(members: ProgramMembers) -> str:
     return f"{len(members.nodes)} nodes{parts} as machine code"
 
 
-def _taken_away(subgraph: Subgraph, members: ProgramMembers) -> set[PlanNode]:
+def _taken_away(
+    members: ProgramMembers, takers: Mapping[PlanOutput, Sequence[PlanNode]], fetched: set[PlanOutput]
+) -> set[PlanNode]:
     """The members but for constants that others take, too."""
-    inside, kept = set(members.nodes), set(subgraph.fetches)
-    kept.update(x for node in subgraph.nodes if node not in inside for x in node.inputs)
-    return {node for node in inside if not node.is_constant or node.outputs[0] not in kept}
+    inside = set(members.nodes)
+
+    def is_kept(x: PlanOutput) -> bool:
+        return x in fetched or any(node not in inside for node in takers.get(x, ()))
+
+    return {node for node in inside if not node.is_constant or not is_kept(node.outputs[0])}
 
 
 def _node(subgraph: Subgraph, members: ProgramMembers, packs: Sequence[PlanOutput]) -> PlanNode:

@@ -22,6 +22,7 @@ __all__ = [
     "copy",
     "kind_of",
     "places_of",
+    "put_into",
     "result_of",
     "static_dims",
     "strides_of",
@@ -87,6 +88,25 @@ def copy(t: Translation, node: PlanNode, x: int, places: np.ndarray[Any, Any]) -
     sizes, strides, first = walk_of(node, places)
     dims = tuple(places.shape)
     return t.moved(x, dims, sizes=sizes, from_strides=strides, from_place=first)
+
+
+def put_into(
+    t: Translation,
+    x: int,
+    filling: int,
+    dims: tuple[int, ...],
+    first: Sequence[int],
+    apart: Sequence[int] = (),
+) -> int:
+    """A value of this shape that holds the scalar `filling`, and from place `first` on a value, whose
+    elements lie `apart`."""
+    source, strides = t.builder.values[x], strides_of(dims)
+    around = t.add("Fill", [filling], (source.dtype, dims))
+    walk = {"sizes": source.dims, "from_strides": strides_of(source.dims)}
+    steps = tuple([step * n for step, n in zip(strides, apart or [1] * len(dims))])
+    place = sum(n * step for n, step in zip(first, strides))
+    t.add("Copy", [x], None, into=around, **walk, to_strides=steps, from_place=0, to_place=place)
+    return around
 
 
 def walk_of(node: PlanNode, places: np.ndarray[Any, Any]) -> tuple[tuple[int, ...], tuple[int, ...], int]:

@@ -26,10 +26,12 @@ from typing import Any
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.array_statements import WEIGHTS, terms_of_products
+from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers
 from flowstone.lowering.programs.program_regions import put_in
+from flowstone.lowering.programs.repetitions import ends
 from flowstone.lowering.programs.statement_parts import Untranslatable
 from flowstone.lowering.programs.translation import Translation, is_part_of_code, translated
 from flowstone.native import kernels
@@ -44,10 +46,12 @@ from flowstone.rewriting.patterns import remove_unneeded
 __all__ = ["join_straight_programs"]
 
 _MOST_ELEMENTS = 1024  # of an array; beyond, kernels take longer than their calls
+_MOST_CONVOLVED = 4096  # of an array that is convolved, which takes a library longer
 _MOST_PRODUCTS = 1 << 13  # of a matrix product, the same
 _MOST_STATEMENTS = 300  # of a region
 _MOST_BYTES = 1 << 17  # of the values of a region
 _FEWEST_CALLS = 32  # that regions save
+_CONVOLUTION = 3  # calls that one takes as long as, with its views
 _CLUSTER = 24  # element-wise nodes that a cluster is taken to join
 
 
@@ -162,17 +166,16 @@ class _Finder:
 
     def _cut(self, heap: list[int], run: Any) -> list[list[PlanNode]]:
         """All joinable nodes that become ready, as regions that are not too large."""
-        found: list[list[PlanNode]] = []
-        statements = memory = 0
+        nodes = []
         while heap:
-            node = run(heap)
-            own, size = self.sizes[node]
-            if not found or statements + own > _MOST_STATEMENTS or memory + size > _MOST_BYTES:
-                found.append([])
-                statements = memory = 0
-            found[-1].append(node)
-            statements, memory = statements + own, memory + size
-        return found
+            nodes.append(run(heap))
+        weights = []
+        for node in nodes:
+            statements, memory = self.sizes[node]
+            weights.append(max(statements, -(-memory * _MOST_STATEMENTS // _MOST_BYTES)))
+        keys = [(node.type, *[x.dims for x in (*node.inputs, *node.outputs)]) for node in nodes]
+        found = ends(keys, weights, _MOST_STATEMENTS)
+        return [nodes[start:end] for start, end in zip([0, *found], found)]
 
     def _key(self, node: PlanNode) -> Any:
         return node.device, 0 if self.late is None else self.late(node)
@@ -183,6 +186,8 @@ class _Finder:
         for node in nodes:
             if node.type in ELEMENTS:
                 calls += 1 / _CLUSTER
+            elif node.type in CONVOLUTIONS:
+                calls += _CONVOLUTION
             elif node.type not in MOVEMENTS or self.sizes[node][0]:
                 calls += 1
         return calls
@@ -249,8 +254,9 @@ def _packs(outputs: Sequence[PlanOutput]) -> list[Packed]:
 def _is_small(node: PlanNode) -> bool:
     if not node.outputs or any(x.dtype.is_ref for x in node.outputs):
         return False
+    most = _MOST_CONVOLVED if node.type in CONVOLUTIONS else _MOST_ELEMENTS
     for x in (*node.inputs, *node.outputs):
         size = num_elements(x.dims)
-        if size is None or not 0 < size <= _MOST_ELEMENTS:
+        if size is None or not 0 < size <= most:
             return False
     return terms_of_products(node) <= _MOST_PRODUCTS
