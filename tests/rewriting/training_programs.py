@@ -295,6 +295,12 @@ def _(d: Draft) -> list[Any]:
     return []
 
 
+@program("compare_classes", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    classes, x = d.indices(6, 5), d.fed(5, 6)
+    return [tf.reduce_sum(x * tf.one_hot(classes, 6, dtype=x.dtype), 1)]
+
+
 @program("pick_rows_directly", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     table, ids = d.fed(6, 4), d.indices(6, 5)

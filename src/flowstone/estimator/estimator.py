@@ -169,7 +169,7 @@ class Estimator:
         return self
 
     def _train_model(self, input_fn: Callable[..., Any], hooks: list[Any], listeners: list[Any]) -> Any:
-        task = TrainingTask(self._config, self._session_config)
+        task = TrainingTask(self._config, self._session_config, self._config.train_distribute)
         with tf.Graph().as_default() as graph, graph.device(self._device_fn), task.scope():
             step = self._begin_graph(graph)
             features, labels, input_hooks = self._get_features_and_labels(input_fn, ModeKeys.TRAIN)

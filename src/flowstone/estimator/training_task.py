@@ -24,10 +24,13 @@ _context: ContextVar[Any] = ContextVar("input_context", default=None)
 
 class TrainingTask:
     """This process's part: whether it `initialises` variables and `saves` checkpoints, and the
-    `session_config` of its sessions. The server that they need is started, if it is not there."""
+    `session_config` of its sessions. The server that they need is started, if it is not there.
 
-    def __init__(self, config: RunConfig, session_config: Any) -> None:
-        self._strategy, self.session_config = config.train_distribute, session_config
+    `config` is the RunConfig, of `tf.estimator` or of `tf.contrib.learn`; `strategy` how it trains, if any.
+    """
+
+    def __init__(self, config: Any, session_config: Any, strategy: Any = None) -> None:
+        self._strategy, self.session_config = strategy, session_config
         self.initialises = self.saves = config.is_chief
         if self._strategy is None or not config.master:
             return

@@ -100,7 +100,7 @@ with tf.Graph().as_default():
     values = slim.evaluation.evaluate_once(
         master='', checkpoint_path=checkpoint_path, logdir=train_dir, num_evals=2,
         eval_op=list(names_to_updates.values()), final_op=logits, variables_to_restore=slim.get_variables_to_restore())
-    print(os.path.basename(checkpoint_path), " ".join("%.3f" % v for v in values.ravel()[:8]))
+    print(os.path.basename(checkpoint_path), " ".join("%.2f" % v for v in values.ravel()[:8]))
 
 with tf.Graph().as_default():
     logits, _ = network(tf.constant(IMAGES), 6, False)

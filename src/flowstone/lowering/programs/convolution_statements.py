@@ -104,7 +104,7 @@ def _convolution(t: Translation, node: PlanNode) -> list[int]:
 
 
 def _biased_convolution(t: Translation, node: PlanNode) -> list[int]:
-    if node.attributes["packed"]:
+    if node.attributes.get("packed"):
         raise Untranslatable(node, "its filter is packed for a library")
     dtype, dims = result_of(node)
     total = t.add(

@@ -31,6 +31,7 @@ from flowstone.estimator.evaluation import StopAfterNEvalsHook, evaluate_once
 from flowstone.estimator.evaluation_results import write_results
 from flowstone.estimator.outputs import examples, split_metrics
 from flowstone.estimator.training_session import run_training
+from flowstone.estimator.training_task import TrainingTask
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -160,7 +161,8 @@ class BaseEstimator(_BaseEstimator, Evaluable, Trainable):
             self._check_inputs(features, labels)
             ops = self._get_train_ops(features, labels)
             spec = ops._replace(scaffold=ops.scaffold or tf.train.Scaffold())
-            return run_training(spec, hooks, step, [], self._config, self._session_config)
+            task = TrainingTask(self._config, self._session_config)
+            return run_training(spec, hooks, step, [], self._config, task)
 
     def _check_inputs(self, features: Any, labels: Any) -> None:
         """Remembers types and shapes; ValueError if they are not those of earlier inputs."""
