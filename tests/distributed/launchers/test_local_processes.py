@@ -250,6 +250,9 @@ def test_an_interrupt_ends_all(run: Run, times: int) -> None:
     time.sleep(60)
     """
 
+    # A shell has programs that it begins in the background ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def interrupt() -> None:
         for file in ("ready", "saves")[:times]:
             while not all(Path(f"{file}{task}").exists() for task in range(2)):
@@ -264,6 +267,7 @@ def test_an_interrupt_ends_all(run: Run, times: int) -> None:
     assert ran.table == {f"worker/{i}": ("ended" if times == 1 else "SIGKILL", 0) for i in range(2)}
     assert sorted(ran.screen) == ["worker/0 | saves", "worker/1 | saves"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_program_that_cannot_start(run: Run, tmp_path: Path) -> None:
