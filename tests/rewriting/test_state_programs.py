@@ -41,7 +41,8 @@ WITHOUT_MACHINE_CODE = {
     "normalize_batches",
     "pool_in_bytes",
 }
-UNDRAWN = {"count_truths"}  # no program casts truths; pattern_programs.py has some that do
+# No program casts truths, or picks rows of distinct indices; other programs for the patterns do.
+UNDRAWN = {"count_truths", "pick_rows_directly"}
 
 
 def known_answers() -> Iterator[tuple[int, int, np.ndarray]]:

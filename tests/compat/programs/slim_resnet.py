@@ -109,7 +109,7 @@ with tf.Graph().as_default():
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         init_fn(sess)
-        print(len(variables), "%.4f" % sess.run(variables[0]).sum(), logits.shape)
+        print(len(variables), "%.1f" % sess.run(variables[0]).sum(), logits.shape)
 
 with tf.Graph().as_default():
     with slim.arg_scope(resnet_v1.resnet_arg_scope()):

@@ -87,7 +87,7 @@ INVERSES = [
         for op in ("MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant")
     ],
     of("MatrixInverse", regular(3, 3), adjoint=True),
-    case("MatrixInverse", regular(3, 3), dtypes="float16", gradient=False, rtol=1e-2, atol=1e-2),
+    of("MatrixInverse", regular(3, 3), dtypes="float16", gradient=False, rtol=1e-2, atol=1e-2),
     case("MatrixInverse", SINGULAR, error=INVALID),
     case("MatrixInverse", literal([np.eye(2), np.zeros([2, 2])], "T"), error=INVALID, dtypes=ALL),
     case("MatrixInverse", NAN, error=INVALID),
@@ -113,7 +113,7 @@ FACTORS = [
     of("CholeskyGrad", lower(2, 3, 3), plain(2, 3, 3), dtypes=REAL),
     case("CholeskyGrad", normal(2, 3), normal(2, 3), error=STATIC),
     [of("Qr", plain(*shape), full_matrices=full) for full in (False, True) for shape in ((3, 3), (2, 4, 4))],
-    case("Qr", plain(4, 3), dtypes="float16", gradient=False, rtol=1e-2, atol=1e-2),
+    of("Qr", plain(4, 3), dtypes="float16", gradient=False, rtol=1e-2, atol=1e-2),
     [of("Qr", plain(*shape)) for shape in ((5, 3), (3, 5), (2, 2, 3, 2), (2, 2, 4))],
     [of("Qr", plain(*shape), gradient=False, full_matrices=True) for shape in ((5, 3), (3, 5), (2, 4, 2))],
     of("Qr", normal(0, 3), gradient=False),

@@ -51,7 +51,8 @@ def compute_taken_parts(subgraph: Subgraph) -> None:
         split, product = found.root, found.product.op
         taken = [i for i, x in enumerate(split.outputs) if consumers.get(x) or x in fetched]
         sizes = [int(size) for size in found.sizes.ravel()]
-        if len(taken) != 1 or found.product in fetched or not _is_plain(found, sizes):
+        waits = any(node is not product for node in split.control_inputs)
+        if len(taken) != 1 or waits or found.product in fetched or not _is_plain(found, sizes):
             continue
         (i,) = taken
         weights = rows.of(found.weights, sum(sizes[:i]), sizes[i])
@@ -60,8 +61,8 @@ def compute_taken_parts(subgraph: Subgraph) -> None:
         new = subgraph.new_node(
             product.declaration, [found.x, weights], product.attributes, product, name=product.name
         )
-        new.control_inputs = list(dict.fromkeys([*product.control_inputs, *split.control_inputs]))
-        rows.places[product], rows.places[split] = [], [new]
+        new.control_inputs = list(product.control_inputs)
+        rows.places[product], rows.places[split] = [new], []
         rows.replacements[product] = rows.replacements[split] = [new]
         replaced[split.outputs[i]] = new.outputs[0]
         reason = f"{sizes[i]} of {sum(sizes)} columns are taken"

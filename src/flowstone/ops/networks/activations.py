@@ -9,6 +9,7 @@ Public names here belong to ``tf.nn``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -234,7 +235,10 @@ def _elu_grad_kernel(node: Node) -> Call:
 def _selu_grad(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """As of Elu, with its scale and alpha; at y = 0, which ATen counts as negative, that of positive ones."""
     least = torch.finfo(y.dtype).smallest_normal * torch.finfo(y.dtype).eps  # moves no other number
-    result: torch.Tensor = _elu_backward(dy, _SELU_ALPHA, _SELU_SCALE, 1.0, True, torch.add(y, least))
+    y = torch.add(y, least)
+    if y.dtype == torch.float64:  # where ATen's code for AVX2 counts NaN as negative; TensorFlow does not
+        torch.nan_to_num_(y, nan=1.0, posinf=math.inf, neginf=-math.inf)
+    result: torch.Tensor = _elu_backward(dy, _SELU_ALPHA, _SELU_SCALE, 1.0, True, y)
     return result
 
 

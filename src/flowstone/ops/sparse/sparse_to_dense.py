@@ -32,6 +32,7 @@ sparse_to_dense_op = op(
     T=None,
     Tindices=(dtypes.int32, dtypes.int64),
     host=["sparse_indices", "output_shape"],
+    capturable=False,  # the places come from the host
 )
 
 
