@@ -6,11 +6,10 @@ comes before, cropping after.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
@@ -133,31 +132,19 @@ def _space_to_batch(x: Any, blocks: list[int], pads: list[list[int]]) -> Any:
         raise invalid(f"input rank should be >= {count + 1} instead of {x.ndim}")
     if any(n < 0 for pair in pads for n in pair):
         raise invalid("paddings must be non-negative")
-    whole = [n + before + after for n, (before, after) in zip(x.shape[1:], pads)]
-    if any(n % block for n, block in zip(whole, blocks)):
-        padded = [x.shape[0], *whole, *x.shape[count + 1 :]]
-        raise invalid(f"padded_shape {padded} is not divisible by block_shape {blocks}")
-    outer, rest = [n // block for n, block in zip(whole, blocks)], x.shape[count + 1 :]
-    sizes = [product(blocks), x.shape[0], *outer, *rest]
-    result = x.new_zeros(sizes) if any(n for pair in pads for n in pair) else x.new_empty(sizes)
-    for number, (inside, of_space) in enumerate(_shared_places(blocks, pads, x.shape[1:])):
-        result[number][inside] = x[of_space]
-    return result.reshape([sizes[0] * sizes[1], *sizes[2:]])
-
-
-def _shared_places(blocks: list[int], pads: list[list[int]], space: Any) -> Iterator[tuple[Any, Any]]:
-    """For each place in a block, row by row: which rows and columns of its batch are not of the padding, and
-    which those are in space; both as indices from the batch's dimension on.
-    """
-    for offsets in itertools.product(*map(range, blocks)):
-        inside, of_space = [slice(None)], [slice(None)]
-        for offset, block, (before, _), n in zip(offsets, blocks, pads, space):
-            first = max(0, -(-(before - offset) // block))
-            start = first * block + offset - before
-            count = max(0, -(-(n - start) // block))
-            inside.append(slice(first, first + count))
-            of_space.append(slice(start, start + (count - 1) * block + 1 if count else start, block))
-        yield tuple(inside), tuple(of_space)
+    rest = x.shape[count + 1 :]
+    flat = [0, 0] * len(rest) + [n for pair in reversed(pads) for n in pair]
+    x = torch.constant_pad_nd(x, flat)
+    split: list[int] = [x.shape[0]]
+    for n, block in zip(x.shape[1:], blocks):
+        if n % block:
+            raise invalid(f"padded_shape {list(x.shape)} is not divisible by block_shape {blocks}")
+        split += [n // block, block]
+    inner = [2 * i + 2 for i in range(count)]
+    outer = [2 * i + 1 for i in range(count)]
+    order = [*inner, 0, *outer, *range(2 * count + 1, 2 * count + 1 + len(rest))]
+    sizes = [x.shape[0] * product(blocks), *[split[i] for i in outer], *rest]
+    return x.reshape([*split, *rest]).permute(order).reshape(sizes)
 
 
 def _batch_to_space(x: Any, blocks: list[int], crops: list[list[int]]) -> Any:
@@ -171,14 +158,18 @@ def _batch_to_space(x: Any, blocks: list[int], crops: list[list[int]]) -> Any:
         raise invalid(
             f"Input batch dimension ({batch}) is not divisible by product of block sizes ({product(blocks)})"
         )
-    sizes = [n * block - before - after for n, block, (before, after) in zip(space, blocks, crops)]
-    if min(sizes, default=0) < 0:
-        raise invalid(f"cropped size must be non-negative, got {min(sizes)}")
-    parts = x.reshape([product(blocks), batch // product(blocks), *space, *rest])
-    result = x.new_empty([parts.shape[1], *sizes, *rest])
-    for number, (inside, of_space) in enumerate(_shared_places(blocks, crops, sizes)):
-        result[of_space] = parts[number][inside]
-    return result
+    order = [count]
+    for i in range(count):
+        order += [count + 1 + i, i]
+    order += range(2 * count + 1, 2 * count + 1 + len(rest))
+    sizes = [batch // product(blocks), *[n * block for n, block in zip(space, blocks)], *rest]
+    whole = x.reshape([*blocks, sizes[0], *space, *rest]).permute(order).reshape(sizes)
+    for i, (before, after) in enumerate(crops):
+        left = sizes[i + 1] - before - after
+        if left < 0:
+            raise invalid(f"cropped size must be non-negative, got {left}")
+        whole = whole.narrow(i + 1, before, left)
+    return whole.contiguous()
 
 
 def _moved_dims(dims: Any, blocks: Any, pairs: Any, is_to_batch: bool) -> Dims:
