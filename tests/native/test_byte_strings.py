@@ -68,9 +68,7 @@ def test_pieces_of_other_layouts(code):
 
 def test_kernels_are_offered_it_where_there_is_a_native_tier(monkeypatch):
     byte_strings.offer()
-    byte_strings._made.cache_clear()
+    monkeypatch.setattr(flags, "NATIVE", 2)
     assert isinstance(machine_code.byte_strings(), StringCode)
-    byte_strings._made.cache_clear()
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert machine_code.byte_strings() is None
-    byte_strings._made.cache_clear()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
 
-from flowstone.native.code_library import CodeLibrary, my_part, places_of, share, words_of
+from flowstone.framework import flags
+from flowstone.native.code_library import CodeLibrary, my_part, places_of, share, when_asked, words_of
 from flowstone.native.structured import Code
 
 WORDS = ("threads", "count", "unused")
@@ -42,3 +45,23 @@ def test_what_is_not_given_is_named() -> None:
     library = CodeLibrary(text, WORDS, PLACES)
     with pytest.raises(KeyError, match="target"):
         library.call("note", {"threads": 1}, {"source": torch.zeros(1)})
+
+
+def test_what_is_made_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another thread, once; never where the native tier is off."""
+    gate, threads = threading.Event(), []
+
+    def make() -> str:
+        threads.append(threading.current_thread())
+        assert gate.wait(30)
+        return "made"
+
+    found = when_asked(make)
+    monkeypatch.setattr(flags, "NATIVE", 0)
+    assert found() is None and not threads
+    monkeypatch.setattr(flags, "NATIVE", 1)
+    assert found() is None
+    gate.set()
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    assert found() == found() == "made"
+    assert len(threads) == 1 and threads[0] is not threading.current_thread()

@@ -7,16 +7,14 @@ on a thread when it is first asked for; until then, and where there is no native
 
 from __future__ import annotations
 
-import concurrent.futures
 import ctypes
-import functools
 from typing import Any
 
 import numpy as np
 
-from flowstone.framework import flags
 from flowstone.framework.machine_code import offer_byte_strings
-from flowstone.native import compiler, host
+from flowstone.native import compiler
+from flowstone.native.code_library import when_asked
 
 __all__ = ["StringCode", "byte_strings", "offer", "string_code_text"]
 
@@ -177,20 +175,8 @@ def _check() -> bool:
     return found and ctypes.string_at(place + _BYTES, 5) == b"defgh"
 
 
-@functools.cache
-def _made() -> concurrent.futures.Future[StringCode] | None:
-    if not flags.NATIVE or host.reason() or not _check():
-        return None
-    made = concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-strings").submit(StringCode)
-    if flags.NATIVE > 1:
-        made.result()
-    return made
-
-
-def byte_strings() -> StringCode | None:
-    """The machine code, if it is there by now."""
-    made = _made()
-    return made.result() if made is not None and made.done() else None
+byte_strings = when_asked(lambda: StringCode() if _check() else None)
+"""The machine code, if it is there by now."""
 
 
 def offer() -> None:

@@ -3,7 +3,8 @@
 Text: ``share`` has all threads of a team call a function, ``my_part`` says there what a thread is to do.
 Calls: a `CodeLibrary` compiles a text on a thread of its own and calls its functions with whole numbers,
 named by its `words`, and addresses, named by its `places`: a function takes the address of an array of
-addresses, of which the first is that of the numbers. The first number is how many threads there are.
+addresses, of which the first is that of the numbers. The first number is how many threads there are. What
+kernels can do without is made on the same thread, `when_asked`.
 """
 
 from __future__ import annotations
@@ -12,15 +13,33 @@ import concurrent.futures
 import ctypes
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import torch
 
+from flowstone.framework import flags
 from flowstone.native import compiler, host
 from flowstone.native.structured import Code
 
-__all__ = ["CodeLibrary", "my_part", "places_of", "share", "words_of"]
+__all__ = ["CodeLibrary", "my_part", "places_of", "share", "when_asked", "words_of"]
 
+_Made = TypeVar("_Made")
 _pool = functools.cache(lambda: concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-code"))
+
+
+def when_asked(make: Callable[[], _Made]) -> Callable[[], _Made | None]:
+    """A function that gives what `make` makes on a thread, which the first call begins: None until it is
+    there, and where there is no native tier. With ``FLOWSTONE_NATIVE=2`` a call waits."""
+
+    begun = functools.cache(lambda: _pool().submit(make))
+
+    def found() -> _Made | None:
+        if not flags.NATIVE or host.reason():
+            return None
+        made = begun()
+        return made.result() if made.done() or flags.NATIVE > 1 else None
+
+    return found
 
 
 class CodeLibrary:

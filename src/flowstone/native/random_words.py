@@ -7,14 +7,12 @@ thread when it is first asked for; until then, and where there is no native tier
 
 from __future__ import annotations
 
-import concurrent.futures
 import ctypes
-import functools
 from collections.abc import Callable
 
-from flowstone.framework import flags
 from flowstone.framework.machine_code import offer_random_words
-from flowstone.native import compiler, host
+from flowstone.native import compiler
+from flowstone.native.code_library import when_asked
 
 __all__ = ["made", "offer", "random_words", "words_code"]
 
@@ -112,20 +110,8 @@ def made() -> RandomWords:
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(module.address("words"))
 
 
-@functools.cache
-def _asked() -> concurrent.futures.Future[RandomWords] | None:
-    if not flags.NATIVE or host.reason():
-        return None
-    found = concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-words").submit(made)
-    if flags.NATIVE > 1:
-        found.result()
-    return found
-
-
-def random_words() -> RandomWords | None:
-    """The machine code, if it is there by now."""
-    asked = _asked()
-    return asked.result() if asked is not None and asked.done() else None
+random_words = when_asked(made)
+"""The machine code, if it is there by now."""
 
 
 def offer() -> None:
