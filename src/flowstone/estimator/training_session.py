@@ -29,9 +29,9 @@ def run_training(
     tf.add_to_collection(tf.GraphKeys.LOSSES, spec.loss)
     worker_hooks = _worker_hooks(spec, hooks, global_step, config)
     _add_saver(spec, config)
-    chief_hooks = _saving_hooks(spec, worker_hooks, listeners, config) if task.saves else []
+    chief_hooks = []
     if task.saves:
-        chief_hooks += spec.training_chief_hooks
+        chief_hooks = [*_saving_hooks(spec, worker_hooks, listeners, config), *spec.training_chief_hooks]
     loss = None
     with tf.train.MonitoredTrainingSession(
         master=config.master,

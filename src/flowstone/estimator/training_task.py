@@ -18,7 +18,7 @@ from flowstone.estimator.run_config import RunConfig
 
 __all__ = ["TrainingTask", "input_context", "start_server"]
 
-_servers: list[Any] = []  # of this process; they end with it
+_servers: dict[str, Any] = {}  # of this process, by their targets; they end with it
 _context: ContextVar[Any] = ContextVar("input_context", default=None)
 
 
@@ -73,15 +73,14 @@ def input_context() -> dict[str, Any]:
 
 
 def start_server(config: RunConfig) -> Any:
-    """The server of this process's task of the cluster, which is started with the first call."""
-    if config.master in masters:
-        return None
-    server = tf.train.Server(
-        config.cluster_spec,
-        job_name=config.task_type,
-        task_index=config.task_id,
-        config=config.session_config,
-        protocol=config.protocol,
-    )
-    _servers.append(server)
-    return server
+    """The server of this process's task of the cluster, which is started with the first call; None if the
+    program has started it."""
+    if config.master not in masters:
+        _servers[config.master] = tf.train.Server(
+            config.cluster_spec,
+            job_name=config.task_type,
+            task_index=config.task_id,
+            config=config.session_config,
+            protocol=config.protocol,
+        )
+    return _servers.get(config.master)

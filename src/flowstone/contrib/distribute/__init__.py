@@ -14,8 +14,9 @@ __getattr__, __dir__ = package_names(
         " in_cross_replica_context require_replica_context",
         "flowstone.contrib.distribute.step_fn": "Monitor StandardInputStep StandardSingleLossStep Step",
         "flowstone.contrib.distribute.collective_strategy": "CollectiveAllReduceStrategy",
+        "flowstone.contrib.distribute.parameter_server_strategy": "ParameterServerStrategy",
         "flowstone.contrib.distribute.strategies": "DistributeConfig MirroredStrategy MultiWorkerAllReduce"
-        " OneDeviceStrategy ParameterServerStrategy TPUStrategy initialize_tpu_system"
+        " OneDeviceStrategy TPUStrategy initialize_tpu_system"
         " run_standard_tensorflow_server",
     },
 )

@@ -10,12 +10,12 @@ Estimators apply the mean, unless the loss is a sum.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.distribute.cluster_strategy import ClusterStrategy
 from flowstone.contrib.distribute.distribute_lib import (
     DistributionStrategy,
     InputContext,
@@ -27,7 +27,6 @@ from flowstone.contrib.distribute.distribute_lib import (
     _InputIterator,
     get_loss_reduction,
 )
-from flowstone.framework.flags import task_configuration
 from flowstone.framework.refusals import refuse
 from flowstone.ops.collectives import collective_ops
 from flowstone.training.gradient_reduction import reducing_gradients
@@ -117,7 +116,7 @@ class _Extended(StrategyExtended):
         return tf.nest.map_structure(lambda each: self.workers.reduced(each, kind), value)
 
 
-class CollectiveAllReduceStrategy(DistributionStrategy):
+class CollectiveAllReduceStrategy(ClusterStrategy):
     """A replica on each worker of the cluster that TF_CONFIG or `configure` says; without one, here alone.
 
     A session needs the configuration of `update_config_proto`, and all workers initialise variables, at the
@@ -132,16 +131,8 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
     """
 
     def __init__(self, num_gpus_per_worker: int = 0, communication: Any = "AUTO") -> None:
-        if num_gpus_per_worker > 1:
-            refuse(
-                "tf.contrib.distribute.CollectiveAllReduceStrategy with several GPUs a worker",
-                "tf.train.Server, with a worker for each GPU",
-            )
-        self._kind = "GPU" if num_gpus_per_worker else "CPU"
         self._hint = str(getattr(communication, "value", communication)).lower()
-        given = json.loads(task_configuration() or "{}")
-        task = given.get("task", {})
-        super().__init__(self._made(given.get("cluster"), task.get("type"), task.get("index")))
+        super().__init__(num_gpus_per_worker)
 
     def _made(self, cluster: Any, task_type: str | None, task_id: Any) -> _Extended:
         workers = _Workers(cluster, task_type, None if task_id is None else int(task_id), self._hint)
@@ -225,13 +216,3 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
             del copy.device_filters[:]
             copy.device_filters.append(workers.place)
         return copy
-
-    def configure(
-        self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
-    ) -> None:
-        """Takes its place in a cluster, before anything is built; changes `session_config` as
-        `update_config_proto` does."""
-        if cluster_spec:
-            self._extended = self._made(cluster_spec, task_type, task_id)
-        if session_config is not None:
-            session_config.CopyFrom(self.update_config_proto(session_config))

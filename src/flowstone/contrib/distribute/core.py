@@ -32,9 +32,9 @@ from flowstone.contrib.distribute.distribute_lib import (
     has_strategy,
     in_cross_replica_context,
 )
+from flowstone.contrib.distribute.parameter_server_strategy import ParameterServerStrategy as _WithServers
 from flowstone.contrib.distribute.strategies import MirroredStrategy as _Mirrored
 from flowstone.contrib.distribute.strategies import OneDeviceStrategy, TPUStrategy
-from flowstone.contrib.distribute.strategies import ParameterServerStrategy as _WithServers
 from flowstone.training.server import Server
 
 __all__ = [

@@ -17,7 +17,6 @@ __all__ = [
     "MirroredStrategy",
     "MultiWorkerAllReduce",
     "OneDeviceStrategy",
-    "ParameterServerStrategy",
     "TPUStrategy",
     "initialize_tpu_system",
     "run_standard_tensorflow_server",
@@ -67,85 +66,6 @@ class MirroredStrategy(DistributionStrategy):
         on_gpu = count == 1 or (count is None and tf.test.is_gpu_available())
         default = "/device:GPU:0" if on_gpu else "/device:CPU:0"
         super().__init__(StrategyExtended(devices[0] if devices else default))
-
-
-class _WithServers(StrategyExtended):
-    """`device` places variables on parameter servers, in turn, and all else on the worker."""
-
-    experimental_between_graph = True
-
-    def __init__(self, device: Any, worker: str, servers: Sequence[str], is_chief: bool) -> None:
-        super().__init__(device)
-        self._worker, self._servers = worker, tuple(servers)
-        self.experimental_should_init = is_chief
-        self.should_checkpoint = self.should_save_summary = is_chief
-
-    @property
-    def worker_devices(self) -> tuple[str, ...]:
-        """Where functions run."""
-        return (self._worker,)
-
-    @property
-    def parameter_devices(self) -> tuple[str, ...]:
-        """Where variables lie."""
-        return self._servers or (self._worker,)
-
-
-class ParameterServerStrategy(DistributionStrategy):
-    """Variables on the parameter servers of the cluster that TF_CONFIG or `configure` says, each worker's
-    steps at its own pace; without a cluster, here alone.
-
-    A session needs the configuration of `update_config_proto`; the first worker, or the chief, initialises.
-
-    Args:
-        num_gpus_per_worker: 0 or 1.
-
-    Raises NotInGraphModeError for several GPUs a worker.
-    """
-
-    def __init__(self, num_gpus_per_worker: int = 0) -> None:
-        if num_gpus_per_worker > 1:
-            refuse(
-                "tf.contrib.distribute.ParameterServerStrategy with several GPUs a worker",
-                "tf.train.Server, with a worker for each GPU",
-            )
-        self._kind = "GPU" if num_gpus_per_worker else "CPU"
-        given = json.loads(task_configuration() or "{}")
-        task = given.get("task", {})
-        self._filters: list[str] = []
-        super().__init__(self._made(given.get("cluster"), task.get("type"), task.get("index")))
-
-    def _made(self, cluster: Any, task_type: str | None, task_id: Any) -> StrategyExtended:
-        tasks = {} if not cluster else tf.train.ClusterSpec(cluster).as_dict()
-        if not tasks.get("ps") or task_type == "evaluator":
-            return StrategyExtended(f"/device:{self._kind}:0")
-        job, number = task_type or "worker", int(task_id or 0)
-        own = f"/job:{job}/task:{number}"
-        self._filters = ["/job:ps", own]
-        worker = f"{own}/device:{self._kind}:0"
-        setter = tf.train.replica_device_setter(worker_device=worker, ps_device="/job:ps", cluster=tasks)
-        servers = [f"/job:ps/task:{i}" for i in range(len(tasks["ps"]))]
-        is_chief = job == "chief" or ("chief" not in tasks and (job, number) == ("worker", 0))
-        return _WithServers(setter, worker, servers, is_chief)
-
-    def update_config_proto(self, config_proto: Any) -> Any:
-        """The configuration of this worker's sessions: a copy, with no devices but its own and the parameter
-        servers'."""
-        copy = super().update_config_proto(config_proto)
-        if self._filters:
-            del copy.device_filters[:]
-            copy.device_filters.extend(self._filters)
-        return copy
-
-    def configure(
-        self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
-    ) -> None:
-        """Takes its place in a cluster, before anything is built; changes `session_config` as
-        `update_config_proto` does."""
-        if cluster_spec:
-            self._extended = self._made(cluster_spec, task_type, task_id)
-        if session_config is not None:
-            session_config.CopyFrom(self.update_config_proto(session_config))
 
 
 class TPUStrategy(DistributionStrategy):
