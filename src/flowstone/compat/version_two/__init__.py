@@ -77,10 +77,15 @@ def _named(path: str) -> Any:
 @functools.cache
 def _signatures() -> dict[str, inspect.Signature]:
     """The signature of each function of the table, by its dotted name."""
-    found = {}
+    found: dict[str, inspect.Signature] = {}
     for text in textwrap.dedent(SIGNATURES).strip().replace("\n        ", " ").splitlines():
         if not text.startswith(" "):
             prefix = "" if text == "tf:" else text.replace(":", ".")
+            continue
+        if text.strip().startswith("="):
+            of, _, alike = text.strip("= ").partition(": ")
+            of = "" if of == "tf" else f"{of}."
+            found.update({prefix + name: found[of + name] for name in alike.split()})
             continue
         name, _, rest = text.strip().partition("(")
         (function,) = ast.parse(f"def f({rest}: ...").body

@@ -1,7 +1,8 @@
 """Where the names of TensorFlow 1.15's `tf.compat.v2` differ from those of `tf.compat.v1`, as tables.
 
 `SIGNATURES` has, by namespace, the functions whose arguments have other names, another order or other values
-where the program says nothing. `RENAMED` says what ours are called, and `GIVEN` what ours is told besides.
+where the program says nothing; a line with ``= NAMESPACE:`` names those that are as there. `RENAMED` says
+what ours are called, and `GIVEN` what ours is told besides.
 `OTHERS` has what is another object here; `REFUSED` what would compute something else, with what to use.
 """
 
@@ -56,10 +57,7 @@ tf:
         swap_memory=False, maximum_iterations=None, name=None)
     zeros_like(input, dtype=None, name=None)
 debugging:
-    assert_equal(x, y, message=None, summarize=None, name=None)
-    assert_greater(x, y, message=None, summarize=None, name=None)
-    assert_less(x, y, message=None, summarize=None, name=None)
-    assert_rank(x, rank, message=None, name=None)
+    = tf: assert_equal assert_greater assert_less assert_rank
     assert_all_finite(x, message, name=None)
     assert_greater_equal(x, y, message=None, summarize=None, name=None)
     assert_integer(x, message=None, name=None)
@@ -105,27 +103,21 @@ io:
     serialize_many_sparse(sp_input, out_type=string, name=None)
     serialize_sparse(sp_input, out_type=string, name=None)
 linalg:
+    = tf: norm
     l2_normalize(x, axis=None, epsilon=1e-12, name=None)
-    norm(tensor, ord='euclidean', axis=None, keepdims=None, name=None)
 math:
-    argmax(input, axis=None, output_type=int64, name=None)
-    argmin(input, axis=None, output_type=int64, name=None)
-    reduce_all(input_tensor, axis=None, keepdims=False, name=None)
-    reduce_any(input_tensor, axis=None, keepdims=False, name=None)
-    reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None)
-    reduce_max(input_tensor, axis=None, keepdims=False, name=None)
-    reduce_mean(input_tensor, axis=None, keepdims=False, name=None)
-    reduce_min(input_tensor, axis=None, keepdims=False, name=None)
-    reduce_prod(input_tensor, axis=None, keepdims=False, name=None)
-    reduce_sum(input_tensor, axis=None, keepdims=False, name=None)
+    = tf: argmax argmin reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
+        reduce_prod reduce_sum scalar_mul
+    = linalg: l2_normalize
     confusion_matrix(labels, predictions, num_classes=None, weights=None, dtype=int32, name=None)
     count_nonzero(input, axis=None, keepdims=None, dtype=int64, name=None)
     in_top_k(targets, predictions, k, name=None)
-    l2_normalize(x, axis=None, epsilon=1e-12, name=None)
     log_softmax(logits, axis=None, name=None)
-    scalar_mul(scalar, x, name=None)
     softmax(logits, axis=None, name=None)
 nn:
+    = math: in_top_k log_softmax softmax
+    = linalg: l2_normalize
+    = tf: space_to_batch
     avg_pool2d(input, ksize, strides, padding, data_format='NHWC', name=None)
     conv1d(input, filters, stride, padding, data_format='NWC', dilations=None, name=None)
     conv2d(input, filters, strides, padding, data_format='NHWC', dilations=None, name=None)
@@ -146,9 +138,6 @@ nn:
         default_id=None, max_norm=None, name=None)
     fractional_avg_pool(value, pooling_ratio, pseudo_random=False, overlapping=False, seed=0, name=None)
     fractional_max_pool(value, pooling_ratio, pseudo_random=False, overlapping=False, seed=0, name=None)
-    in_top_k(targets, predictions, k, name=None)
-    l2_normalize(x, axis=None, epsilon=1e-12, name=None)
-    log_softmax(logits, axis=None, name=None)
     max_pool_with_argmax(input, ksize, strides, padding, data_format='NHWC', output_dtype=int64,
         include_batch_in_index=False, name=None)
     moments(x, axes, shift=None, keepdims=False, name=None)
@@ -161,8 +150,6 @@ nn:
     separable_conv2d(input, depthwise_filter, pointwise_filter, strides, padding, data_format=None,
         dilations=None, name=None)
     sigmoid_cross_entropy_with_logits(labels=None, logits=None, name=None)
-    softmax(logits, axis=None, name=None)
-    space_to_batch(input, block_shape, paddings, name=None)
     space_to_depth(input, block_size, data_format='NHWC', name=None)
     sparse_softmax_cross_entropy_with_logits(labels, logits, name=None)
     sufficient_statistics(x, axes, shift=None, keepdims=False, name=None)
