@@ -361,7 +361,7 @@ def _elu(scale: float, alpha: float) -> Emit:
 
 def _elu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
     below = e.binary("fmul", dtype, x[0], e.binary("fadd", dtype, x[1], e.constant(dtype, 1)))
-    return e.select(e.compare("fcmp ule", dtype, x[1], e.constant(dtype, 0)), dtype, below, x[0])
+    return e.select(e.compare("fcmp ole", dtype, x[1], e.constant(dtype, 0)), dtype, below, x[0])
 
 
 def _softplus(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:

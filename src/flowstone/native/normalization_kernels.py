@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import torch
 
+from flowstone.framework import machine
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.normalization_code import FACTORS, PLACES, WORDS, normalization_code
 
 __all__ = ["Moments", "differentiate", "normalize", "prepare"]
 
-_TEAM_ELEMENTS = 30_000  # of images, from which a team of threads pays
+_WORK = 8  # of an element, in additions
 
 
 class Moments(NamedTuple):
@@ -41,8 +42,9 @@ def prepare() -> None:
 
 def _words(x: torch.Tensor, epsilon: float) -> dict[str, int]:
     channels, lanes = x.shape[-1], host.lanes()
+    has_team = x.numel() * _WORK >= machine.current().profile.native_team
     return {
-        "threads": torch.get_num_threads() if x.numel() >= _TEAM_ELEMENTS else 1,
+        "threads": torch.get_num_threads() if has_team else 1,
         "rows": x.numel() // channels, "channels": channels,
         "wide_channels": -(-channels // lanes) * lanes,
         "epsilon": struct.unpack("<q", struct.pack("<d", epsilon))[0],

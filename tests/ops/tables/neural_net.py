@@ -39,6 +39,7 @@ def activations() -> list:
     for op in ("Relu", "Relu6"):
         cases.append(case(op, ints(-9, 9, (3, 4)), dtypes="int32 int64"))
     return cases + [
+        case("Selu", np.float32(SPECIAL * 4), label="special", dtypes=FLOATS),  # in whole vectors
         case("LeakyRelu", normal(5), alpha=0.5, dtypes=FLOATS),
         case("LeakyRelu", normal(5), alpha=1.5),
         case("LeakyRelu", normal(5), alpha=-0.1),

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from flowstone.framework import dtypes
+from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.convolutions.normalized_batches import gradient_op, normalized_op
 from flowstone.native import kernels
@@ -133,10 +134,7 @@ def _suits(node: PlanNode) -> bool:
         return False
     if node.dtype(0) is not dtypes.float32 or attributes.get("exponential_avg_factor", 1.0) != 1.0:
         return False
-    elements = 1
-    for n in dims:
-        elements *= n
-    return elements >= WORTHWHILE and all(node.static_shape(i) == dims[-1:] for i in (1, 2))
+    return (num_elements(dims) or 0) >= WORTHWHILE and all(node.static_shape(i) == dims[-1:] for i in (1, 2))
 
 
 def _is_gradient(node: PlanNode, root: PlanNode) -> bool:

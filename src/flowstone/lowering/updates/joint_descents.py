@@ -35,11 +35,9 @@ _UPDATES = {"_ApplyProduct": "_JointDescent", "_ResourceApplyProduct": "_Resourc
 
 def _kernel(node: Any, env: Any) -> Call:
     descent_kernels.prepare()
-    rate = node.constant(1)
-    words = Input(1) if rate is None else rate.item()
-    if rate is None:
-        words = Call(torch.Tensor.item, words)
-    return Call(_descend, Input(0), words, Input(2), Input(3))
+    known = node.constant(1)
+    rate = Call(torch.Tensor.item, Input(1)) if known is None else known.item()
+    return Call(_descend, Input(0), rate, Input(2), Input(3))
 
 
 def _descend(variable: Any, rate: float, x: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:

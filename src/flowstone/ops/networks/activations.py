@@ -229,17 +229,21 @@ def _elu_kernel(alpha: float, scale: float) -> Callable[..., Any]:
 
 def _elu_grad_kernel(node: Node) -> Call:
     """From the activation's output y: dy * (y + 1) where y < 0, else dy."""
-    return Call(_elu_backward, X0, 1.0, 1.0, 1.0, True, X1)
+    return Call(_elu_backward, X0, 1.0, 1.0, 1.0, True, _without_nan(X1))
 
 
-def _selu_grad(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _selu_grad_kernel(node: Node) -> Call:
     """As of Elu, with its scale and alpha; at y = 0, which ATen counts as negative, that of positive ones."""
-    least = torch.finfo(y.dtype).smallest_normal * torch.finfo(y.dtype).eps  # moves no other number
-    y = torch.add(y, least)
-    if y.dtype == torch.float64:  # where ATen's code for AVX2 counts NaN as negative; TensorFlow does not
-        torch.nan_to_num_(y, nan=1.0, posinf=math.inf, neginf=-math.inf)
-    result: torch.Tensor = _elu_backward(dy, _SELU_ALPHA, _SELU_SCALE, 1.0, True, y)
-    return result
+    kind = node.dtype(1).torch
+    assert kind is not None
+    numbers = torch.finfo(kind)
+    y = Call(torch.add, X1, numbers.smallest_normal * numbers.eps)  # which moves no other number
+    return Call(_elu_backward, X0, _SELU_ALPHA, _SELU_SCALE, 1.0, True, _without_nan(y))
+
+
+def _without_nan(y: Any) -> Call:
+    """ATen's vectors count NaN as negative, its single numbers and TensorFlow as positive."""
+    return Call(torch.nan_to_num, y, nan=1.0, posinf=math.inf, neginf=-math.inf)
 
 
 def _elu_grad_gradient(again: OpDeclaration) -> GradientFunction:
@@ -259,9 +263,7 @@ elu_grad.gradient(_elu_grad_gradient(elu_grad))
 
 selu_op = activation("Selu", FLOATS, _elu_kernel(_SELU_ALPHA, _SELU_SCALE), cost=8)
 selu_op.gradient(lambda op, dy: (F.SeluGrad(dy, op.outputs[0]),))
-selu_grad = activation_gradient(
-    "SeluGrad", FLOATS, lambda node: Call(_selu_grad, X0, X1), "outputs", takes_result=1
-)
+selu_grad = activation_gradient("SeluGrad", FLOATS, _selu_grad_kernel, "outputs", takes_result=1)
 selu_grad.gradient(_elu_grad_gradient(selu_grad))
 
 
