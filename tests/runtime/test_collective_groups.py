@@ -123,7 +123,7 @@ def test_a_new_program_does_not_hear_of_past_failures(play: Play) -> None:
     for member in range(3):
         for step in range(4):
             play.end(member, step)
-    play.groups.forget_failures()
+    play.groups.forget_failures(task(0))
     play.groups.validate()
     assert play.join(2, 9, size=2) == []
     assert play.join(1, 9, size=2) == [("meet", [(1, 9, 1), (2, 9, 1)])]
@@ -214,6 +214,40 @@ def test_a_lost_task_fails_those_that_wait_for_it(play: Play) -> None:
     assert play.lost(1) == [("UnavailableError", (0, 2, 1))]
     assert play.join(0, 3) == []
     assert play.join(1, 9) == [("meet", [(0, 3, 1), (1, 9, 1)])]
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_task_lost_between_steps_is_heard_of_once(play: Play, begins: bool) -> None:
+    """A step that waited for its replacement would go on with a task that has begun anew. A program that
+    begins afterwards may."""
+    for member in range(3):
+        play.join(member, size=3)
+    assert play.lost(2) == []
+    for member in (0, 1):
+        play.end(member)
+        if begins:
+            play.groups.forget_failures(task(member))
+    if not begins:
+        assert play.join(0, 1, size=3) == [("UnavailableError", (0, 1, 1))]
+        assert play.join(0, 1, instance=2, size=3) == [("UnavailableError", (0, 1, 2))]
+        assert play.join(2, 7, size=3) == [], "the replacement waits"
+        assert play.join(1, 1, size=3) == [("UnavailableError", (1, 1, 1))]
+    else:
+        assert play.join(2, 7, size=3) == []
+    assert play.join(0, 2, size=3) == []
+    assert play.join(1, 2, size=3) == [("meet", [(0, 2, 1), (1, 2, 1), (2, 7, 1)])]
+
+
+def test_a_task_that_heard_of_a_loss_in_one_group_does_not_in_another(play: Play) -> None:
+    """0 waits for 1 in one group, while it is in another one with it."""
+    for member in (0, 1):
+        wanted = offer(member)._replace(group=8)
+        play.groups.join((member, 0), task(member), (member, 0, 8), wanted)
+    assert play.join(0) == []
+    assert play.join(1, instance=2) == []
+    assert play.lost(1) == [("UnavailableError", (0, 0, 1)), ("UnavailableError", (1, 0, 2))]
+    play.end(0)
+    assert play.groups.join((0, 1), task(0), (0, 1, 8), offer(0)._replace(group=8)) == []
 
 
 def test_who_is_missing(play: Play) -> None:

@@ -71,12 +71,20 @@ class LeadingCollectives(Collectives):
             answer(json.dumps({"error": error_text(_malformed(error))}), ())
             return
         self._ended.extend(ended)
+        if wanted.get("begins"):
+            self._begins(connection.task)
         if "broke" in wanted:
             self._inviter.broke(str(wanted["broke"]))
         elif offer is None:
             self._fail(step, error_of_text(str(wanted["failed"])))
         else:
             self._offer(step, partial(_answered, answer), offer, connection.task)
+
+    def _begins(self, task: str) -> None:
+        """A session has begun in another task."""
+        with self._lock:
+            self._forget()
+            self._groups.forget_failures(task)
 
     def lost(self, task: str) -> None:
         """The connection to a task broke."""
@@ -152,6 +160,10 @@ class ClusterCollectives(Collectives):
         self._has_unsent = threading.Event()
         self._sender: threading.Thread | None = None
         self._is_over = False
+        self._begins = False  # the leader is still to hear that a session has begun
+
+    def begin_program(self) -> None:
+        self._begins = True
 
     def end(self, error: errors.OpError) -> None:
         self._is_over = True
@@ -178,7 +190,8 @@ class ClusterCollectives(Collectives):
         offer = self._exchange.offered(offer)
         has_value = offer.value is not None and not offer.stays
         words = {name: getattr(offer, name) for name in (*_FIELDS, "is_mean", "is_source", "stays")}
-        words.update(step=number, has_value=has_value, ended=self._over())
+        begins, self._begins = self._begins, False
+        words.update(step=number, has_value=has_value, ended=self._over(), begins=begins)
         parts = pack([offer.value.cpu()]) if has_value else []
         try:
             self._link.collect(json.dumps(words), parts, partial(self._answered, number, report, offer))
@@ -292,7 +305,9 @@ class TaskCollectives:
                 self._others[leader] = ClusterCollectives(
                     self._task, self._links[leader], self._exchange, self._own
                 )
-            return self._others[leader]
+            found = self._others[leader]
+        found.begin_program()
+        return found
 
     def asked(self, connection: Any, number: int, text: str, payload: Any) -> None:
         """What another task wants of this one as the leader."""

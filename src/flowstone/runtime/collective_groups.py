@@ -14,7 +14,8 @@ event        instructions that follow
 `join`       `Meet` once an offer of each member is there; `Refuse` for offers that contradict
 `fail`       `Refuse` for the offers of the step, and of those that have met it
 `end`        none: the step is forgotten; a group is, when none of its steps is left
-`lost`       as `fail` for the steps of a task that is gone; `Refuse` for those that wait for it
+`lost`       as `fail` for the steps of a task that is gone; `Refuse` for those that wait for it; each task
+             that shared a group with it hears of it once: now, or at its next offer to the group
 ===========  =========================================================================================
 
 `validate` checks what must hold; `story` lists what happened in a group, if a log is kept.
@@ -88,6 +89,14 @@ class _Known:
     error: errors.OpError | None = None
 
 
+class _Loss(NamedTuple):
+    """What a task is still to hear: another one, which was in these groups, is gone. Otherwise it would go on
+    with a replacement that has begun anew."""
+
+    groups: set[Hashable]
+    error: errors.OpError
+
+
 class CollectiveGroups:
     """The groups, by their keys. The caller serialises the calls. Tickets are the caller's, to say which
     offer is meant."""
@@ -95,6 +104,7 @@ class CollectiveGroups:
     def __init__(self, keeps_story: bool = False) -> None:
         self._groups: dict[Hashable, _Group] = {}
         self._steps: dict[Step, _Known] = {}
+        self._losses: dict[str, _Loss] = {}  # by the tasks that are to hear of them
         self._story: list[tuple[Hashable, str]] | None = [] if keeps_story else None
 
     # ---- events
@@ -107,8 +117,12 @@ class CollectiveGroups:
         for another shape; with the error of its step if that has failed.
         """
         known = self._steps.setdefault(step, _Known(task))
+        found: list[Instruction] = []
+        if known.error is None and task in self._losses and offer.group in self._losses[task].groups:
+            found = self.fail(step, self._losses[task].error)
         if known.error is not None:
-            return [Refuse(ticket, known.error)]
+            self._hears(task, known.error)
+            return [Refuse(ticket, known.error), *found]
         self._tell(offer.group, f"{offer.member} joins {offer.instance}")
         group = self._groups.get(offer.group)
         if group is None:
@@ -154,8 +168,14 @@ class CollectiveGroups:
                     del self._groups[key]
         known.groups.clear()
 
-    def forget_failures(self) -> None:
-        """Members that are still to hear of a failure of past steps will not: other programs begin."""
+    def _hears(self, task: str, error: errors.OpError) -> None:
+        if task in self._losses and self._losses[task].error is error:
+            del self._losses[task]
+
+    def forget_failures(self, task: str) -> None:
+        """Members that are still to hear of a failure of past steps will not: another program begins in the
+        task. It hears of no loss either."""
+        self._losses.pop(task, None)
         for key, group in list(self._groups.items()):
             if not group.steps:
                 del self._groups[key]
@@ -163,13 +183,18 @@ class CollectiveGroups:
     def lost(self, task: str, error: errors.OpError) -> list[Instruction]:
         """A task is gone: its steps end, and what waits for its members."""
         found: list[Instruction] = []
-        for group in list(self._groups.values()):
-            gone = {member for member in group.members if member.startswith(f"{task}/")}
-            if gone:
-                group.members -= gone
-                for meeting in _all_meetings(group):
-                    for entry in list(meeting.entries.values()):
-                        found += self.fail(entry.step, error)
+        self._losses.pop(task, None)
+        lost = [key for key, group in self._groups.items() if any(_is_of(m, task) for m in group.members)]
+        groups = [self._groups[key] for key in lost]
+        for key, group in zip(lost, groups):
+            group.members = {member for member in group.members if not _is_of(member, task)}
+            for other in {member.partition("/device:")[0] for member in group.members}:
+                earlier = self._losses.get(other, _Loss(set(), error))
+                self._losses[other] = _Loss(earlier.groups | {key}, error)
+        for group in groups:
+            for meeting in _all_meetings(group):
+                for entry in list(meeting.entries.values()):
+                    found += self.fail(entry.step, error)
         for step, known in list(self._steps.items()):
             if known.task == task:
                 found += self.fail(step, error)
@@ -257,7 +282,7 @@ class CollectiveGroups:
         entries = list(meeting.entries.values())
         tasks = {self._steps[entry.step].task for entry in entries}
         meeting.entries, meeting.error = {}, error
-        meeting.owed = {m for m in group.members if not any(m.startswith(f"{task}/") for task in tasks)}
+        meeting.owed = {m for m in group.members if not any(_is_of(m, task) for task in tasks)}
         if not meeting.owed:
             meetings.remove(meeting)
         return [Refuse(entry.ticket, error) for entry in entries]
@@ -277,6 +302,7 @@ class CollectiveGroups:
                         if entry.step == step:
                             del meeting.entries[member]
                             found.append(Refuse(entry.ticket, error))
+                            self._hears(known.task, error)
                     if not meeting.entries and not meeting.owed:
                         meetings.remove(meeting)
         return found
@@ -289,6 +315,10 @@ class CollectiveGroups:
 def rank_key(member: str) -> list[Any]:
     """Orders members by job, task, type and number of their devices: their ranks."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", member)]
+
+
+def _is_of(member: str, task: str) -> bool:
+    return member.startswith(f"{task}/")
 
 
 def _has_room(meeting: _Meeting, member: str) -> bool:

@@ -75,7 +75,7 @@ class Collectives:
         """What failed before concerns nobody any more: a session begins."""
         with self._lock:
             self._forget()
-            self._groups.forget_failures()
+            self._groups.forget_failures(self.task)
 
     def __len__(self) -> int:
         """How many steps take part in something."""
