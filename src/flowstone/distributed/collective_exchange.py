@@ -166,6 +166,15 @@ class Exchange:
             each.end()
         found.add(invitation, offer, report)
 
+    def drop(self, communicator: str) -> None:
+        """Another member says that a communicator is used no more."""
+        with self._lock:
+            found = [
+                self._communicators.pop(key) for key in list(self._communicators) if key[0] == communicator
+            ]
+        for each in found:
+            each.end()
+
     def end(self) -> None:
         """Ends all communicators."""
         with self._lock:

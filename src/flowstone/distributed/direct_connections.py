@@ -21,7 +21,7 @@ import secrets
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from flowstone.framework import errors, machine
 from flowstone.framework import logging as log
 from flowstone.framework.machine_profiles import NEVER
 
-__all__ = ["DirectConnection", "DirectListener", "connect"]
+__all__ = ["DirectConnection", "DirectListener", "connect", "gpus_of"]
 
 _SOCKET_BUFFER = 1 << 22
 _CONNECT_S = 3.0
@@ -173,10 +173,16 @@ def _notice_dead_hosts(stream: socket.socket) -> None:
 
 
 class DirectListener:
-    """Accepts connections of other tasks, on a Unix socket of this host and on a TCP port of `host`."""
+    """Accepts connections of other tasks, on a Unix socket of this host and on a TCP port of `host`. `gpus`:
+    the identities of this task's GPUs, which others are told."""
 
     def __init__(
-        self, host: str, on_frame: OnFrame, on_closed: OnClosed, security: ClusterSecurity = OPEN
+        self,
+        host: str,
+        on_frame: OnFrame,
+        on_closed: OnClosed,
+        security: ClusterSecurity = OPEN,
+        gpus: Mapping[str, str] | None = None,
     ) -> None:
         self._on_frame, self._on_closed = on_frame, on_closed
         self._context = security.server_context()
@@ -197,6 +203,7 @@ class DirectListener:
             "unix": name if _has_abstract_names() else "",
             "port": remote.getsockname()[1],
             "secret": self._secret,
+            "gpus": dict(gpus or {}),
         }
 
     def address(self) -> bytes:
@@ -258,6 +265,14 @@ class DirectListener:
     def _closed(self, connection: DirectConnection) -> None:
         self._connections.discard(connection)
         self._on_closed(connection)
+
+
+def gpus_of(address: bytes) -> dict[str, str]:
+    """The identities of a task's GPUs, by its devices' names, as its address says."""
+    try:
+        return {str(name): str(gpu) for name, gpu in json.loads(address).get("gpus", {}).items()}
+    except (ValueError, AttributeError):
+        return {}
 
 
 def connect(

@@ -30,6 +30,7 @@ __all__ = [
     "FAILED",
     "FORGET",
     "HELLO",
+    "INVITE",
     "NUMBER",
     "PUSH",
     "RUN",
@@ -40,7 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 # kinds of frames
-HELLO, RUN, DONE, FAILED, PUSH, CLEAN, ABORT, COLLECT, CAN_SHARE, BLOCK, FORGET = range(1, 12)
+HELLO, RUN, DONE, FAILED, PUSH, CLEAN, ABORT, COLLECT, INVITE, CAN_SHARE, BLOCK, FORGET = range(1, 13)
 SHARED = 0x80
 NUMBER = struct.Struct("<Q")  # of a block
 _HEADER = struct.Struct("<BQIQ")

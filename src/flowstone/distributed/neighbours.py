@@ -17,7 +17,7 @@ from typing import Any
 
 from flowstone.distributed import frames
 from flowstone.distributed.cluster_security import OPEN, ClusterSecurity
-from flowstone.distributed.direct_connections import DirectConnection, connect
+from flowstone.distributed.direct_connections import DirectConnection, connect, gpus_of
 from flowstone.distributed.step_rendezvous import StepRendezvous
 from flowstone.distributed.tensor_codec import decode_received, pack, unpack
 from flowstone.distributed.transport import Peer, run_soon, wait_for
@@ -51,6 +51,7 @@ class Neighbour:
         self.task, self._address, self._own, self._on_closed = task, address, own, on_closed
         self._security = security
         self.peer: Peer = wait_for(_peer(address, security))
+        self.gpus: dict[str, str] = {}  # its GPUs' identities, by the names of devices
         self._connection: DirectConnection | None = None
         self._has_none = False
         self._running: dict[int, Done] = {}  # steps whose part runs there
@@ -79,6 +80,7 @@ class Neighbour:
             self._has_none = True
             return None
         host = self._address.rpartition(":")[0] or "localhost"
+        self.gpus = gpus_of(address)
         connection = connect(self._own, host, address, self._arrived, self._closed, self._security)
         if connection is None:
             self._has_none = True

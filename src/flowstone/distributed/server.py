@@ -16,9 +16,11 @@ from flowstone.distributed.cluster_security import ClusterSecurity, cluster_secu
 from flowstone.distributed.collective_links import TaskCollectives
 from flowstone.distributed.direct_connections import DirectConnection, DirectListener
 from flowstone.distributed.explaining import ExplainService
+from flowstone.distributed.group_transfers import PROTOCOLS, GroupTransfers, identities
 from flowstone.distributed.master import Master
 from flowstone.distributed.neighbours import ADDRESS, CLOCK, Neighbour, error_of_text, error_text
 from flowstone.distributed.own_servers import masters
+from flowstone.distributed.process_groups import has_gloo
 from flowstone.distributed.services import MasterService, WorkerService, threads
 from flowstone.distributed.step_rendezvous import StepRendezvous
 from flowstone.distributed.task_names import task_name
@@ -60,9 +62,8 @@ class TaskServer:
             if task != self.task
         }
         host = addresses[self.task].rpartition(":")[0]
-        self._collectives = TaskCollectives(
-            self.task, host, self._neighbours, config, is_usable=not (security.token or security.has_tls)
-        )
+        is_open = not (security.token or security.has_tls)
+        self._collectives = TaskCollectives(self.task, host, self._neighbours, config, is_usable=is_open)
         self._worker = Worker(
             self.task,
             devices,
@@ -73,9 +74,15 @@ class TaskServer:
         links: dict[str, WorkerLink] = {task: RemoteLink(each) for task, each in self._neighbours.items()}
         links[self.task] = LocalLink(self._worker)
         self.master = Master(self.task, links, config)
+        self._transfers = (
+            GroupTransfers(host, devices, self._worker.pushed, self._worker.fail)
+            if self.server_def.protocol in PROTOCOLS and is_open and has_gloo()
+            else None
+        )
         where = _listening_address(addresses[self.task], self.server_def.port)
         host = where.rpartition(":")[0].strip("[]")
-        self._direct = DirectListener(host, self._on_frame, self._on_closed, security)
+        gpus = {} if self._transfers is None else identities(devices)
+        self._direct = DirectListener(host, self._on_frame, self._on_closed, security, gpus)
         handlers = {
             **MasterService(self.master, self.task).handlers(),
             **WorkerService(self._worker).handlers(),
@@ -118,6 +125,8 @@ class TaskServer:
         self.master.end()
         self._worker.end()
         self._collectives.end()
+        if self._transfers is not None:
+            self._transfers.end()
         self._listener.stop()
         self._direct.stop()
         self._has_late.set()
@@ -149,6 +158,8 @@ class TaskServer:
             self._worker.fail(step, error_of_text(text))
         elif kind == frames.COLLECT:
             self._collectives.asked(connection, step, text, payload)
+        elif kind == frames.INVITE and self._transfers is not None:
+            self._transfers.invited(self._neighbours[connection.task], step, text)
 
     def _run(self, connection: DirectConnection, session: str, graph: str, step: int, payload: Any) -> None:
         try:
@@ -186,6 +197,8 @@ class TaskServer:
 
     def _lost(self, task: str) -> None:
         self._collectives.lost(task)
+        if self._transfers is not None:
+            self._transfers.lost(task)
         self._worker.lost(task, errors.UnavailableError(None, None, f"The connection to {task} broke"))
 
     # ---- values of other tasks
@@ -193,7 +206,14 @@ class TaskServer:
     def push(self, task: str, step: int, key: str, value: Any) -> bool:
         """Gives another task a value; False if it has to ask."""
         neighbour = self._neighbours.get(task)
-        return neighbour is not None and neighbour.push(step, key, value)
+        if neighbour is None:
+            return False
+        is_sent = (
+            self._transfers is not None
+            and neighbour.direct() is not None
+            and self._transfers.send(neighbour, step, key, value)
+        )
+        return is_sent or neighbour.push(step, key, value)
 
     def expect(self, task: str, step: int, key: str, meeting: StepRendezvous) -> None:
         """Sees to it that a value of another task arrives at `meeting`, or its failure."""

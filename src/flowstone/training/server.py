@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowstone.distributed.group_transfers import PROTOCOLS
 from flowstone.distributed.server import TaskServer
 from flowstone.framework.errors import NotFoundError
 from flowstone.io.proto import tensorflow_server_pb2
@@ -11,7 +12,7 @@ from flowstone.training.cluster_spec import ClusterSpec
 
 __all__ = ["Server"]
 
-_PROTOCOLS = ("grpc", "grpc+verbs", "grpc+mpi", "grpc+gdr")  # the last three only name faster transports
+_PROTOCOLS = ("grpc", *PROTOCOLS)
 
 
 class Server:
@@ -27,7 +28,8 @@ class Server:
     Args:
         server_or_cluster_def: a ServerDef, a ClusterDef, a ClusterSpec or a dict of jobs.
         job_name, task_index: this task; needed unless the ServerDef says it or the cluster has one task
-        alone. protocol: "grpc" (the default).
+        alone. protocol: "grpc" (the default); with "grpc+gdr", "grpc+verbs" or "grpc+mpi" large values go
+        from a GPU of one task to a GPU of another through torch.distributed (NCCL), if both tasks say so.
         config: the ConfigProto of sessions that have none, and of this task's devices.
         start: whether it answers at once; else from `start` on.
 

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, GPU, AsyncCall, Environment
 from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.framework.shape import Dims, TensorShape
+from flowstone.ops.collectives import offers
 from flowstone.ops.collectives.offers import BROADCAST, EXCHANGE, GATHER, REDUCE, SCATTER, Offer
 
 __all__ = [
@@ -62,7 +61,7 @@ def _member(node: Node, env: Environment, kind: str) -> Any:
     timeout_s = attributes.get("timeout_seconds", 0.0)
     merge, is_mean = _MERGED.get(attributes.get("merge_op", ""), ""), attributes.get("final_op") == "Div"
     dtype, name, member = attributes["T"].name, node.name, env.name
-    gpu = _gpu(device) if attributes.get("communication_hint") == "nccl" else ""
+    gpu = offers.gpu_identity(device) if attributes.get("communication_hint") == "nccl" else ""
 
     def start(
         step: Any, done: Any, value: Any, dims: Any, size: int, group: int, instance: int, sends: bool = False
@@ -82,11 +81,6 @@ def _member(node: Node, env: Environment, kind: str) -> Any:
         collectives.join(step, here, offer, timeout_s)
 
     return start
-
-
-def _gpu(device: torch.device) -> str:
-    """Which GPU of all machines' this is; "" for the host."""
-    return str(torch.cuda.get_device_properties(device).uuid) if device.type == "cuda" else ""
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:

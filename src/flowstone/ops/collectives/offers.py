@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-__all__ = ["BROADCAST", "EXCHANGE", "GATHER", "REDUCE", "SCATTER", "Offer"]
+import torch
+
+__all__ = ["BROADCAST", "EXCHANGE", "GATHER", "REDUCE", "SCATTER", "Offer", "gpu_identity"]
 
 REDUCE, GATHER, BROADCAST, SCATTER, EXCHANGE = "reduce", "gather", "broadcast", "scatter", "exchange"
 
@@ -33,3 +35,8 @@ class Offer(NamedTuple):
     value: Any = None
     device: Any = None
     gpu: str = ""
+
+
+def gpu_identity(device: torch.device) -> str:
+    """Which GPU of all machines' this is; "" for the host."""
+    return str(torch.cuda.get_device_properties(device).uuid) if device.type == "cuda" else ""
