@@ -16,6 +16,30 @@ from flowstone.framework.operation import registry
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "ops.md"
 FACTS = ROOT / "tests" / "golden" / "ops_facts"
+# Ops of numbers that run on the host alone, by the reason. Those of texts, resources and handles do, since
+# these are there; a GPU's values are copied to them.
+HOST_REASONS = {
+    "it draws from a sequential generator, whose numbers must be TensorFlow's": (
+        "AllCandidateSampler FixedUnigramCandidateSampler LearnedUnigramCandidateSampler "
+        "LogUniformCandidateSampler ThreadUnsafeUnigramCandidateSampler UniformCandidateSampler RandomCrop "
+        "SampleDistortedBoundingBox SampleDistortedBoundingBoxV2 StatelessSampleDistortedBoundingBox "
+        "KMC2ChainInitialization KmeansPlusPlusInitialization"
+    ),
+    "it looks a few numbers up in a table of the host, or draws them one after the other": (
+        "ComputeAccidentalHits SobolSample UnicodeScript"
+    ),
+    "its result has a size that the values decide, and whoever takes it needs that on the host": (
+        "DenseCountSparseOutput SparseCountSparseOutput DenseToDenseSetOperation DenseToSparseSetOperation "
+        "SparseToSparseSetOperation SetSize SparseCross SparseCrossHashed SparseFeatureCross"
+    ),
+    "it keeps values in the session's containers, which are the host's": (
+        "AddManySparseToTensorsMap AddSparseToTensorsMap TakeManySparseFromTensorsMap DeserializeSparse "
+        "SdcaOptimizer Batch BatchFunction Unbatch UnbatchGrad"
+    ),
+    "it calls Python, or speaks to the host: its files, its clock, its log": (
+        "PyFunc PyFuncStateless EagerPyFunc ImmutableConst Timestamp Print Assert"
+    ),
+}
 GRADIENTS = {"function": "yes", "not differentiable": "none flows", "none": "an error to ask"}
 
 
@@ -32,6 +56,23 @@ def row(name: str) -> str:
     kernels = " ".join(device for device in (CPU, GPU) if device in declaration.kernels)
     removed = f", until version {declaration.deprecated[0] - 1}" if declaration.deprecated else ""
     return f"| {name} | {kernels}{removed} | {GRADIENTS[declaration.gradient_kind]} |"
+
+
+def on_host_alone() -> list[str]:
+    """The ops whose inputs and outputs are numbers, and which have no kernel for GPUs."""
+    found = []
+    for facts in sorted(FACTS.glob("*-ops.txt")):
+        for name, signature in re.findall(r"^(\w+)(\(.*?)(?: ; .*)?$", facts.read_text(), re.MULTILINE):
+            declaration = registry.get(name)
+            is_numeric = ":" in signature and not re.search(r"string|resource|variant|Ref\(", signature)
+            if is_numeric and declaration is not None and GPU not in declaration.kernels:
+                found.append(name)
+    return sorted(set(found))
+
+
+def reasons() -> list[str]:
+    """The list of why ops of numbers run on the host alone."""
+    return [f"- {', '.join(sorted(ops.split()))}: {why}." for why, ops in HOST_REASONS.items()]
 
 
 def table(ops: list[str]) -> list[str]:
@@ -58,6 +99,13 @@ def page() -> str:
         f"## Later versions: {counts[1]} of {len(later)}",
         "",
         *table(later),
+        "",
+        "## Numbers on the host alone",
+        "",
+        "Texts, resources and handles are on the host, and so are the kernels of their ops. Of the ops whose",
+        "inputs and outputs are numbers, these have no kernel for GPUs:",
+        "",
+        *reasons(),
     ]
     return "\n".join(lines) + "\n"
 

@@ -262,3 +262,14 @@ def test_the_page_of_ops_is_that_of_the_declarations() -> None:
         text=True,
     )
     assert made.stdout == "True\n", "run `python docs/make_ops_page.py`"
+
+
+def test_ops_of_numbers_without_a_kernel_for_gpus_have_a_reason() -> None:
+    program = (
+        "import make_ops_page as m\n"
+        "print(sorted(' '.join(m.HOST_REASONS.values()).split()) == m.on_host_alone())"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT / "docs", capture_output=True, text=True, check=True
+    )
+    assert made.stdout == "True\n", "`HOST_REASONS` of docs/make_ops_page.py lacks an op, or has one too many"
