@@ -4,6 +4,7 @@ requests. The members' sessions are those of between-graph replication, each at 
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,12 +14,16 @@ from typing import Any
 import clusters
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from flowstone.distributed import collective_exchange
-from flowstone.distributed.collective_links import leader_of
+from flowstone.distributed.collective_links import ClusterCollectives, leader_of
+from flowstone.distributed.tensor_codec import pack
 from flowstone.ops.collectives import collective_ops as collective
 from flowstone.ops.collectives import nccl_ops
+from flowstone.ops.collectives.offers import Offer
+from flowstone.runtime.collectives import Collectives
 
 LARGE = 100_000  # elements of a value that its members exchange themselves
 LIMIT = tf.RunOptions(timeout_in_ms=20_000)
@@ -307,3 +312,94 @@ def test_malformed_requests_are_answered(cluster: clusters.Cluster, text: str) -
     leading.asked(connection, text, memoryview(b"nonsense"), lambda words, parts: answers.append(words))
     assert len(answers) == 1
     assert "error" in answers[0]
+
+
+# ---- a leader that is lost
+
+
+class Leader:
+    """The leader's link, whose connection breaks when a test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[Callable[..., None]] = []
+
+    def connect(self) -> bool:
+        return True
+
+    def collect(self, text: str, parts: Any, done: Callable[..., None]) -> None:
+        self.asked.append(done)
+
+    def tell_leader(self, text: str) -> None:
+        pass
+
+    def answer(self) -> None:
+        """The last request has its result."""
+        self.asked.pop()(("{}", memoryview(b"".join(map(bytes, pack([torch.ones(1)]))))), None)
+
+    def break_off(self) -> None:
+        while self.asked:
+            self.asked.pop()(None, LOST)
+
+
+LOST = tf.errors.UnavailableError(None, None, "gone")
+
+
+@pytest.fixture
+def leader() -> Leader:
+    return Leader()
+
+
+@pytest.fixture
+def ask(leader: Leader) -> Iterator[Callable[[], list[Any]]]:
+    """Makes an offer of a new step; the list gets what it is told."""
+    exchange = collective_exchange.Exchange("localhost", lambda name: None)
+    collectives = ClusterCollectives("/job:worker/replica:0/task:1", leader, exchange, Collectives("t"))
+    numbers = itertools.count()
+
+    def offer() -> list[Any]:
+        told: list[Any] = []
+        made = Offer("reduce", 1, 2, 1, "m", "n", "float32", (1,), "sum", value=torch.ones(1))
+        collectives._offer(next(numbers), lambda outputs, error: told.append(error), made)
+        return told
+
+    offer.collectives = collectives  # type: ignore[attr-defined]
+    yield offer
+    exchange.end()
+
+
+def test_a_leader_lost_between_steps_is_heard_of_once(leader: Leader, ask: Any) -> None:
+    """Its replacement has begun anew, which a step that waited for it would not know."""
+    first = ask()
+    leader.answer()
+    assert first == [None]
+    ask.collectives.lost_leader()
+    ask.collectives.lost_leader()  # the connection in the other direction
+    second = ask()
+    assert isinstance(second[0], tf.errors.UnavailableError)
+    assert leader.asked == []
+    assert ask() == [], "it waits for the replacement"
+    leader.answer()
+
+
+@pytest.mark.parametrize("other_direction_first", [False, True])
+def test_an_offer_that_waited_for_a_lost_leader_has_heard(
+    leader: Leader, ask: Any, other_direction_first: bool
+) -> None:
+    ask()
+    leader.answer()
+    waiting = ask()
+    if other_direction_first:
+        ask.collectives.lost_leader()
+    leader.break_off()
+    ask.collectives.lost_leader()
+    assert waiting == [LOST]
+    assert ask() == []
+
+
+def test_a_program_that_begins_does_not_hear_of_a_lost_leader(leader: Leader, ask: Any) -> None:
+    ask.collectives.lost_leader()
+    assert ask() == [], "it was not there yet"
+    leader.answer()
+    ask.collectives.lost_leader()
+    ask.collectives.begin_program()
+    assert ask() == []

@@ -161,9 +161,20 @@ class ClusterCollectives(Collectives):
         self._sender: threading.Thread | None = None
         self._is_over = False
         self._begins = False  # the leader is still to hear that a session has begun
+        self._has_met = False  # an operation has been made since the leader was lost the last time
+        self._loss: errors.OpError | None = None  # which the next offer is to hear of
 
     def begin_program(self) -> None:
-        self._begins = True
+        self._begins, self._loss = True, None
+
+    def lost_leader(self) -> None:
+        """The connection to the leader broke. Who waits hears of it by the answer; if nobody does, the next
+        offer, which would else wait for a leader that has begun anew."""
+        if self._has_met:
+            self._has_met = False
+            self._loss = errors.UnavailableError(
+                None, None, f"The leader of {self.task}'s collectives is gone"
+            )
 
     def end(self, error: errors.OpError) -> None:
         self._is_over = True
@@ -177,7 +188,10 @@ class ClusterCollectives(Collectives):
     def _offer(self, number: Any, report: Done, offer: Offer, task: str = "") -> None:
         with self._lock:
             self._waiting.setdefault(number, {})[report] = None
-        if self._unsent or not self._is_reachable():
+        loss, self._loss = self._loss, None
+        if loss is not None:
+            self._settle(number, report, None, loss)
+        elif self._unsent or not self._is_reachable():
             self._unsent.append((number, report, offer))
             self._send_later()
         else:
@@ -210,9 +224,11 @@ class ClusterCollectives(Collectives):
     def _answered(self, number: int, report: Done, offer: Offer, found: Any, error: Any) -> None:
         """The leader's answer: a result, an invitation to exchange values, an error."""
         if error is not None:
+            self._has_met, self._loss = False, None
             self._settle(number, report, None, error)
             return
         text, payload = found
+        self._has_met = True
         try:
             words = json.loads(text)
             if "error" in words:
@@ -321,6 +337,8 @@ class TaskCollectives:
     def lost(self, task: str) -> None:
         """The connection to a task broke."""
         self._own.lost(task)
+        if task in self._others:
+            self._others[task].lost_leader()
 
     def end(self) -> None:
         """Ends all that waits."""
