@@ -27,8 +27,33 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 def test_code_is_kept_and_found(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(compiler.compiled(TEXT, ["seven"]), 3) == 10
     assert len(list(folder.glob("*.o"))) == 1
-    monkeypatch.setattr(compiler, "_object_code", lambda text: pytest.fail("it is in the cache"))
+    monkeypatch.setattr(compiler, "_object_code", lambda *_: pytest.fail("it is in the cache"))
     assert call(compiler.compiled(TEXT, ["seven"]), 4) == 11
+
+
+@pytest.mark.parametrize("is_rough", [False, True])
+def test_rough_text_and_any_other_give_the_same_code_results(folder: pathlib.Path, is_rough: bool) -> None:
+    """Each is kept under a name of its own."""
+    text = """
+    define i64 @seven(i64 %x) {
+     %place = alloca i64
+     store i64 0, ptr %place
+     br label %head
+    head:
+     %i = phi i64 [0, %0], [%next, %head]
+     %sum = load i64, ptr %place
+     %more = add i64 %sum, %x
+     store i64 %more, ptr %place
+     %next = add i64 %i, 1
+     %goes_on = icmp slt i64 %next, 7
+     br i1 %goes_on, label %head, label %end
+    end:
+     %found = load i64, ptr %place
+     ret i64 %found
+    }"""
+    assert call(compiler.compiled(text, ["seven"], is_rough), 5) == 35
+    assert call(compiler.compiled(text, ["seven"], not is_rough), 3) == 21
+    assert len(list(folder.glob("*.o"))) == 2
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"x" * 5000])

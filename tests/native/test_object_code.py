@@ -48,7 +48,7 @@ NAMES = ["sum", "clear", "threads", "scaled"]
 
 
 def code(text: str = TEXT) -> bytes:
-    return compiler._object_code(text)
+    return compiler._object_code(text, True)
 
 
 def test_functions_have_the_results_that_llvm_gives_them() -> None:

@@ -88,9 +88,9 @@ def test_equal_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> No
     texts: list[str] = []
     compiled = program_kernels.compiler.compiled
 
-    def note(text: str, names: list[str]) -> program_kernels.compiler.Module:
+    def note(text: str, names: list[str], is_rough: bool) -> program_kernels.compiler.Module:
         texts.append(text)
-        return compiled(text, names)
+        return compiled(text, names, is_rough)
 
     monkeypatch.setattr(program_kernels.compiler, "compiled", note)
     monkeypatch.setattr(program_kernels, "_modules", {})
@@ -103,9 +103,9 @@ def test_threads_that_compile_the_same_program_share_its_code(monkeypatch: pytes
     start = threading.Barrier(4)
     compiled = compiler.compiled
 
-    def together(*arguments: Any) -> Any:
+    def together(*arguments: Any, **options: Any) -> Any:
         start.wait(10)  # nobody has finished before all have begun
-        return compiled(*arguments)
+        return compiled(*arguments, **options)
 
     monkeypatch.setattr(compiler, "compiled", together)
     program = made([torch.zeros(7)], lambda e, x: [e.add("Sin", [x], ("float32", (7,)))])

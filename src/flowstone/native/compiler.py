@@ -54,12 +54,14 @@ def _machine() -> Any:
     return target.create_target_machine(cpu=name, features=features, opt=_LEVEL)
 
 
-def compiled(text: str, names: Sequence[str]) -> Module:
-    """The functions `names` of a module of LLVM's text as machine code.
+def compiled(text: str, names: Sequence[str], is_rough: bool = False) -> Module:
+    """The functions `names` of a module of LLVM's text as machine code. A text that `is_rough` goes through
+    all of LLVM's passes. Any other already says what is to be done in which order, and takes less than half
+    the time: its variables become registers, its instructions get their simplest forms.
 
     Raises RuntimeError where LLVM refuses the text, which is a defect of whoever wrote it.
     """
-    path = _path(text)
+    path = _path(text, is_rough)
     with _LOCK:
         found = _read(path)
         if found is not None:
@@ -67,19 +69,26 @@ def compiled(text: str, names: Sequence[str]) -> Module:
                 return _loaded(found, names)
             except Exception:
                 path.unlink(missing_ok=True)
-        made = _object_code(text)
+        made = _object_code(text, is_rough)
         _write(path, made)
         return _loaded(made, names)
 
 
-def _object_code(text: str) -> bytes:
+def _object_code(text: str, is_rough: bool) -> bytes:
     llvm, machine = _llvm(), _machine()
     module = llvm.parse_assembly(text)
     module.verify()
     options = llvm.create_pipeline_tuning_options(_LEVEL)
     options.loop_vectorization = options.slp_vectorization = False  # the text is in vectors already
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    if is_rough:
+        passes = builder.getModulePassManager()
+    else:
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+    passes.run(module, builder)
     return bytes(machine.emit_object(module))
 
 
@@ -101,8 +110,8 @@ def _loaded_by_llvm(code: bytes, names: Sequence[str]) -> Module:
 # ---- the cache
 
 
-def _path(text: str) -> pathlib.Path:
-    words = [_VERSION, host.llvm_version(), *host.features(), text]
+def _path(text: str, is_rough: bool) -> pathlib.Path:
+    words = [_VERSION, str(is_rough), host.llvm_version(), *host.features(), text]
     name = hashlib.sha256("\0".join(words).encode()).hexdigest()
     return pathlib.Path(flags.CACHE).expanduser() / "flowstone" / "native" / f"{name[:40]}.o"
 

@@ -41,7 +41,7 @@ class ProgramKernel(NativeKernel):
         if module is None:
             # Of two threads that compile it, both use the code of the first: the other's is freed.
             module = _modules.setdefault(
-                self.program, compiler.compiled(program_source(self.program), [_NAME])
+                self.program, compiler.compiled(program_source(self.program), [_NAME], is_rough=True)
             )
         return module.address(_NAME)
 

@@ -105,7 +105,7 @@ _modules: list[compiler.Module] = []
 
 def made() -> RandomWords:
     """The function, compiled now."""
-    module = compiler.compiled(words_code(), ["words"])
+    module = compiler.compiled(words_code(), ["words"], is_rough=True)
     _modules.append(module)
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(module.address("words"))
 
