@@ -33,7 +33,12 @@ print(server.target, flush=True)
 server.join()
 """
 _LIMIT_S = 240
-_ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"}
+_ENVIRONMENT = os.environ | {
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "TF_USE_LEGACY_KERAS": "1",
+}
 
 
 @contextmanager
