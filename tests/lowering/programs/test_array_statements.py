@@ -94,3 +94,12 @@ def test_sums_of_small_integers() -> None:
     x = tf.placeholder(tf.uint8, DIMS)
     found, _, log = programs(repeated(lambda y: [F.Sum(y, [0])], x), [x])
     assert not found and "machine code has no Sum of uint8" in str(log)
+
+
+@pytest.mark.parametrize("axis", [0, -1, 5])
+def test_the_place_of_an_extreme_of_a_number_is_refused(axis: int) -> None:
+    """What the kernel says, not what the search for programs says."""
+    x = tf.placeholder(tf.float32)
+    place = tf.argmax(x * 2.0, axis) + 1
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="must be in"):
+        session.run(place, {x: 1.0})

@@ -39,3 +39,13 @@ def test_elements_in_the_order_of_their_first_appearance(scale: int) -> None:
     np.testing.assert_array_equal(once, values[np.sort(first)])
     np.testing.assert_array_equal(once[places], values)
     np.testing.assert_array_equal(counts, (values == once[:, None]).sum(1))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "complex64", "bfloat16"])
+def test_difference_of_lists_of_types_that_aten_does_not_search(dtype: str) -> None:
+    kind = tf.as_dtype(dtype).as_numpy_dtype
+    x, y = np.array([5, 3, 200, 3, 1]).astype(kind), np.array([3, 1, 7]).astype(kind)
+    with tf.Session() as session:
+        values, places = session.run(tf.setdiff1d(x, y))
+    assert values.tolist() == [5, 200]
+    assert places.tolist() == [0, 2]

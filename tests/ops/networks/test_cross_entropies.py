@@ -156,3 +156,27 @@ def test_logits_whose_memory_is_transposed() -> None:
     right, right_gradient = expected(3 * z.T, np.eye(CLASSES)[LABELS])
     np.testing.assert_allclose(loss, right, rtol=1e-5)
     np.testing.assert_allclose(gradient, 3 * right_gradient.T, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -2, 2, -1])
+@pytest.mark.parametrize("shape", [[2, 3, 4], None])
+def test_classes_along_any_dimension(axis: int, shape: list[int] | None) -> None:
+    """Also where the rank is not known before the step."""
+    values = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    labels = np.abs(np.roll(values, 1, axis))
+    x, y = tf.placeholder(tf.float32, shape), tf.placeholder(tf.float32, shape)
+    cost = tf.nn.softmax_cross_entropy_with_logits_v2(labels=y, logits=x, axis=axis)
+    logarithms = values - np.log(np.exp(values).sum(axis, keepdims=True))
+    with tf.Session() as session:
+        found = session.run(cost, {x: values, y: labels})
+    np.testing.assert_allclose(found, -(labels * logarithms).sum(axis), rtol=2e-5)
+
+
+@pytest.mark.parametrize("axis", [3, -4])
+def test_classes_along_no_dimension(axis: int) -> None:
+    x, unknown = tf.zeros([2, 3, 4]), tf.placeholder(tf.float32)
+    with pytest.raises(ValueError, match="must be in the range"):
+        tf.nn.softmax_cross_entropy_with_logits_v2(labels=x, logits=x, axis=axis)
+    cost = tf.nn.softmax_cross_entropy_with_logits_v2(labels=unknown, logits=unknown, axis=axis)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(cost, {unknown: np.zeros((2, 3, 4))})

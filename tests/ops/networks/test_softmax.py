@@ -55,3 +55,14 @@ def test_both_ways_give_the_same(function: Any, columns: int, set_profile: Any) 
         *results, [2e-6, 1e-4]
     ):  # gradients are differences of numbers up to 100
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_an_axis_of_logits_of_unknown_rank(function: Any) -> None:
+    """The last one alone, as in TensorFlow; another one was taken for the last."""
+    logits = tf.placeholder(tf.float32)
+    with pytest.raises(TypeError, match="unknown rank"):
+        function(logits, axis=1)
+    with tf.Session() as session:
+        found = session.run(function(logits, axis=-1), {logits: [[1.0, 1.0]]})
+    assert found[0, 0] == found[0, 1]

@@ -69,3 +69,12 @@ def test_segments_of_picked_rows_and_their_sparse_gradient() -> None:
         assert run(flow.indices).tolist() == [0, 1]
         np.testing.assert_array_equal(run(total)[[1, 3]], np.zeros((2, 3)))
     assert run(tf.sparse.segment_sum(data, [1, 0], [0, 0])).tolist() == [[5, 7, 9]]
+
+
+def test_the_indices_tell_the_rank_of_sparse_counts() -> None:
+    rows, sizes = tf.placeholder(tf.int64, [None, 2]), tf.placeholder(tf.int64, [None])
+    values, weights = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int64, [0])
+    counts = tf.raw_ops.SparseCountSparseOutput(
+        indices=rows, values=values, dense_shape=sizes, weights=weights, binary_output=False
+    )
+    assert [each.shape.as_list() for each in counts] == [[None, 2], [None], [2]]

@@ -169,8 +169,10 @@ def _extreme_place(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
     if dtype not in ("int32", "int64") or kind_of(node, node.inputs[0]) == "bool":
         raise Untranslatable(node, f"machine code has no {node.type} of these types")
-    source = static_dims(node, node.inputs[0].dims)
-    axis = int(constant_input(node, 1)) % len(source)
+    source, axis = static_dims(node, node.inputs[0].dims), int(constant_input(node, 1))
+    if not -len(source) <= axis < len(source):
+        raise Untranslatable(node, "it has no such dimension")  # and fails
+    axis %= len(source)
     sizes = {"outer": math.prod(source[:axis]), "size": source[axis], "inner": math.prod(source[axis + 1 :])}
     return [t.add(node.type, [t.of(node.inputs[0])], (dtype, dims), **sizes)]
 

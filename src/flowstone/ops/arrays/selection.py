@@ -19,6 +19,7 @@ from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, product
 from flowstone.ops.arrays.distinct_texts import numbered
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS
+from flowstone.ops.numbers.unsigned_integers import SIGNED
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "setdiff1d", "unique", "unique_with_counts"]
 
@@ -190,10 +191,19 @@ def _(node: Node, env: Environment) -> Kernel:
             taken = set(y.tolist())
             found = np.array([i for i, word in enumerate(x) if word not in taken], dtype=np.int64)
             return x[found], torch.from_numpy(found).to(dtype)
-        places = torch.nonzero(~torch.isin(x, y)).reshape(-1)
+        places = torch.nonzero(~_is_in(x, y)).reshape(-1)
         return x[places], places.to(dtype)
 
     return difference
+
+
+def _is_in(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    signed = SIGNED.get(dtypes.from_torch(x.dtype))
+    if signed is not None:
+        x, y = x.view(signed), y.view(signed)
+    if x.is_complex():  # of which ATen has no `isin`
+        return (x[:, None] == y).any(1)
+    return torch.isin(x, y)
 
 
 # ---- partition and stitch

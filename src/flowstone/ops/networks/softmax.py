@@ -98,6 +98,8 @@ def _along(function: OpDeclaration, logits: Any, axis: int, name: str | None) ->
     """`function` along any axis: the axis is swapped with the last one before and after."""
     logits = convert_to_tensor(logits)
     rank = logits.shape.ndims
+    if rank is None and axis != -1:
+        raise TypeError(f"logits of unknown rank have no dimension {axis} to be swapped with the last one")
     is_last = axis == -1 or (rank is not None and axis == rank - 1)
     if rank is not None and not is_last and not -rank <= axis < rank:
         raise errors.InvalidArgumentError(
@@ -125,7 +127,8 @@ def axis_of(axis: int | None, dim: int | None) -> int:
 def softmax(logits: Any, dim: int | None = None, name: str | None = None, axis: int | None = None) -> Tensor:
     """exp(logits) / sum(exp(logits)) along `dim` (default the last; later called `axis`); floating types.
 
-    Raises InvalidArgumentError for an axis that the logits do not have.
+    Raises InvalidArgumentError for an axis that the logits do not have, TypeError for any but the last one if
+    their rank is not known.
     """
     return _along(softmax_op, logits, axis_of(axis, dim), name)
 

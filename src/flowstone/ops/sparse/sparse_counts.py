@@ -256,8 +256,9 @@ sparse_count_op = _declare(
 
 @sparse_count_op.infer
 def _(node: Node) -> Shapes:
-    sizes = node.dims(2)
-    return _sparse_dims(None if sizes is None or len(sizes) != 1 else sizes[0])
+    indices, sizes = node.dims(0), node.dims(2)
+    ranks = [dims[at] for dims, rank, at in ((indices, 2, 1), (sizes, 1, 0)) if dims and len(dims) == rank]
+    return _sparse_dims(next((rank for rank in ranks if rank is not None), None))
 
 
 @sparse_count_op.kernel(CPU)
