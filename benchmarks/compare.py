@@ -158,6 +158,7 @@ def measure(
         NVIDIA_TF32_OVERRIDE="0",  # full float32 on a GPU, in every implementation
         JAX_DEFAULT_MATMUL_PRECISION="highest",
     )
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed has its bytecode
     if implementation == "flowstone" and LIBRARIES.exists():
         paths = [environment.get("PYTHONPATH", ""), str(LIBRARIES)]
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))

@@ -1,8 +1,9 @@
 """Products of a sparse matrix and a dense one: SparseTensorDenseMatMul, and SparseMatMul.
 
-Where the sparse elements are in the order of the result's rows, each row is a weighted sum of rows of the
-dense matrix, which ATen computes in one pass (`embedding_bag`). Others are put in that order first, or, where
-the dense matrix is narrow, added up one by one. SparseMatMul takes two dense matrices of which one may hold
+Floats on a host are multiplied by machine code. Without it, where the sparse elements are in the order of the
+result's rows, each row is a weighted sum of rows of the dense matrix, which ATen computes in one pass
+(`embedding_bag`). Others are put in that order first, or, where the dense matrix is narrow, added up one by
+one. SparseMatMul takes two dense matrices of which one may hold
 many zeros; ATen's product of all of it is the faster one.
 """
 
@@ -17,6 +18,7 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import sparse_product
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.tensor import Tensor
@@ -64,7 +66,9 @@ def _(node: Node) -> Shapes:
 def _(node: Node, env: Environment) -> Kernel:
     adjoint_a, adjoint_b = node.attributes["adjoint_a"], node.attributes["adjoint_b"]
     is_host = env.device.type == "cpu"
-    multiply = _by_rows if is_host and node.dtype(1).torch in _IN_BAGS else _by_elements
+    dtype, index = node.dtype(1).torch, node.dtype(0).torch
+    multiply = _by_rows if is_host and dtype in _IN_BAGS else _by_elements
+    by_machine_code = sparse_product(dtype, index) if is_host and dtype and index else None
 
     def product(
         rows: torch.Tensor, values: torch.Tensor, shape: torch.Tensor, dense: torch.Tensor
@@ -81,6 +85,10 @@ def _(node: Node, env: Environment) -> Kernel:
             )
         if height * dense.shape[1] * dense.element_size() >= 2**62:
             raise MemoryError(f"a product of shape {listed((height, dense.shape[1]))}")
+        if by_machine_code is not None:
+            found = by_machine_code(rows, values, dense, height, adjoint_a)
+            if found is not None:
+                return found
         check_within(rows, sizes, "a_indices")
         i, j = (rows[:, 1], rows[:, 0]) if adjoint_a else (rows[:, 0], rows[:, 1])
         return multiply(i, j, values.conj() if adjoint_a else values, dense, height)
