@@ -86,3 +86,23 @@ def test_special_functions_by_their_names() -> None:
     np.testing.assert_allclose(values[1], 1.266066, rtol=1e-5)
     np.testing.assert_allclose(values[2], 0.565159, rtol=1e-5)
     np.testing.assert_allclose(values[3], [0, np.log(2)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -2, -1, 2])
+@pytest.mark.parametrize("direction", ["ASCENDING", "DESCENDING"])
+def test_sorting_what_has_no_known_rank(axis: int, direction: str) -> None:
+    values = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
+    x = tf.placeholder(tf.float32)
+    expected = np.sort(values, axis)
+    with tf.Session() as session:
+        found, places = session.run(
+            [tf.sort(x, axis, direction), tf.argsort(x, axis, direction)], {x: values}
+        )
+    np.testing.assert_array_equal(found, expected if direction == "ASCENDING" else np.flip(expected, axis))
+    np.testing.assert_array_equal(np.take_along_axis(values, places, axis), found)
+
+
+@pytest.mark.parametrize("axis", [3, -4])
+def test_sorting_along_no_dimension(axis: int) -> None:
+    with pytest.raises(ValueError, match="must be in the range"):
+        tf.sort(tf.zeros([2, 3, 4]), axis)

@@ -90,6 +90,8 @@ def percentile(
     with tf.name_scope(name or "percentile"):
         x = tf.convert_to_tensor(x, name="x")
         q = _percentage(q, validate_args)
+        if x.shape.ndims is None:
+            raise ValueError("The rank of `x` must be known.")
         given = range(x.shape.ndims) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
         axes = [each % x.shape.ndims for each in given]
         kept = [each for each in range(x.shape.ndims) if each not in axes]

@@ -19,7 +19,15 @@ from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, replaced
 from flowstone.ops.numbers.elementwise import ARITHMETIC
 from flowstone.ops.numbers.unsigned_integers import needs_help
 
-__all__ = ["invert_permutation", "matrix_transpose", "reverse", "reverse_sequence", "reverse_v2", "transpose"]
+__all__ = [
+    "invert_permutation",
+    "matrix_transpose",
+    "reverse",
+    "reverse_sequence",
+    "reverse_v2",
+    "to_the_end",
+    "transpose",
+]
 
 _PERM = "Tperm: type in [int32, int64] = int32"
 
@@ -278,6 +286,24 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 
 # ---- public functions
+
+
+def to_the_end(axis: int, x: Tensor) -> Any:
+    """The dimensions of `x` with this one as the last, for `transpose`: numbers, or a Tensor where the rank
+    is not known; None if it is the last. ValueError if there is none.
+    """
+    rank = x.shape.ndims
+    if axis == -1 or (rank is not None and axis == rank - 1):
+        return None
+    if rank is None:
+        known = F.Rank(x)
+        last = known + axis if axis < 0 else convert_to_tensor(axis)
+        before, after = F.Range(0, last, 1), F.Range(last + 1, known, 1)
+        return F.ConcatV2([before, after, F.ExpandDims(last, 0)], 0)
+    if not -rank <= axis < rank:
+        raise ValueError(f"`axis` must be in the range [{-rank}, {rank}), but is {axis}")
+    place = axis % rank
+    return [*range(place), *range(place + 1, rank), place]
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:

@@ -17,7 +17,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import format_dims, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.arrays.rearranging import transpose
+from flowstone.ops.arrays.rearranging import to_the_end, transpose
 from flowstone.ops.arrays.shapes import reshape, shape
 from flowstone.ops.numbers.ranking import top_k
 
@@ -117,16 +117,12 @@ def _sorted(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
     if not isinstance(axis, (int, np.integer)):
         raise ValueError(f"Argument `axis` must be a constant scalar. Received: axis={axis}.")
     x = convert_to_tensor(values, name="values")
-    rank = x.shape.ndims
-    if axis not in (-1, None if rank is None else rank - 1):
-        if rank is None:
-            raise ValueError("The rank must be known to sort along an axis that is not the last.")
-        axes = [i for i in range(rank) if i != axis % rank]
-        order = [*axes, axis % rank]
-        back = np.argsort(order).tolist()
-        found, places = _last_sorted(transpose(x, order), direction)
-        return transpose(found, back), transpose(places, back)
-    return _last_sorted(x, direction)
+    order = to_the_end(int(axis), x)
+    if order is None:
+        return _last_sorted(x, direction)
+    back = F.InvertPermutation(order) if isinstance(order, Tensor) else np.argsort(order).tolist()
+    found, places = _last_sorted(transpose(x, order), direction)
+    return transpose(found, back), transpose(places, back)
 
 
 def _last_sorted(x: Tensor, direction: str) -> tuple[Tensor, Tensor]:

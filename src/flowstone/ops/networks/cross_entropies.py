@@ -19,6 +19,7 @@ from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import broadcast
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.rearranging import to_the_end
 from flowstone.ops.networks.softmax import FLOATS, axis_of
 
 __all__ = [
@@ -152,22 +153,6 @@ def flatten_rows(x: Tensor) -> Tensor:
     return F.Reshape(x, F.Pack([-1, size]) if isinstance(size, Tensor) else [-1, size])
 
 
-def _to_the_end(axis: int, x: Tensor) -> Any:
-    """The dimensions of `x` with this one as the last; None if it is. ValueError if it has none."""
-    rank = x.shape.ndims
-    if axis == -1 or (rank is not None and axis == rank - 1):
-        return None
-    if rank is None:
-        known = F.Rank(x)
-        last = known + axis if axis < 0 else convert_to_tensor(axis)
-        before, after = F.Range(0, last, 1), F.Range(last + 1, known, 1)
-        return F.ConcatV2([before, after, F.ExpandDims(last, 0)], 0)
-    if not -rank <= axis < rank:
-        raise ValueError(f"`axis` must be in the range [{-rank}, {rank}), but is {axis}")
-    place = axis % rank
-    return [*range(place), *range(place + 1, rank), place]
-
-
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
@@ -188,7 +173,7 @@ def softmax_cross_entropy_with_logits_v2(
             if labels.dtype.base_dtype is precise.dtype.base_dtype
             else F.Cast(labels, DstT=precise.dtype)
         )
-        order = _to_the_end(axis, precise)
+        order = to_the_end(axis, precise)
         if order is not None:
             precise = F.Transpose(precise, order, name="transpose")
             labels = F.Transpose(labels, order, name="transpose")
