@@ -93,7 +93,8 @@ def _(node: Node, env: Environment) -> Kernel:
         total = product_range(first, second)
 
         def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            found = less(x, first.zero, 15) * less(y, second.zero, 15)
+            a, b = less(x, first.zero, 15), less(y, second.zero, 15)
+            found = a.mul_(b) if a.shape == b.shape and a.dtype is b.dtype else a * b
             return found if found.dtype is torch.int32 else narrowed(found, dtypes.qint32)
 
         return [together(compute, x, y), *scalars(total.low, total.high)]

@@ -235,7 +235,8 @@ def sum_of_multiples(
     word = torch.int32 if is_narrow else torch.int64
 
     def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        found = parts[0].of(x, word) + parts[1].of(y, word)
+        a, b = (part.of(each, word) for part, each in zip(parts, (x, y)))
+        found = a.add_(b) if a.shape == b.shape else a + b
         return found if is_narrow else narrowed(found, dtypes.qint32)
 
     return together(compute, x, y)
