@@ -113,7 +113,7 @@ def _fill(
     """Writes the boxes, scores and classes of some images over the zeros of `results`, and their numbers."""
     each, _, threshold, least = limits
     size, (batch, count, classes) = results[1].shape[1], scores.shape
-    rest = range(batch)
+    rest = list(range(batch))
     if batch * classes >= _FEW_COLUMNS and min(count, 2 * each) <= _TOGETHER:
         *parts, is_whole = _of_images(boxes, scores, each, size, threshold, least)
         kept = parts[1] > -math.inf
@@ -130,6 +130,18 @@ def _fill(
             result[i, len(part) :] = 0
 
 
+def _best(scores: torch.Tensor, least: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The best scores [boxes, …] in their order, -inf where others that are left out are as good; the numbers
+    of their boxes; and whether any above `least` are left out."""
+    order = scores.topk(min(len(scores), _TOGETHER + 1), 0, sorted=False).indices.sort(0).values
+    best, places = scores.gather(0, order).sort(dim=0, descending=True, stable=True)
+    order = order.gather(0, places)
+    if len(scores) <= _TOGETHER:
+        return best, order, torch.zeros_like(best[0], dtype=torch.bool)
+    best, next_best = best[:-1], best[-1]
+    return best.masked_fill(best <= next_best, -math.inf), order[:-1], next_best > least
+
+
 def _of_images(
     boxes: torch.Tensor, scores: torch.Tensor, each: int, total: int, threshold: float, least: float
 ) -> tuple[torch.Tensor, ...]:
@@ -137,9 +149,7 @@ def _of_images(
     that is the whole answer: only the best boxes of each class are looked at."""
     batch, count, classes = scores.shape
     scores = scores.nan_to_num(-math.inf, math.inf, -math.inf)  # NaN would be the best
-    best, order = scores.permute(1, 0, 2).sort(dim=0, descending=True, stable=True)
-    more = best[_TOGETHER] > least if count > _TOGETHER else torch.zeros_like(best[0], dtype=torch.bool)
-    best, order = best[:_TOGETHER], order[:_TOGETHER]
+    best, order, more = _best(scores.permute(1, 0, 2), least)
     count = len(best)
     own = boxes.permute(1, 0, 2, 3).expand(-1, -1, classes, -1)
     own = own.gather(0, order.unsqueeze(3).expand(-1, -1, -1, 4))
@@ -166,7 +176,7 @@ def _(node: Node, env: Environment) -> Kernel:
         batch = len(boxes)
         results = [boxes.new_zeros(batch, size, 4), *(boxes.new_zeros(batch, size) for _ in range(2))]
         counts = torch.zeros(batch, dtype=torch.int32, device=boxes.device)
-        for images in _images_at_once(*scores.shape, limits[0]):
+        for images in _images_at_once(batch, scores.shape[1], scores.shape[2], limits[0]):
             some = [result[images] for result in results]
             _fill(some, counts[images], boxes[images], scores[images], limits)
         if clips:
