@@ -52,3 +52,25 @@ def test_scores_that_are_no_numbers_are_left_out() -> None:
     boxes = _boxes(1)
     counts = combined(boxes, scores, 20, 50, iou_threshold=1.0)[3]
     assert counts.tolist() == [COUNT // 2 * CLASSES if i != 3 else 0 for i in range(BATCH)]
+
+
+@pytest.mark.parametrize("columns", [1, CLASSES])
+@pytest.mark.parametrize("each", [1, 5, 32, 33])
+def test_many_boxes_are_chosen_as_in_each_image_alone(columns: int, each: int) -> None:
+    """Also where the best boxes of an image rule each other out, or are no numbers."""
+    count = 150
+    random = np.random.RandomState(4)
+    corners = random.rand(BATCH, count, columns, 2)
+    boxes = np.concatenate([corners, corners + 0.1 + random.rand(BATCH, count, columns, 2)], -1)
+    scores = random.randint(0, 40, [BATCH, count, CLASSES]) / 40.0
+    boxes[1, :100], scores[1, :100] = boxes[1, :1], 2.0  # one box a hundred times, and it is the best
+    scores[2, :80], scores[3, 1:], scores[4, ::2] = np.nan, np.nan, np.inf
+    given = boxes.astype(np.float32), scores.astype(np.float32)
+    options = {"iou_threshold": 0.4, "score_threshold": 0.2, "clip_boxes": False}
+    together = combined(*given, each, 60, **options)
+    assert together[3][1] > 1 or each == 1
+    assert together[3][2] > 0
+    for i in range(BATCH):
+        alone = combined(given[0][i : i + 1], given[1][i : i + 1], each, 60, **options)
+        for one, other in zip(together, alone):
+            np.testing.assert_array_equal(one[i], other[0])

@@ -67,3 +67,21 @@ def test_nothing_flows_back() -> None:
     x = tf.constant(NUMBERS)
     with pytest.raises(LookupError):
         tf.gradients(tf.dequantize(*tf.quantize_v2(x, -1.0, 2.0, tf.quint8)), x)
+
+
+@pytest.mark.parametrize("mode", ["MIN_COMBINED", "MIN_FIRST", "SCALED"])
+def test_large_tensors_are_those_of_small_ones(mode: str) -> None:
+    every = np.arange(256, dtype=np.uint8)
+    many = np.tile(every, 2**13 + 1)  # computed in pieces
+    with tf.Graph().as_default(), tf.Session() as session:
+        few, lots = (tf.constant(each, tf.quint8) for each in (every, many))
+        one, other = session.run([tf.dequantize(x, -1.3, 2.6, mode) for x in (few, lots)])
+        np.testing.assert_array_equal(np.tile(one, 2**13 + 1), other)
+        given = (-1.3, 2.6, -0.7, 1.9)
+        one, other = session.run(
+            [tf.raw_ops.Requantize(
+                input=x, input_min=given[0], input_max=given[1], requested_output_min=given[2],
+                requested_output_max=given[3], out_type=tf.quint8,
+            )[0] for x in (few, lots)]
+        )  # fmt: skip
+        np.testing.assert_array_equal(np.tile(one, 2**13 + 1), other)

@@ -73,3 +73,35 @@ def test_ranges_must_be_scalars() -> None:
     )
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="must be a scalar"):
         session.run(found.output, {low: [0.0, 1.0]})
+
+
+@pytest.mark.parametrize(("size", "stride"), [(3, 1), (3, 2), (2, 3), (5, 5)])
+@pytest.mark.parametrize("signed", [False, True])
+def test_pools_of_large_windows_are_truncated_means(size: int, stride: int, signed: bool) -> None:
+    images = IMAGES.view(np.int8) if signed else IMAGES
+    rows, columns = ((length - size) // stride + 1 for length in images.shape[1:3])
+    windows = np.lib.stride_tricks.sliding_window_view(images, (size, size), (1, 2))
+    windows = windows[:, ::stride, ::stride].reshape(2, rows, columns, 3, -1)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(images, tf.qint8 if signed else tf.quint8)
+        window = {"ksize": [1, size, size, 1], "strides": [1, stride, stride, 1], "padding": "VALID"}
+        pools = tf.nn.quantized_avg_pool, tf.nn.quantized_max_pool
+        means, maxima = session.run([pool(x, -1.0, 1.0, **window)[0] for pool in pools])
+    np.testing.assert_array_equal(maxima, windows.max(-1))
+    np.testing.assert_array_equal(means, np.trunc(windows.astype(np.int64).sum(-1) / size**2))
+
+
+def test_sums_and_products_of_broadcast_and_shifted_integers() -> None:
+    x, y = IMAGES, IMAGES[0, 0, 0]
+    with tf.Graph().as_default(), tf.Session() as session:
+        a, b = tf.constant(x, tf.quint8), tf.constant(y, tf.quint8)
+        for low, high in ((-51.0, 204.0), (1000.0, 1255.0)):  # zero is 51, and 1000 below the integers
+            product, least, most = session.run(
+                tf.raw_ops.QuantizedMul(
+                    x=a, y=b, min_x=low, max_x=high, min_y=low, max_y=high, Toutput=tf.qint32
+                )
+            )
+            zero = int(-low)
+            expected = (x.astype(np.int64) - zero) * (y.astype(np.int64) - zero)
+            np.testing.assert_array_equal(product, expected)
+            assert most - least == pytest.approx(2.0**32, rel=1e-6)

@@ -1,8 +1,8 @@
 """Non-maximum suppression of several images and classes at once.
 
 In each image the boxes of each class are chosen apart (`greedy_choice`). What remains of all classes is
-sorted by score, cut to the number that is asked for, and padded with zeros. Images of few boxes are computed
-together.
+sorted by score, cut to the number that is asked for, and padded with zeros. The best boxes of all images and
+classes are looked at together; an image for which they do not suffice is computed by itself.
 """
 
 from __future__ import annotations
@@ -90,14 +90,15 @@ def _of_image(
     return kept[order], best[order], kinds[order]
 
 
-_TOGETHER = 64  # boxes of an image up to which images are computed together
+_TOGETHER = 64  # boxes of a class, the best ones, that are looked at in all images and classes at once
+_FEW_COLUMNS = 8  # classes of all images, of which fewer are computed one by one
 _AT_ONCE = 2**17  # scores that are
 
 
-def _images_at_once(batch: int, boxes: int, classes: int) -> Iterator[slice]:
-    """The images that are computed together."""
+def _images_at_once(batch: int, boxes: int, classes: int, limit: int) -> Iterator[slice]:
+    """The images that are computed together: some, where the best boxes are likely enough."""
     each = boxes * classes
-    step = max(_AT_ONCE // each, 1) if each > 0 and boxes <= _TOGETHER else 1
+    step = max(_AT_ONCE // each, 1) if each > 0 and min(boxes, 2 * limit) <= _TOGETHER else 1
     for first in range(0, batch if each else 0, step):
         yield slice(first, first + step)
 
@@ -111,38 +112,57 @@ def _fill(
 ) -> None:
     """Writes the boxes, scores and classes of some images over the zeros of `results`, and their numbers."""
     each, _, threshold, least = limits
-    size = results[1].shape[1]
-    if len(scores) == 1:
-        parts = _of_image(boxes[0], scores[0], each, size, threshold, least)
-        counts[0] = len(parts[1])
+    size, (batch, count, classes) = results[1].shape[1], scores.shape
+    rest = list(range(batch))
+    if batch * classes >= _FEW_COLUMNS and min(count, 2 * each) <= _TOGETHER:
+        *parts, is_whole = _of_images(boxes, scores, each, size, threshold, least)
+        kept = parts[1] > -math.inf
+        counts.copy_(kept.sum(1))
         for result, part in zip(results, parts):
-            result[0, : len(part)] = part
-        return
-    parts = _of_images(boxes, scores, each, size, threshold, least)
-    kept = parts[1] > -math.inf
-    counts.copy_(kept.sum(1))
-    for result, part in zip(results, parts):
-        shown = kept[:, :, None] if part.dim() == 3 else kept
-        result[:, : part.shape[1]] = torch.where(shown, part, 0)
+            shown = kept[:, :, None] if part.dim() == 3 else kept
+            result[:, : part.shape[1]] = torch.where(shown, part, 0)
+        rest = torch.nonzero(~is_whole).squeeze(1).tolist()
+    for i in rest:
+        parts = [*_of_image(boxes[i], scores[i], each, size, threshold, least)]
+        counts[i] = len(parts[1])
+        for result, part in zip(results, parts):
+            result[i, : len(part)] = part
+            result[i, len(part) :] = 0
+
+
+def _best(scores: torch.Tensor, least: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The best scores [boxes, …] in their order, -inf where others that are left out are as good; the numbers
+    of their boxes; and whether any above `least` are left out."""
+    order = scores.topk(min(len(scores), _TOGETHER + 1), 0, sorted=False).indices.sort(0).values
+    best, places = scores.gather(0, order).sort(dim=0, descending=True, stable=True)
+    order = order.gather(0, places)
+    if len(scores) <= _TOGETHER:
+        return best, order, torch.zeros_like(best[0], dtype=torch.bool)
+    best, next_best = best[:-1], best[-1]
+    return best.masked_fill(best <= next_best, -math.inf), order[:-1], next_best > least
 
 
 def _of_images(
     boxes: torch.Tensor, scores: torch.Tensor, each: int, total: int, threshold: float, least: float
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """`_of_image` of images [batch, …], with the score -inf in the places that are left."""
+) -> tuple[torch.Tensor, ...]:
+    """`_of_image` of images [batch, …], with the score -inf in the places that are left, and of which images
+    that is the whole answer: only the best boxes of each class are looked at."""
     batch, count, classes = scores.shape
-    best, order = scores.permute(1, 0, 2).sort(dim=0, descending=True, stable=True)
+    scores = scores.nan_to_num(-math.inf, math.inf, -math.inf)  # NaN would be the best
+    best, order, more = _best(scores.permute(1, 0, 2), least)
+    count = len(best)
     own = boxes.permute(1, 0, 2, 3).expand(-1, -1, classes, -1)
     own = own.gather(0, order.unsqueeze(3).expand(-1, -1, -1, 4))
     columns = (own.reshape(count, -1, 4), best.reshape(count, -1))
     chosen = chosen_in_columns(*columns, each, threshold, least).view(best.shape)
+    is_whole = ~(more & (chosen.sum(0) < each)).any(1)
     best = best.masked_fill(~chosen, -math.inf)
     flat = best.permute(1, 2, 0).reshape(batch, -1)
     found, places = flat.sort(dim=1, descending=True, stable=True)
     found, places = found[:, :total], places[:, :total]
     own = own.permute(1, 2, 0, 3).reshape(batch, -1, 4)
     kept = own.gather(1, places.unsqueeze(2).expand(-1, -1, 4))
-    return kept, found, (places // count).to(scores.dtype)
+    return kept, found, (places // count).to(scores.dtype), is_whole
 
 
 @combined_non_max_suppression_op.kernel(CPU, GPU)
@@ -156,7 +176,7 @@ def _(node: Node, env: Environment) -> Kernel:
         batch = len(boxes)
         results = [boxes.new_zeros(batch, size, 4), *(boxes.new_zeros(batch, size) for _ in range(2))]
         counts = torch.zeros(batch, dtype=torch.int32, device=boxes.device)
-        for images in _images_at_once(*scores.shape):
+        for images in _images_at_once(batch, scores.shape[1], scores.shape[2], limits[0]):
             some = [result[images] for result in results]
             _fill(some, counts[images], boxes[images], scores[images], limits)
         if clips:

@@ -117,6 +117,9 @@ def chosen_in_columns(
     for i in range(len(alive)):
         alive[i] &= left > 0
         left -= alive[i].int()
+        if i + 1 >= limit and scores.device.type == "cpu" and not bool((left > 0).any()):
+            alive[i + 1 :] = False
+            break
         if i + 1 < len(alive):
             ruled_out = corners.overlaps(slice(i + 1, None), slice(i, i + 1)) > threshold
             alive[i + 1 :] &= ~ruled_out.logical_and_(alive[i])

@@ -22,13 +22,16 @@ from flowstone.ops.numbers.elementwise import broadcast_shape
 from flowstone.ops.quantization.ranges import (
     Levels,
     added_range,
+    less,
     narrowed,
     product_range,
+    requantized,
     require_scalars,
     scalar,
     scalars,
+    sum_of_multiples,
     to_floats,
-    to_integers,
+    together,
     wide,
 )
 
@@ -38,11 +41,6 @@ QUANTIZED = dtypes.QUANTIZED
 _TO_OUTPUT = "Toutput: type in [qint8, quint8, qint16, quint16, qint32] = qint32"
 _XY = "x: T1, y: T2, min_x: float, max_x: float, min_y: float, max_y: float"
 _HOST_XY = ("min_x", "max_x", "min_y", "max_y", "min_z", "max_z")
-
-
-def requantized(x: torch.Tensor, old: Levels, new: Levels) -> torch.Tensor:
-    """The integers of the new range that stand for the numbers of `x`."""
-    return to_integers(to_floats(x, old), new)
 
 
 # ---- sums and products of elements
@@ -83,16 +81,9 @@ def _(node: Node, env: Environment) -> Kernel:
     def run(x: torch.Tensor, y: torch.Tensor, *ends: torch.Tensor) -> list[torch.Tensor]:
         first, second = _pair(node, ends)
         total = added_range(first, second, 14)
-        found = _multiples(x, first, total) + _multiples(y, second, total)
-        return [narrowed(found, dtypes.qint32), *scalars(total.low, total.high)]
+        return [sum_of_multiples(x, y, first, second, total), *scalars(total.low, total.high)]
 
     return run
-
-
-def _multiples(x: torch.Tensor, old: Levels, new: Levels) -> torch.Tensor:
-    """The integers of the new range, by whole multiples of the old ones."""
-    first = to_integers(to_floats(torch.tensor(old.lowest), old), new)
-    return (x.to(torch.int64) - old.lowest) * int(old.step / new.step) + first.to(x.device)
 
 
 @mul_op.kernel(CPU, GPU)
@@ -100,8 +91,13 @@ def _(node: Node, env: Environment) -> Kernel:
     def run(x: torch.Tensor, y: torch.Tensor, *ends: torch.Tensor) -> list[torch.Tensor]:
         first, second = _pair(node, ends)
         total = product_range(first, second)
-        found = (x.to(torch.int64) - first.zero) * (y.to(torch.int64) - second.zero)
-        return [narrowed(found, dtypes.qint32), *scalars(total.low, total.high)]
+
+        def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            a, b = less(x, first.zero, 15), less(y, second.zero, 15)
+            found = a.mul_(b) if a.shape == b.shape and a.dtype is b.dtype else a * b
+            return found if found.dtype is torch.int32 else narrowed(found, dtypes.qint32)
+
+        return [together(compute, x, y), *scalars(total.low, total.high)]
 
     return run
 

@@ -237,6 +237,10 @@ def _(node: Node, env: Environment) -> Kernel:
             None, None, "MIN_COMBINED mode is not implemented for Dequantize with axis != -1."
         )
 
+    def floats(convert: _Convert, x: torch.Tensor) -> torch.Tensor:
+        assert result is not None
+        return by_pieces(lambda part: convert(part).to(result), result, x)
+
     def run(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
         form.check(x, low, high)
         shape = low.shape if form.axis != -1 else ()
@@ -245,15 +249,18 @@ def _(node: Node, env: Environment) -> Kernel:
             factor = (
                 high / form.highest if lowest == 0 else torch.maximum(low / form.lowest, high / form.highest)
             )
-            return (x.float() * form.spread(factor, x)).to(result)
+            factor = form.spread(factor, x)
+            if factor.dim():
+                return (x.float() * factor).to(result)
+            return floats(lambda x: x.float().mul_(factor), x)
         if form.mode == "MIN_FIRST":
             if float(low) == float(high):
                 return torch.full(x.shape, float(low), dtype=result, device=x.device)
             step = (high - low).double() / (highest - lowest)
             first = rounded_away((low / step.float()).double()) * step
-            return ((x.double() - lowest) * step + first).to(torch.float32).to(result)
-        factor = (high - low) / (highest - lowest)
-        return ((x.float() + form.half) * factor + low).to(result)
+            return floats(lambda x: x.double().sub_(lowest).mul_(step).add_(first).float(), x)
+        factor, half = (high - low) / (highest - lowest), form.half
+        return floats(lambda x: (x.float().add_(half) if half else x.float()).mul_(factor).add_(low), x)
 
     return run
 

@@ -6,6 +6,7 @@ numbers keep their range; convolutions have the range of products, padding stand
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -133,10 +134,13 @@ def _relu_kernel(node: Node, env: Environment) -> Kernel:
         *most, low, high = ends
         levels = Levels(node.dtype(0), scalar(low, "min_features"), scalar(high, "max_features"))
         largest = scalar(most[0], "max_value") if most else at_most
-        found = wide(x).clamp(min=levels.zero)
-        if largest is not None:
-            found = found.clamp(max=levels.integer_of(largest))
-        return [narrowed(found, result), *scalars(levels.low, levels.high)]
+        bounds = [levels.zero, levels.highest if largest is None else levels.integer_of(largest)]
+        if node.dtype(0) is result and x.dtype is not torch.uint16:
+            found = x.clamp(*[min(max(n, levels.lowest), levels.highest) for n in bounds])
+        else:
+            found = wide(x).clamp(min=bounds[0])
+            found = narrowed(found if largest is None else found.clamp(max=bounds[1]), result)
+        return [found, *scalars(levels.low, levels.high)]
 
     return run
 
@@ -192,7 +196,9 @@ def _check_window(sizes: Any, strides: Any) -> None:
 def _pool_kernel(node: Node, env: Environment) -> Kernel:
     sizes, strides, rule = node.attributes["ksize"], node.attributes["strides"], _rule(node)
     _check_window(sizes, strides)
-    lowest = limits(node.dtype(0))[0]
+    lowest, highest = limits(node.dtype(0))
+    largest_sum = max(-lowest, highest) * sizes[1] * sizes[2]
+    word = _word(largest_sum)
     is_max = node.declaration is max_pool_op
 
     def run(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
@@ -202,21 +208,46 @@ def _pool_kernel(node: Node, env: Environment) -> Kernel:
         counts, before, after = rule.solve(x.shape[1:3], sizes[1:3], strides[1:3], (1, 1))
         if 0 in counts or not x.numel():
             return [x.new_zeros(x.shape[0], *counts, x.shape[3]), *ends]
-        planes = wide(x).permute(0, 3, 1, 2)
+        margins = [0, 0, before[1], after[1], before[0], after[0]]
+
+        def pooled(x: torch.Tensor, padding: int, function: Callable[..., torch.Tensor]) -> torch.Tensor:
+            x = torch.constant_pad_nd(x, margins, padding) if any(margins) else x
+            for axis in (1, 2):
+                x = _along(x, axis, counts[axis - 1], sizes[axis], strides[axis], function)
+            return x
+
         if is_max:
-            found = _windows(pad_spatial(planes, before, after, lowest), sizes, strides).amax((4, 5))
-        else:
-            inside = _windows(pad_spatial(torch.ones_like(planes[:1, :1]), before, after), sizes, strides)
-            number = inside.sum((4, 5))
-            total = _windows(pad_spatial(planes, before, after), sizes, strides).sum((4, 5))
-            found = torch.div(total, number, rounding_mode="trunc")
-        return [narrowed(found.permute(0, 2, 3, 1), node.dtype(0)), *ends]
+            same = x if x.dtype is not torch.uint16 else wide(x)
+            return [pooled(same, lowest, torch.maximum).to(x.dtype), *ends]
+        number = pooled(torch.ones_like(x[:1, :, :, :1], dtype=torch.int32), 0, torch.add)
+        return [_mean(pooled(x.to(word), 0, torch.add), number, largest_sum).to(x.dtype), *ends]
 
     return run
 
 
-def _windows(x: torch.Tensor, sizes: Any, strides: Any) -> torch.Tensor:
-    return x.unfold(2, sizes[1], strides[1]).unfold(3, sizes[2], strides[2])
+def _along(
+    x: torch.Tensor, axis: int, count: int, size: int, stride: int, function: Callable[..., torch.Tensor]
+) -> torch.Tensor:
+    """What a function of two makes of all windows of an axis."""
+    length = stride * (count - 1) + 1
+    first, *others = (x.narrow(axis, i, length) for i in range(size))
+    steps = (slice(None),) * axis + (slice(None, None, stride),)
+    found = first[steps]
+    for i, other in enumerate(others):
+        found = function(found, other[steps], out=found) if i else function(found, other[steps])
+    return found
+
+
+def _word(largest: int) -> torch.dtype:
+    """The narrowest integers, of 16 bits at least, that have one of this size."""
+    return next((w for w in (torch.int16, torch.int32) if largest <= torch.iinfo(w).max), torch.int64)
+
+
+def _mean(total: torch.Tensor, number: torch.Tensor, largest: int) -> torch.Tensor:
+    """The truncated quotients of whole numbers, of which none is above the largest."""
+    if largest + int(number.max()) < 2**24:  # the quotient's error leaves it on its side of a whole number
+        return total.float().div_(number)
+    return torch.div(total, number, rounding_mode="trunc")
 
 
 for _each in (max_pool_op, avg_pool_op):

@@ -12,6 +12,7 @@ tensor([-1.,  2.])
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.framework.node import Node
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.numbers.elementwise import FEW
+from flowstone.ops.numbers.elementwise import FEW, by_pieces
 
 _BITS = {dtypes.qint8: 8, dtypes.quint8: 8, dtypes.qint16: 16, dtypes.quint16: 16, dtypes.qint32: 32}
 
@@ -121,7 +122,11 @@ def to_floats(x: torch.Tensor, levels: Levels) -> torch.Tensor:
     """The float32 numbers that integers stand for."""
     step = float(np.float32(levels.step))
     low = 0.0 if step == 0 else round_away(float(np.float32(levels.low) / np.float32(step))) * step
-    return ((x.double() - levels.lowest) * levels.step + low).float()
+
+    def convert(x: torch.Tensor) -> torch.Tensor:
+        return x.double().sub_(levels.lowest).mul_(levels.step).add_(low).float()
+
+    return by_pieces(convert, torch.float32, x)
 
 
 def to_integers(x: torch.Tensor, levels: Levels) -> torch.Tensor:
@@ -130,8 +135,11 @@ def to_integers(x: torch.Tensor, levels: Levels) -> torch.Tensor:
     if levels.step == 0:
         return torch.zeros(x.shape, dtype=levels.dtype.torch, device=x.device)
     offset = round_away(levels.low / levels.step) - levels.lowest
-    found = rounded_away(x.double() / levels.step) - offset
-    return narrowed(found, levels.dtype)
+
+    def convert(x: torch.Tensor) -> torch.Tensor:
+        return narrowed(rounded_away(x.double().div_(levels.step)).sub_(offset), levels.dtype)
+
+    return by_pieces(convert, levels.dtype.torch, x)
 
 
 def narrowed(x: torch.Tensor, dtype: DType) -> torch.Tensor:
@@ -150,6 +158,13 @@ def narrowed(x: torch.Tensor, dtype: DType) -> torch.Tensor:
 def wide(x: torch.Tensor) -> torch.Tensor:
     """Quantised integers as integers that are added and compared exactly."""
     return x.to(torch.int64 if x.dtype is torch.int32 else torch.int32)
+
+
+def less(x: torch.Tensor, zero: int, bits: int) -> torch.Tensor:
+    """Quantised integers less one of them: int32 if none of these has more than so many bits, else int64."""
+    numbers = torch.iinfo(x.dtype)
+    is_narrow = max(abs(numbers.min - zero), abs(numbers.max - zero)) < 2**bits
+    return x.to(torch.int32 if is_narrow else torch.int64).sub_(zero)
 
 
 def scalar(x: Any, name: str) -> float:
@@ -172,6 +187,12 @@ def require_scalars(node: Node, *positions: int) -> None:
             raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
 
 
+def requantized(x: torch.Tensor, old: Levels, new: Levels) -> torch.Tensor:
+    """The integers of the new range that stand for the numbers of `x`."""
+    assert new.dtype.torch is not None
+    return by_pieces(lambda part: to_integers(to_floats(part, old), new), new.dtype.torch, x)
+
+
 def added_range(first: Levels, second: Levels, bits: int) -> Levels:
     """A range around zero, 2^bits as wide as that of the numbers that are added in 32 bits."""
     largest = max(abs(first.low), abs(first.high), abs(second.low), abs(second.high))
@@ -183,3 +204,39 @@ def product_range(first: Levels, second: Levels, dtype: DType = dtypes.qint32) -
     step = first.step * second.step
     lowest, highest = limits(dtype)
     return Levels(dtype, step * lowest, step * highest)
+
+
+class Multiples:
+    """The integers of a new range, by whole multiples of the old ones, of which `largest` is the greatest
+    absolute number on the way."""
+
+    def __init__(self, old: Levels, new: Levels) -> None:
+        first = int(to_integers(to_floats(torch.tensor(old.lowest), old), new))
+        self._times = int(old.step / new.step)
+        self._start = first - old.lowest * self._times
+        products = [abs(end * self._times) for end in (old.lowest, old.highest)]
+        self.largest = max(products) + abs(self._start)
+
+    def of(self, x: torch.Tensor, word: torch.dtype) -> torch.Tensor:
+        return x.to(word, copy=True).mul_(self._times).add_(self._start)
+
+
+def together(compute: Callable[..., torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """What is computed element by element of both, as qint32."""
+    return by_pieces(compute, torch.int32, x, y) if x.shape == y.shape else compute(x, y)
+
+
+def sum_of_multiples(
+    x: torch.Tensor, y: torch.Tensor, first: Levels, second: Levels, total: Levels
+) -> torch.Tensor:
+    """The sums of integers over two ranges as qint32 over a wider one, by `Multiples`."""
+    parts = Multiples(first, total), Multiples(second, total)
+    is_narrow = sum(each.largest for each in parts) < 2**31
+    word = torch.int32 if is_narrow else torch.int64
+
+    def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        a, b = (part.of(each, word) for part, each in zip(parts, (x, y)))
+        found = a.add_(b) if a.shape == b.shape else a + b
+        return found if is_narrow else narrowed(found, dtypes.qint32)
+
+    return together(compute, x, y)
