@@ -15,7 +15,7 @@ import torch
 from flowstone.framework.kernel import CPU, Call, Environment, Input, Kernel, Value
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.clusters.members import Members
 from flowstone.native import kernels
 from flowstone.native.clusters import OPEN, Cluster
