@@ -17,7 +17,10 @@ __all__ = ["Windowed"]
 class Windowed:
     """What `Dataset` has of them."""
 
-    _structure: Structure
+    @property
+    @abstractmethod
+    def _structure(self) -> Structure:
+        """What the elements are."""
 
     @abstractmethod
     def _as_variant_tensor(self) -> Tensor:

@@ -253,7 +253,7 @@ class Bijector(CoreBijector):
         return int(known)
 
     def _reduced(self, jacobian: Any, sample: Any, least: Any, event_ndims: Any) -> Any:
-        """Sums over the dimensions of an event that the least rank leaves; repeats what is one for several."""
+        """Sums over the dimensions of an event that the least rank leaves; tiles what is one for several."""
         event_ndims = self._checked_event_ndims(event_ndims, least)
         if (isinstance(event_ndims, int) and event_ndims == least) or event_ndims is None:
             return jacobian
