@@ -555,3 +555,19 @@ def test_what_is_made_of_several_tensors() -> None:
     assert isinstance(tf.SparseTensor([[0]], [1.0], [2]), kind)
     assert not isinstance(tf.constant(1.0), kind)
     assert internal("ops.unconnected_gradients").UnconnectedGradients is tf.UnconnectedGradients
+
+
+def test_names_of_1_15_that_libraries_import() -> None:
+    ops, api = internal("framework.ops"), internal("autograph.impl.api")
+    with tf.Graph().as_default(), tf.name_scope("a"), tf.name_scope("b") as scope:
+        assert ops.name_from_scope_name(scope) == ops.get_name_scope() == "a/b"
+
+    @api.do_not_convert
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert double(2) == api.do_not_convert()(double)(2) == 4
+    assert internal("framework.type_spec").TypeSpec is tf.TypeSpec
+    assert internal("ops.sort_ops").argsort is tf.argsort
+    assert internal("ops.manip_ops").roll is tf.manip.roll
+    assert callable(internal("ops.stateless_random_ops").stateless_random_uniform)

@@ -143,6 +143,19 @@ expression("windows of a key", lambda tf, D: D.range(11).apply(X(tf).group_by_wi
     lambda x: x % 3, lambda key, window: window.map(lambda x: (key, x)).batch(2), 2)))  # fmt: skip
 expression("windows by key", lambda tf, D: D.range(11).apply(X(tf).group_by_window(
     lambda x: x % 2, lambda key, window: window.batch(9), window_size_func=lambda key: key + 2)))  # fmt: skip
+expression("windows", lambda tf, D: D.range(7).window(3).flat_map(lambda w: w.batch(3)))
+expression("windows that overlap", lambda tf, D: D.range(7).window(3, 1, 2, True).flat_map(
+    lambda w: w.batch(3)).map(lambda x: (x[:-1], x[-1:])).batch(2))  # fmt: skip
+expression("windows with gaps", lambda tf, D: D.range(9).window(2, 4).flat_map(lambda w: w))
+expression("windows of components", lambda tf, D: D.zip((D.range(5), {"a": D.range(5, 10)})).window(
+    2, 2).flat_map(lambda x, y: D.zip((x.batch(2), y["a"].batch(2)))))  # fmt: skip
+expression("windows in maps", lambda tf, D: D.range(7).window(3, 1, drop_remainder=True).map(lambda w: (
+    X(tf).get_single_element(w.batch(3)), w.reduce(tf.constant(0, tf.int64), tf.add))))  # fmt: skip
+expression("windows that take turns", lambda tf, D: D.range(7).window(4, 2).shuffle(1).interleave(
+    lambda w: w, cycle_length=2))  # fmt: skip
+expression("maps to datasets", lambda tf, D: D.range(4).map(lambda x: (D.range(x), x)).flat_map(
+    lambda xs, x: xs.map(lambda y: y * 10 + x)))  # fmt: skip
+expression("windows of nothing", lambda tf, D: D.range(4).window(0).flat_map(lambda w: w))
 expression("errors ignored", lambda tf, D: D.range(4).map(
     lambda x: tf.check_numerics(1.0 / tf.to_float(x - 1), "oh")).apply(X(tf).ignore_errors()))  # fmt: skip
 expression("sparse batches of rows", lambda tf, D: D.range(4).map(lambda x: tf.fill([x], x)).apply(

@@ -18,6 +18,7 @@ from flowstone.data.iterator import Iterator, initializable_iterator, one_shot_i
 from flowstone.data.options import Tunable
 from flowstone.data.padding import padded_shapes_of, padding_values_of
 from flowstone.data.structure import Structure, components, converted, flatten, packed
+from flowstone.data.windows import Windowed
 from flowstone.framework import dtypes
 from flowstone.framework.composite import SparseTensor, SparseTensorValue
 from flowstone.framework.operation import F
@@ -29,8 +30,8 @@ from flowstone.ops.sparse.sparse_conversions import serialize_many_sparse
 __all__ = ["Dataset"]
 
 
-class Dataset(Tunable, ABC):
-    """A sequence of elements: nested tuples and dicts of tensors and sparse tensors.
+class Dataset(Tunable, Windowed, ABC):
+    """A sequence of elements: nested tuples and dicts of tensors, sparse tensors and datasets.
 
     Each method returns a new Dataset. `output_types`, `output_shapes` and `output_classes` are nested as the
     elements are.
@@ -60,6 +61,10 @@ class Dataset(Tunable, ABC):
     @property
     def _structure(self) -> Structure:
         return Structure.of(self.output_types, self.output_shapes, self.output_classes)
+
+    @staticmethod
+    def _of_op(kind: str, structure: Structure, make: Callable[[], Tensor]) -> Dataset:
+        return op_dataset(kind, structure, make)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} shapes: {self.output_shapes}, types: {self.output_types}>"
@@ -369,12 +374,6 @@ class Dataset(Tunable, ABC):
     def enumerate(self, start: Any = 0) -> Dataset:
         """(number, element) of each element, int64 numbers from `start` on."""
         return Dataset.zip((Dataset.range(start, dtypes.int64.max), self))
-
-    def unbatch(self) -> Dataset:
-        """The elements of batches. ValueError for components that are scalars."""
-        structure = self._structure.unbatched()
-        return op_dataset("UnbatchDataset", structure, lambda: F.UnbatchDataset(
-            self._as_variant_tensor(), **structure.attributes))  # fmt: skip
 
     def apply(self, transformation_func: Callable[[Dataset], Any]) -> Dataset:
         """``transformation_func(self)``. TypeError if that is no Dataset."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.data.dataset import Dataset
-from flowstone.data.structure import mapped
+from flowstone.data.structure import NestedDataset, mapped
 from flowstone.framework import type_specs
 from flowstone.framework.composite import SparseTensor
 from flowstone.framework.shape import TensorShape, as_shape
@@ -61,6 +61,8 @@ def element_spec_of(dataset: Any) -> Any:
     """The nested specs of an element of a dataset or iterator."""
 
     def spec(leaf: Any) -> TypeSpec:
+        if isinstance(leaf.kind, NestedDataset):
+            return DatasetSpec(mapped(spec, leaf.kind.elements.form))
         kind = SparseTensorSpec if leaf.kind is SparseTensor else TensorSpec
         return kind(TensorShape(leaf.shape), leaf.dtype)
 

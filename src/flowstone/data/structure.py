@@ -1,7 +1,8 @@
-"""`Structure`: what the elements of a dataset are: nested tuples and dicts of tensors and sparse tensors.
+"""`Structure`: what the elements of a dataset are: nested tuples and dicts of tensors, sparse tensors and
+datasets.
 
 Lists are not nested: as a component, a list is converted to a tensor. A sparse tensor travels as a vector of
-three variants (its indices, values and shape).
+three variants (its indices, values and shape), a dataset as a variant.
 """
 
 from __future__ import annotations
@@ -68,11 +69,28 @@ def flatten_like(form: Any, other: Any, what: str) -> list[Any]:
     return [leaf for pair in zip(form, other) for leaf in flatten_like(*pair, what)]
 
 
+@dataclass(frozen=True, repr=False)
+class NestedDataset:
+    """The class of components that are datasets: what their `elements` are, and the dataset that a variant
+    tensor is, ``of_variant(tensor, elements)``."""
+
+    elements: Structure
+    of_variant: Callable[[Tensor, Structure], Any]
+
+    def __repr__(self) -> str:
+        return f"NestedDataset({self.elements.shapes}, {self.elements.types}, {self.elements.classes})"
+
+    def leaf(self) -> Leaf:
+        """The component."""
+        return Leaf(self, dtypes.variant, TensorShape([]))
+
+
 @dataclass(frozen=True)
 class Leaf:
-    """A component: `kind`, Tensor or SparseTensor, and the type and static shape of its values."""
+    """A component: `kind`, Tensor, SparseTensor or a NestedDataset, and the type and static shape of its
+    values."""
 
-    kind: type
+    kind: type | NestedDataset
     dtype: DType
     shape: TensorShape
 
@@ -106,7 +124,7 @@ class Structure:
     @classmethod
     def of_values(cls, values: Any) -> Structure:
         """That of converted values, see `converted`."""
-        return cls(mapped(lambda x: Leaf(_kind(x), x.dtype.base_dtype, x.shape), values))
+        return cls(mapped(_leaf_of, values))
 
     # ---- views
 
@@ -159,6 +177,8 @@ class Structure:
             if leaf.is_sparse:
                 rank = leaf.shape.ndims
                 value: Any = deserialize_sparse(tensor, leaf.dtype, rank)
+            elif isinstance(leaf.kind, NestedDataset):
+                value = leaf.kind.of_variant(tensor, leaf.kind.elements)
             else:
                 value = tensor
                 value.set_shape(leaf.shape)
@@ -166,8 +186,16 @@ class Structure:
         return packed(self.form, values)
 
 
-def _kind(value: Any) -> type:
-    return SparseTensor if isinstance(value, SparseTensor) else Tensor
+def _leaf_of(value: Any) -> Leaf:
+    if is_dataset(value):
+        return NestedDataset(value._structure, value._of_variant).leaf()
+    kind = SparseTensor if isinstance(value, SparseTensor) else Tensor
+    return Leaf(kind, value.dtype.base_dtype, value.shape)
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether it is a dataset (`dataset.py`)."""
+    return hasattr(value, "_as_variant_tensor")
 
 
 def converted(values: Any, name: str = "component_%d") -> Any:
@@ -178,7 +206,7 @@ def converted(values: Any, name: str = "component_%d") -> Any:
 
 
 def _as_component(value: Any, name: str | None = None) -> Any:
-    if isinstance(value, SparseTensor):
+    if isinstance(value, SparseTensor) or is_dataset(value):
         return value
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
@@ -187,10 +215,14 @@ def _as_component(value: Any, name: str | None = None) -> Any:
 
 def components(values: Any) -> list[Tensor]:
     """The tensors as which nested values travel."""
-    return [
-        serialize_sparse(leaf, out_type=dtypes.variant) if isinstance(leaf, SparseTensor) else leaf
-        for leaf in flatten(values)
-    ]
+    return [_travelling(leaf) for leaf in flatten(values)]
+
+
+def _travelling(leaf: Any) -> Tensor:
+    if isinstance(leaf, SparseTensor):
+        return serialize_sparse(leaf, out_type=dtypes.variant)
+    tensor: Tensor = leaf._as_variant_tensor() if is_dataset(leaf) else leaf
+    return tensor
 
 
 def as_results(values: Any) -> Any:

@@ -251,7 +251,6 @@ class Saver:
                 saved,
                 all_model_checkpoint_paths=self.last_checkpoints,
                 latest_filename=latest,
-                all_model_checkpoint_timestamps=[at for _, at in self._last_checkpoints],
                 save_relative_paths=self._save_relative_paths,
             )
             self._delete_old(meta_graph_suffix)

@@ -337,3 +337,16 @@ def test_modules_within_the_package(module: str, name: str) -> None:
     for part in module.split("."):
         found = getattr(found, part)
     assert callable(getattr(found, name))
+
+
+def test_one_determinant_for_all_parts_of_an_event_counts_for_each() -> None:
+    twice = b.Inline(
+        lambda x: 2 * x,
+        lambda y: y / 2,
+        inverse_log_det_jacobian_fn=lambda y: -tf.log(2.0),
+        forward_min_event_ndims=0,
+    )
+    x = tf.placeholder_with_default([[0.3, -0.7, 2.0], [1.2, 0.4, 0.0]], None)
+    with tf.Session() as session:
+        found = session.run([twice.forward_log_det_jacobian(each, 1) for each in (tf.ones([2, 3]), x)])
+    np.testing.assert_allclose(found, 2 * [3 * np.log(2)], rtol=1e-6)  # TensorFlow 1.15.5: 2.0794

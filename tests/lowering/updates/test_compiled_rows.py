@@ -109,6 +109,20 @@ def test_rates_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_close(found, wanted)
 
 
+@pytest.mark.parametrize("resource", [False, True])
+def test_rates_may_be_variables(resource: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that a program keeps in a variable of its own is no slot."""
+
+    def held() -> Any:
+        rate = tf.Variable(0.1, trainable=False, use_resource=resource)
+        return tf.train.MomentumOptimizer(rate, 0.9)
+
+    wanted, _ = trained(monkeypatch, 0, held, resource=resource)
+    found, compiled = trained(monkeypatch, 2, held, resource=resource)
+    assert ("_RowResourceUpdate(" if resource else "_RowUpdate(") in compiled
+    assert_close(found, wanted)
+
+
 def run_op(monkeypatch: pytest.MonkeyPatch, native: int, distinct: bool, **options: Any) -> tuple[Any, str]:
     """SparseApplyAdagrad on indices as they are, of which one repeats, or on distinct ones."""
     monkeypatch.setattr(flags, "NATIVE", native)

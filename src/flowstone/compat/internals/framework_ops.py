@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.framework.ops import get_name_scope as get_name_scope
 from flowstone.framework import collection_protos, scope
 from flowstone.framework.composite import IndexedSlicesValue as IndexedSlicesValue
 from flowstone.framework.refusals import refused_class
@@ -29,6 +30,7 @@ __all__ = [
     "get_collection_proto_type",
     "get_from_proto_function",
     "get_gradient_function",
+    "get_name_scope",
     "get_stats_for_node_def",
     "get_to_proto_function",
     "inside_function",
@@ -37,6 +39,7 @@ __all__ = [
     "internal_convert_to_tensor",
     "internal_convert_to_tensor_or_indexed_slices",
     "is_dense_tensor_like",
+    "name_from_scope_name",
     "prepend_name_scope",
     "register_dense_tensor_like_type",
     "set_shapes_for_outputs",
@@ -49,6 +52,11 @@ __all__ = [
 
 
 EagerTensor = _EagerTensorBase = refused_class("tf.EagerTensor", "tensors of a graph and a session")
+
+
+def name_from_scope_name(name: str) -> str:
+    """The name of a node of a scope's name: without the slash behind it."""
+    return name.removesuffix("/")
 
 
 def inside_function() -> bool:

@@ -97,6 +97,11 @@ def _restore(session: Any, graph: Any, saver_def: Any, checkpoint: Any, version:
         for name in tf.train.NewCheckpointReader(checkpoint).get_variable_to_shape_map()
         if name in nodes
     }
+    if any(not x.dtype.is_ref and x.dtype is not tf.resource for x in variables.values()):
+        raise ValueError(  # the nodes of these names join a variable's parts
+            "Models containing partition variables cannot be converted from checkpoint files. Please pass in "
+            "a SavedModel using the flag --input_saved_model_dir."
+        )
     tf.train.Saver(var_list=variables, write_version=version).restore(session, checkpoint)
 
 

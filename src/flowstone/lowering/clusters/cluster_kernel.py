@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from flowstone.framework.kernel import CPU, Call, Environment, Input, Kernel, Value
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.clusters.members import Members
 from flowstone.native import kernels
 from flowstone.native.clusters import OPEN, Cluster
+from flowstone.rewriting.analyses.state_access import input_positions
 
 __all__ = ["by_members", "cluster_op"]
 
@@ -72,15 +75,39 @@ def by_members(members: Members, env: Environment) -> Callable[..., Any]:
             places[x] = start + i
         start += len(node.outputs)
     wanted = [places[x] for x in members.outputs]
+    shared = [places[x] for x in _shared(members)]
 
     def run(*inputs: Any) -> Any:
         values = [*inputs, *constants]
         for function, operands, is_one in calls:
             result = function(*[values[i] for i in operands])
             values += (result,) if is_one else result
+        for i in shared:
+            values[i] = values[i].clone(memory_format=torch.contiguous_format)
         return tuple([values[i] for i in wanted])
 
     return run
+
+
+def _shared(members: Members) -> list[PlanOutput]:
+    """The outputs that need memory of their own, as the machine code gives each: those that the kernels
+    leave in an input's, a constant's or another output's memory, or that overlap themselves."""
+    owners: dict[PlanOutput, frozenset[PlanOutput]] = {}
+    foreign = {*members.inputs, *members.constants}
+    overlap: set[PlanOutput] = set()
+    for node in members.nodes:
+        sources = [node.inputs[i] for i in input_positions(node, node.declaration.aliases)]
+        found = frozenset().union(*[owners.get(x, {x}) for x in sources])
+        if node.declaration.overlapping or not overlap.isdisjoint(sources):
+            overlap.update(node.outputs)
+        owners.update((x, found or frozenset((x,))) for x in node.outputs)
+    copied, taken = [], set(foreign)
+    for x in members.outputs:
+        memory = owners.get(x, frozenset((x,)))
+        if x in overlap or not taken.isdisjoint(memory):
+            copied.append(x)
+        taken |= memory
+    return copied
 
 
 def _value(node: PlanNode, env: Environment) -> Any:

@@ -53,7 +53,11 @@ class _Arguments:
         names = [argument.name for argument in node.declaration.inputs]
         self.rows = names.index("grad")
         self.indices = self.rows + 1
-        held = [i for i, x in enumerate(node.inputs) if x.dtype.is_ref or x.dtype.name == "resource"]
+        held = [  # of references only those that it changes: a number may be one, too
+            i
+            for i, x in enumerate(node.inputs)
+            if node.input_argument(i).is_ref or x.dtype.name == "resource"
+        ]
         self.held = held
         self.numbers = [i for i in range(len(held), len(names)) if i not in (self.rows, self.indices)]
 

@@ -253,16 +253,22 @@ class Bijector(CoreBijector):
         return int(known)
 
     def _reduced(self, jacobian: Any, sample: Any, least: Any, event_ndims: Any) -> Any:
-        """Sums over the dimensions of an event that the least rank leaves; tiles a constant."""
+        """Sums over the dimensions of an event that the least rank leaves; tiles what is one for several."""
         event_ndims = self._checked_event_ndims(event_ndims, least)
         if (isinstance(event_ndims, int) and event_ndims == least) or event_ndims is None:
             return jacobian
         axes: Any = tf.range(least - event_ndims, 0)
         if isinstance(event_ndims, int):
             axes = list(range(least - event_ndims, 0))
-        if self.is_constant_jacobian:
+        if self.is_constant_jacobian or not _is_one_each(jacobian, sample, least):
             sizes = tf.shape(sample)
             rank = sample.shape.ndims if sample.shape.ndims is not None else tf.rank(sample)
             sizes = sizes[rank - event_ndims : rank - least]
             jacobian = jacobian * tf.ones(sizes, dtype=jacobian.dtype)
         return tf.reduce_sum(jacobian, axis=axes)
+
+
+def _is_one_each(jacobian: Any, sample: Any, least: Any) -> bool:
+    """Whether there surely is a number for each part of the sample, of `least` dimensions."""
+    known = jacobian.shape.is_fully_defined() and sample.shape.is_fully_defined() and isinstance(least, int)
+    return known and jacobian.shape.as_list() == sample.shape.as_list()[: sample.shape.ndims - least]
