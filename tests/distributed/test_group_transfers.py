@@ -151,7 +151,7 @@ def test_values_of_a_loop_come_in_their_order(everywhere: None, exchanged: list[
 
 
 @pytest.mark.parametrize("at", ["sender", "receiver"])
-def test_a_step_whose_exchange_fails_says_so_and_the_next_one_works(
+def test_a_step_whose_exchange_fails_says_so_and_later_ones_work(
     everywhere: None, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     given, result = there_and_back(LARGE, tf.float32)
@@ -167,6 +167,10 @@ def test_a_step_whose_exchange_fails_says_so_and_the_next_one_works(
     with servers(("grpc+gdr", "grpc+gdr")) as (first, _), tf.Session(first.target) as session:
         with pytest.raises(tf.errors.UnavailableError, match="exchange of values among 2 members failed"):
             session.run(result, {given: np.arange(LARGE)}, options=LIMIT)
+        for _ in range(10):  # a step that begins before the sender hears of the failure fails as well
+            with contextlib.suppress(tf.errors.UnavailableError):
+                session.run(result, {given: np.arange(LARGE)}, options=LIMIT)
+                break
         for _ in range(3):
             found = session.run(result, {given: np.arange(LARGE)}, options=LIMIT)
             assert (found[0], found[-1]) == (1.0, 0.0)

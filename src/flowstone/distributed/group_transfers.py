@@ -60,6 +60,7 @@ class GroupTransfers:
         self._gpus = identities(devices)
         self._arrived, self._fail = arrived, fail
         self._receivers: dict[str, Receiver] = {}  # and senders, by communicators
+        self._broken: set[str] = set()  # communicators in which an exchange failed here
         self._inviter = Inviter(host)
         self._exchange = Exchange(host, self._broke)
 
@@ -107,6 +108,10 @@ class GroupTransfers:
         if min(dims, default=0) < 0 or math.prod(dims) * (dtype.size or 0) < _LARGE_BYTES:
             raise ValueError(f"a value of the shape {dims} does not go through a group")
         self._receivers[invitation.communicator] = sender
+        if invitation.communicator in self._broken:  # the sender did not know yet
+            self._broke(invitation.communicator)
+            self._fail(step, errors.UnavailableError(None, None, f"The way of {key} is broken"))
+            return
         offer = Offer(BROADCAST, "", 2, key, "", key, dtype.name, dims, device=device)
 
         def report(outputs: Any, error: errors.OpError | None) -> None:
@@ -128,6 +133,7 @@ class GroupTransfers:
     def _broke(self, communicator: str) -> None:
         """An exchange failed here: the other member stops to wait for it."""
         other = self._receivers.get(communicator)
+        self._broken.add(communicator)
         self._forget(communicator)
         if other is not None:
             other.tell(frames.INVITE, 0, json.dumps({"broke": communicator}))

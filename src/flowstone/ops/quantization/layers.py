@@ -197,7 +197,8 @@ def _pool_kernel(node: Node, env: Environment) -> Kernel:
     sizes, strides, rule = node.attributes["ksize"], node.attributes["strides"], _rule(node)
     _check_window(sizes, strides)
     lowest, highest = limits(node.dtype(0))
-    largest_sum = max(-lowest, highest) * sizes[1] * sizes[2]
+    elements = sizes[1] * sizes[2]
+    largest_sum = max(-lowest, highest) * elements
     word = _word(largest_sum)
     is_max = node.declaration is max_pool_op
 
@@ -220,7 +221,7 @@ def _pool_kernel(node: Node, env: Environment) -> Kernel:
             same = x if x.dtype is not torch.uint16 else wide(x)
             return [pooled(same, lowest, torch.maximum).to(x.dtype), *ends]
         number = pooled(torch.ones_like(x[:1, :, :, :1], dtype=torch.int32), 0, torch.add)
-        return [_mean(pooled(x.to(word), 0, torch.add), number, largest_sum).to(x.dtype), *ends]
+        return [_mean(pooled(x.to(word), 0, torch.add), number, largest_sum + elements).to(x.dtype), *ends]
 
     return run
 
@@ -244,8 +245,8 @@ def _word(largest: int) -> torch.dtype:
 
 
 def _mean(total: torch.Tensor, number: torch.Tensor, largest: int) -> torch.Tensor:
-    """The truncated quotients of whole numbers, of which none is above the largest."""
-    if largest + int(number.max()) < 2**24:  # the quotient's error leaves it on its side of a whole number
+    """The truncated quotients of whole numbers; the absolutely `largest` of either add up to no more."""
+    if largest < 2**24:  # the quotient's error leaves it on its side of a whole number
         return total.float().div_(number)
     return torch.div(total, number, rounding_mode="trunc")
 
