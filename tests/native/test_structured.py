@@ -44,6 +44,33 @@ def test_loops_and_conditions_count() -> None:
     assert found.tolist() == [total, total // 7, total % 7, 5, -3]
 
 
+@pytest.mark.parametrize("start", [1, 6, 27, 1024])
+def test_repeating_ends_where_something_holds(start: int) -> None:
+    """The steps of Collatz's sequence until 1, or until 10; loops within it count as ever."""
+    found = torch.zeros(2, dtype=torch.int64)
+
+    def write(e: Code) -> None:
+        number, steps, inner = (e.variable("i64", value) for value in (str(start), "0", "0"))
+        with e.repeat() as leave:
+            here = e.get("i64", number)
+            leave(e.let(f"icmp eq i64 {here}, 1"))
+            leave(e.let(f"icmp eq i64 {here}, 10"))
+            e.set("i64", steps, e.add(e.get("i64", steps), 1))
+            with e.loop(0, 3):
+                e.set("i64", inner, e.add(e.get("i64", inner), 1))
+            is_odd = e.let(f"icmp eq i64 {e.rest(here, 2)}, 1")
+            after = (e.add(e.mul(here, 3), 1), e.quotient(here, 2))
+            e.set("i64", number, e.let(f"select i1 {is_odd}, i64 {after[0]}, i64 {after[1]}"))
+        e.set("i64", "%x0", e.get("i64", steps))
+        e.set("i64", e.at("%x0", 1, "i64"), e.get("i64", inner))
+
+    run(1, write, found)
+    number, steps = start, 0
+    while number not in (1, 10):
+        number, steps = (3 * number + 1 if number % 2 else number // 2), steps + 1
+    assert found.tolist() == [steps, 3 * steps]
+
+
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 100])
 def test_masks_read_and_write_the_first_lanes_only(lanes, count) -> None:

@@ -44,7 +44,7 @@ from flowstone.ops.collectives.offers import BROADCAST, EXCHANGE, GATHER, REDUCE
 from flowstone.runtime.collective_values import divided
 from flowstone.runtime.collectives import Done
 
-__all__ = ["Exchange", "Invitation", "Inviter", "itself"]
+__all__ = ["Exchange", "Invitation", "Inviter", "is_large", "itself"]
 
 dist: Any = torch.distributed  # whose annotations lack much of what it has
 
@@ -66,6 +66,11 @@ class Invitation(NamedTuple):
     turn: int
     source: int = 0
     backend: str = GLOO
+
+
+def is_large(offer: Offer) -> bool:
+    """Whether a value of this shape and type is worth a process group."""
+    return math.prod(offer.dims) * (dtypes.as_dtype(offer.dtype).size or 0) >= _LARGE_BYTES
 
 
 def itself(host: str) -> str:
@@ -149,8 +154,7 @@ class Exchange:
         """Whether the members of this operation should exchange their values themselves."""
         if not self._is_usable:
             return False
-        size = dtypes.as_dtype(offer.dtype).size or 0
-        return math.prod(offer.dims) * size >= _LARGE_BYTES
+        return is_large(offer)
 
     def run(self, invitation: Invitation, offer: Offer, report: Done) -> None:
         """Takes part in an operation. Later ``report((result,), None)`` or ``report(None, error)``."""

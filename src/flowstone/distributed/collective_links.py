@@ -72,19 +72,13 @@ class LeadingCollectives(Collectives):
             return
         self._ended.extend(ended)
         if wanted.get("begins"):
-            self._begins(connection.task)
+            self.begin_program(connection.task)
         if "broke" in wanted:
             self._inviter.broke(str(wanted["broke"]))
         elif offer is None:
             self._fail(step, error_of_text(str(wanted["failed"])))
         else:
             self._offer(step, partial(_answered, answer), offer, connection.task)
-
-    def _begins(self, task: str) -> None:
-        """A session has begun in another task."""
-        with self._lock:
-            self._forget()
-            self._groups.forget_failures(task)
 
     def lost(self, task: str) -> None:
         """The connection to a task broke."""
@@ -164,7 +158,7 @@ class ClusterCollectives(Collectives):
         self._has_met = False  # an operation has been made since the leader was lost the last time
         self._loss: errors.OpError | None = None  # which the next offer is to hear of
 
-    def begin_program(self) -> None:
+    def begin_program(self, task: str = "") -> None:
         self._begins, self._loss = True, None
 
     def lost_leader(self) -> None:

@@ -9,14 +9,13 @@ later values go through another one, of Gloo if it was one of NCCL.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
 
 from flowstone.distributed import frames
-from flowstone.distributed.collective_exchange import Exchange, Invitation, Inviter
+from flowstone.distributed.collective_exchange import Exchange, Invitation, Inviter, is_large
 from flowstone.framework import dtypes, errors
 from flowstone.ops.collectives.offers import BROADCAST, Offer, gpu_identity
 from flowstone.runtime.device import Device
@@ -24,8 +23,6 @@ from flowstone.runtime.device import Device
 __all__ = ["PROTOCOLS", "GroupTransfers", "between_gpus", "identities"]
 
 PROTOCOLS = ("grpc+gdr", "grpc+verbs", "grpc+mpi")  # whose large values go from GPU to GPU
-_LARGE_BYTES = 1 << 18  # below, a frame through the host's memory is shorter
-
 Fail = Callable[[int, errors.OpError], None]
 
 
@@ -66,7 +63,7 @@ class GroupTransfers:
 
     def send(self, receiver: Receiver, step: int, key: str, value: Any) -> bool:
         """Sends a value, of which nothing is needed afterwards; False if it is to go through the host."""
-        if not isinstance(value, torch.Tensor) or value.nbytes < _LARGE_BYTES:
+        if not isinstance(value, torch.Tensor):
             return False
         source, _, target, *_ = key.split(";")
         gpus = self._gpus.get(source, ""), receiver.gpus.get(target, "")
@@ -77,6 +74,8 @@ class GroupTransfers:
             Offer(BROADCAST, "", 2, key, device, key, dtype, tuple(value.shape), gpu=gpu)
             for device, gpu in zip((source, target), gpus)
         ]
+        if not is_large(offers[0]):
+            return False
         own = offers[0]._replace(is_source=True, value=value.clone(), device=value.device)
         try:
             invitations = self._inviter.invitations([own, offers[1]])
@@ -105,14 +104,14 @@ class GroupTransfers:
         invitation, key = Invitation(**words["invitation"]), str(words["key"])
         dims, dtype = tuple(int(n) for n in words["dims"]), dtypes.as_dtype(str(words["dtype"]))
         device = self._devices[key.split(";")[2]]
-        if min(dims, default=0) < 0 or math.prod(dims) * (dtype.size or 0) < _LARGE_BYTES:
+        offer = Offer(BROADCAST, "", 2, key, "", key, dtype.name, dims, device=device)
+        if min(dims, default=0) < 0 or not is_large(offer):
             raise ValueError(f"a value of the shape {dims} does not go through a group")
         self._receivers[invitation.communicator] = sender
         if invitation.communicator in self._broken:  # the sender did not know yet
             self._broke(invitation.communicator)
             self._fail(step, errors.UnavailableError(None, None, f"The way of {key} is broken"))
             return
-        offer = Offer(BROADCAST, "", 2, key, "", key, dtype.name, dims, device=device)
 
         def report(outputs: Any, error: errors.OpError | None) -> None:
             if error is None:

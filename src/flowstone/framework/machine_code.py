@@ -1,9 +1,10 @@
-"""What the native tier offers to kernels of the rooms below it: three slots, which `native` fills.
+"""What the native tier offers to kernels of the rooms below it: slots, which `native` fills.
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
-blocks of random words, `sparse_product(values, indices)` what multiplies sparse matrices of these types. They
-are None where there is no machine code, the first two also where there is none yet. Without them kernels do
-the same by Python, NumPy and ATen, with the same results (products within rounding).
+blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
+matrices of these types. They are None where there is no machine code, the first two also where there is none
+yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products within
+rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -13,20 +14,14 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import torch
 
-__all__ = [
-    "ByteStrings",
-    "SparseProduct",
-    "byte_strings",
-    "offer_byte_strings",
-    "offer_random_words",
-    "offer_sparse_product",
-    "random_words",
-    "sparse_product",
-]
+__all__ = ["ByteStrings", "Slot", "SparseProduct", "byte_strings", "random_words", "sparse_product"]
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 
 
 @runtime_checkable
@@ -54,36 +49,20 @@ class SparseProduct(Protocol):
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
 
 
-_offered: list[Callable[[], ByteStrings | None]] = []
-_products_offered: list[Callable[[torch.dtype, torch.dtype], SparseProduct | None]] = []
-_words_offered: list[Callable[[], Callable[..., None] | None]] = []
+class Slot(Generic[_Given, _Made]):
+    """What kernels ask for, and `native` offers: None until it does, and whenever it has nothing."""
+
+    def __init__(self) -> None:
+        self._ask: Callable[_Given, _Made | None] | None = None
+
+    def offer(self, ask: Callable[_Given, _Made | None]) -> None:
+        """Has calls ask this function."""
+        self._ask = ask
+
+    def __call__(self, *arguments: _Given.args, **named: _Given.kwargs) -> _Made | None:
+        return None if self._ask is None else self._ask(*arguments, **named)
 
 
-def byte_strings() -> ByteStrings | None:
-    """The machine code for strings, if there is such by now."""
-    return _offered[-1]() if _offered else None
-
-
-def offer_byte_strings(found: Callable[[], ByteStrings | None]) -> None:
-    """Has `byte_strings` ask this function."""
-    _offered[:] = [found]
-
-
-def random_words() -> Callable[..., None] | None:
-    """The machine code for random words, if there is such by now; see `native/random_words.py`."""
-    return _words_offered[-1]() if _words_offered else None
-
-
-def offer_random_words(found: Callable[[], Callable[..., None] | None]) -> None:
-    """Has `random_words` ask this function."""
-    _words_offered[:] = [found]
-
-
-def sparse_product(values: torch.dtype, indices: torch.dtype) -> SparseProduct | None:
-    """The machine code for sparse matrices of these types, if there is such."""
-    return _products_offered[-1](values, indices) if _products_offered else None
-
-
-def offer_sparse_product(found: Callable[[torch.dtype, torch.dtype], SparseProduct | None]) -> None:
-    """Has `sparse_product` ask this function."""
-    _products_offered[:] = [found]
+byte_strings: Slot[[], ByteStrings] = Slot()
+random_words: Slot[[], Callable[..., None]] = Slot()
+sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.machine_code import offer_byte_strings
+from flowstone.framework import machine_code
 from flowstone.native import compiler
 from flowstone.native.code_library import when_asked
 
@@ -181,4 +181,4 @@ byte_strings = when_asked(lambda: StringCode() if _check() else None)
 
 def offer() -> None:
     """Has the kernels of strings ask `byte_strings`."""
-    offer_byte_strings(byte_strings)
+    machine_code.byte_strings.offer(byte_strings)

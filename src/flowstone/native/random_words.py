@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
-from flowstone.framework.machine_code import offer_random_words
+from flowstone.framework import machine_code
 from flowstone.native import compiler
 from flowstone.native.code_library import when_asked
 
@@ -116,4 +116,4 @@ random_words = when_asked(made)
 
 def offer() -> None:
     """Has the kernels of random numbers ask `random_words`."""
-    offer_random_words(random_words)
+    machine_code.random_words.offer(random_words)

@@ -7,7 +7,7 @@ i64, addresses ptr. Vectors are of float32; memory at the end of a row is read a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from flowstone.native.emitter import Emitter
 
@@ -79,6 +79,25 @@ class Code(Emitter):
         self.lines.append(f"{body}:")
         yield i
         self.set("i64", counter, self.add(i, step))
+        self.do(f"br label %{head}")
+        self.lines.append(f"{done}:")
+
+    @contextlib.contextmanager
+    def repeat(self) -> Iterator[Callable[[str], None]]:
+        """Runs what is written within again and again; ``leave(condition)``, called there, ends it where the
+        condition, an i1, holds."""
+        self._blocks += 1
+        head, done = f"head{self._blocks}", f"done{self._blocks}"
+        self.do(f"br label %{head}")
+        self.lines.append(f"{head}:")
+
+        def leave(condition: str) -> None:
+            self._blocks += 1
+            stay = f"stay{self._blocks}"
+            self.do(f"br i1 {condition}, label %{done}, label %{stay}")
+            self.lines.append(f"{stay}:")
+
+        yield leave
         self.do(f"br label %{head}")
         self.lines.append(f"{done}:")
 

@@ -71,11 +71,11 @@ class Collectives:
             found = self._groups.fail_all(error)
         self._follow(found)
 
-    def begin_program(self) -> None:
-        """What failed before concerns nobody any more: a session begins."""
+    def begin_program(self, task: str = "") -> None:
+        """What failed before concerns nobody any more: a session begins, in `task` (this one by default)."""
         with self._lock:
             self._forget()
-            self._groups.forget_failures(self.task)
+            self._groups.forget_failures(task or self.task)
 
     def __len__(self) -> int:
         """How many steps take part in something."""

@@ -93,7 +93,6 @@ def _shared(members: Members) -> list[PlanOutput]:
     """The outputs that need memory of their own, as the machine code gives each: those that the kernels
     leave in an input's, a constant's or another output's memory, or that overlap themselves."""
     owners: dict[PlanOutput, frozenset[PlanOutput]] = {}
-    foreign = {*members.inputs, *members.constants}
     overlap: set[PlanOutput] = set()
     for node in members.nodes:
         sources = [node.inputs[i] for i in input_positions(node, node.declaration.aliases)]
@@ -101,7 +100,7 @@ def _shared(members: Members) -> list[PlanOutput]:
         if node.declaration.overlapping or not overlap.isdisjoint(sources):
             overlap.update(node.outputs)
         owners.update((x, found or frozenset((x,))) for x in node.outputs)
-    copied, taken = [], set(foreign)
+    copied, taken = [], {*members.inputs, *members.constants}
     for x in members.outputs:
         memory = owners.get(x, frozenset((x,)))
         if x in overlap or not taken.isdisjoint(memory):

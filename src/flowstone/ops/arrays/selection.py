@@ -183,6 +183,7 @@ def _(node: Node) -> Shapes:
 @list_diff_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     dtype, text = node.attributes["out_idx"].torch, is_text(node)
+    signed = SIGNED.get(node.dtype(0))
 
     def difference(x: Any, y: Any) -> Any:
         _check_vector(x, "x should be a 1D vector.")
@@ -191,16 +192,14 @@ def _(node: Node, env: Environment) -> Kernel:
             taken = set(y.tolist())
             found = np.array([i for i, word in enumerate(x) if word not in taken], dtype=np.int64)
             return x[found], torch.from_numpy(found).to(dtype)
-        places = torch.nonzero(~_is_in(x, y)).reshape(-1)
+        there = _is_in(x, y) if signed is None else _is_in(x.view(signed), y.view(signed))
+        places = torch.nonzero(~there).reshape(-1)
         return x[places], places.to(dtype)
 
     return difference
 
 
 def _is_in(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    signed = SIGNED.get(dtypes.from_torch(x.dtype))
-    if signed is not None:
-        x, y = x.view(signed), y.view(signed)
     if x.is_complex():  # of which ATen has no `isin`
         return (x[:, None] == y).any(1)
     return torch.isin(x, y)

@@ -19,19 +19,17 @@ from flowstone.framework.operation import Shapes, op
 from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import broadcast_shape
+from flowstone.ops.quantization.integer_arithmetic import product_of_integers, sum_of_integers
 from flowstone.ops.quantization.ranges import (
     Levels,
     added_range,
-    less,
     narrowed,
     product_range,
     requantized,
     require_scalars,
     scalar,
     scalars,
-    sum_of_multiples,
     to_floats,
-    together,
     wide,
 )
 
@@ -81,7 +79,7 @@ def _(node: Node, env: Environment) -> Kernel:
     def run(x: torch.Tensor, y: torch.Tensor, *ends: torch.Tensor) -> list[torch.Tensor]:
         first, second = _pair(node, ends)
         total = added_range(first, second, 14)
-        return [sum_of_multiples(x, y, first, second, total), *scalars(total.low, total.high)]
+        return [sum_of_integers(x, y, first, second, total), *scalars(total.low, total.high)]
 
     return run
 
@@ -91,13 +89,7 @@ def _(node: Node, env: Environment) -> Kernel:
     def run(x: torch.Tensor, y: torch.Tensor, *ends: torch.Tensor) -> list[torch.Tensor]:
         first, second = _pair(node, ends)
         total = product_range(first, second)
-
-        def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            a, b = less(x, first.zero, 15), less(y, second.zero, 15)
-            found = a.mul_(b) if a.shape == b.shape and a.dtype is b.dtype else a * b
-            return found if found.dtype is torch.int32 else narrowed(found, dtypes.qint32)
-
-        return [together(compute, x, y), *scalars(total.low, total.high)]
+        return [product_of_integers(x, y, first, second), *scalars(total.low, total.high)]
 
     return run
 

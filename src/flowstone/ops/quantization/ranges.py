@@ -12,7 +12,6 @@ tensor([-1.,  2.])
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -160,13 +159,6 @@ def wide(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.int64 if x.dtype is torch.int32 else torch.int32)
 
 
-def less(x: torch.Tensor, zero: int, bits: int) -> torch.Tensor:
-    """Quantised integers less one of them: int32 if none of these has more than so many bits, else int64."""
-    numbers = torch.iinfo(x.dtype)
-    is_narrow = max(abs(numbers.min - zero), abs(numbers.max - zero)) < 2**bits
-    return x.to(torch.int32 if is_narrow else torch.int64).sub_(zero)
-
-
 def scalar(x: Any, name: str) -> float:
     """The number in a range's end; InvalidArgumentError if it is not one."""
     if x.numel() != 1 or x.dim() > 1:
@@ -204,39 +196,3 @@ def product_range(first: Levels, second: Levels, dtype: DType = dtypes.qint32) -
     step = first.step * second.step
     lowest, highest = limits(dtype)
     return Levels(dtype, step * lowest, step * highest)
-
-
-class Multiples:
-    """The integers of a new range, by whole multiples of the old ones, of which `largest` is the greatest
-    absolute number on the way."""
-
-    def __init__(self, old: Levels, new: Levels) -> None:
-        first = int(to_integers(to_floats(torch.tensor(old.lowest), old), new))
-        self._times = int(old.step / new.step)
-        self._start = first - old.lowest * self._times
-        products = [abs(end * self._times) for end in (old.lowest, old.highest)]
-        self.largest = max(products) + abs(self._start)
-
-    def of(self, x: torch.Tensor, word: torch.dtype) -> torch.Tensor:
-        return x.to(word, copy=True).mul_(self._times).add_(self._start)
-
-
-def together(compute: Callable[..., torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """What is computed element by element of both, as qint32."""
-    return by_pieces(compute, torch.int32, x, y) if x.shape == y.shape else compute(x, y)
-
-
-def sum_of_multiples(
-    x: torch.Tensor, y: torch.Tensor, first: Levels, second: Levels, total: Levels
-) -> torch.Tensor:
-    """The sums of integers over two ranges as qint32 over a wider one, by `Multiples`."""
-    parts = Multiples(first, total), Multiples(second, total)
-    is_narrow = sum(each.largest for each in parts) < 2**31
-    word = torch.int32 if is_narrow else torch.int64
-
-    def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        a, b = (part.of(each, word) for part, each in zip(parts, (x, y)))
-        found = a.add_(b) if a.shape == b.shape else a + b
-        return found if is_narrow else narrowed(found, dtypes.qint32)
-
-    return together(compute, x, y)

@@ -3,8 +3,8 @@
 Floats on a host are multiplied by machine code. Without it, where the sparse elements are in the order of the
 result's rows, each row is a weighted sum of rows of the dense matrix, which ATen computes in one pass
 (`embedding_bag`). Others are put in that order first, or, where the dense matrix is narrow, added up one by
-one. SparseMatMul takes two dense matrices of which one may hold
-many zeros; ATen's product of all of it is the faster one.
+one. SparseMatMul takes two dense matrices of which one may hold many zeros; ATen's product of all of it is
+the faster one.
 """
 
 from __future__ import annotations

@@ -1,0 +1,67 @@
+"""Sums and products of quantised integers, element by element: in 32 bits where no number is larger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from flowstone.framework import dtypes
+from flowstone.ops.numbers.elementwise import by_pieces
+from flowstone.ops.quantization.ranges import Levels, narrowed, to_floats, to_integers
+
+__all__ = ["product_of_integers", "sum_of_integers"]
+
+
+def product_of_integers(x: torch.Tensor, y: torch.Tensor, first: Levels, second: Levels) -> torch.Tensor:
+    """The products of integers, each less the one that stands for zero, as qint32."""
+
+    def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        a, b = _less(x, first.zero, 15), _less(y, second.zero, 15)
+        found = a.mul_(b) if a.shape == b.shape and a.dtype is b.dtype else a * b
+        return found if found.dtype is torch.int32 else narrowed(found, dtypes.qint32)
+
+    return _together(compute, x, y)
+
+
+def sum_of_integers(
+    x: torch.Tensor, y: torch.Tensor, first: Levels, second: Levels, total: Levels
+) -> torch.Tensor:
+    """The sums of integers over two ranges as qint32 over a wider one, `total`."""
+    parts = _Multiples(first, total), _Multiples(second, total)
+    is_narrow = sum(each.largest for each in parts) < 2**31
+    word = torch.int32 if is_narrow else torch.int64
+
+    def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        a, b = (part.of(each, word) for part, each in zip(parts, (x, y)))
+        found = a.add_(b) if a.shape == b.shape else a + b
+        return found if is_narrow else narrowed(found, dtypes.qint32)
+
+    return _together(compute, x, y)
+
+
+def _less(x: torch.Tensor, zero: int, bits: int) -> torch.Tensor:
+    """Quantised integers less one of them: int32 if none of these has more than so many bits, else int64."""
+    numbers = torch.iinfo(x.dtype)
+    is_narrow = max(abs(numbers.min - zero), abs(numbers.max - zero)) < 2**bits
+    return x.to(torch.int32 if is_narrow else torch.int64).sub_(zero)
+
+
+class _Multiples:
+    """The integers of a new range, by whole multiples of the old ones, of which `largest` is the greatest
+    absolute number on the way."""
+
+    def __init__(self, old: Levels, new: Levels) -> None:
+        first = int(to_integers(to_floats(torch.tensor(old.lowest), old), new))
+        self._times = int(old.step / new.step)
+        self._start = first - old.lowest * self._times
+        products = [abs(end * self._times) for end in (old.lowest, old.highest)]
+        self.largest = max(products) + abs(self._start)
+
+    def of(self, x: torch.Tensor, word: torch.dtype) -> torch.Tensor:
+        return x.to(word, copy=True).mul_(self._times).add_(self._start)
+
+
+def _together(compute: Callable[..., torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """What is computed element by element of both, as qint32."""
+    return by_pieces(compute, torch.int32, x, y) if x.shape == y.shape else compute(x, y)
