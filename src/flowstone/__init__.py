@@ -9,8 +9,10 @@ from importlib import import_module as _import_module
 from flowstone.framework.collector import importing as _importing
 from flowstone.framework.flags import short_spins as _short_spins
 from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.process_exit import stop_threads_at_exit as _stop_threads_at_exit
 
 with _importing(), _short_spins():  # torch is loaded here
+    _stop_threads_at_exit()
     for _room in ("ops", "gradients", "nn"):
         _import_module(f"flowstone.{_room}")
 

@@ -11,7 +11,6 @@ time, 0 never.
 
 from __future__ import annotations
 
-import atexit
 import queue
 import sys
 import threading
@@ -133,10 +132,9 @@ def overwritable(cluster: Cluster) -> list[int]:
 # ---- compilation
 
 _modules: dict[Cluster, compiler.Module] = {}
-_waiting: queue.Queue[NativeKernel | None] = queue.Queue()
+_waiting: queue.Queue[NativeKernel] = queue.Queue()
 _thread_lock = threading.Lock()
 _threads: list[threading.Thread] = []
-_ending = threading.Event()
 
 
 def _entry_name(overwritten: int | None) -> str:
@@ -172,26 +170,17 @@ def _compile_later(kernel: NativeKernel) -> None:
         if not _threads:
             _threads.append(threading.Thread(target=_compile_all, name="flowstone-native", daemon=True))
             _threads[0].start()
-            atexit.register(_end)
 
 
 def _compile_all() -> None:
-    while not _ending.is_set():
+    while True:
         kernel = _waiting.get()
         try:
-            if kernel is not None:
-                kernel.compile()
+            kernel.compile()
         except Exception:
             traceback.print_exc(file=sys.stderr)  # the step goes on by ATen
         finally:
             _waiting.task_done()
-
-
-def _end() -> None:
-    """Ends the thread before the interpreter, which it must not outlive, does."""
-    _ending.set()
-    _waiting.put(None)
-    _threads[0].join()
 
 
 def wait_until_compiled() -> None:

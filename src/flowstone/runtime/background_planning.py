@@ -1,13 +1,12 @@
 """Background planning: a thread that runs planning tasks one after the other, beside the steps.
 
-The thread is a daemon that lives while there are tasks, so an idle session has none. A task must not be cut
-off in the middle:
+The thread is a daemon that lives while there are tasks, so an idle session has none.
 
-- a fork waits until no task is running; the child does not inherit the thread, and starts its own for the
-  tasks that were left and for new ones;
-- when the interpreter exits, it waits for the running task, and no other is started;
+- A fork waits until no task is running; the child does not inherit the thread, and starts its own for the
+  tasks that were left and for new ones.
 - `stop` ends the thread for good: waiting tasks are dropped, and a running task finds `is_stopped` set when
   it has finished.
+- The interpreter's exit stops it where it is (`framework/process_exit.py`).
 
 Tasks catch their own exceptions. They do not pause Python's garbage collector, since that would pause it for
 the whole process, which runs steps meanwhile.
@@ -15,7 +14,6 @@ the whole process, which runs steps meanwhile.
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import weakref
@@ -114,18 +112,9 @@ def _after_fork(go_on: Callable[[BackgroundPlanner], None]) -> None:
     _registry.release()
 
 
-def _at_exit() -> None:
-    with _registry:
-        planners = list(_planners)
-    for planner in planners:
-        planner.stop()
-        planner.wait()
-
-
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_before_fork,
         after_in_parent=lambda: _after_fork(lambda planner: planner._working.release()),
         after_in_child=lambda: _after_fork(BackgroundPlanner._forget_thread),
     )
-atexit.register(_at_exit)

@@ -1,15 +1,9 @@
-"""`Workers`: threads of one pass over a dataset, which end with it, or before the interpreter does.
-
-A thread that the interpreter leaves behind in the middle of a kernel could end the process with an error.
-"""
+"""`Workers`: threads of one pass over a dataset, which end with it."""
 
 from __future__ import annotations
 
-import atexit
 import queue
 import threading
-import time
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +11,6 @@ import torch
 
 Work = Callable[[Any], None]  # of a step; catches its own exceptions
 
-_PATIENCE_SECONDS = 5.0  # at the interpreter's exit
-_workers: weakref.WeakSet[Workers] = weakref.WeakSet()
-_threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 
 class Workers:
@@ -32,7 +23,6 @@ class Workers:
     def __init__(self, most: int, new_step: Callable[[], Any]) -> None:
         self._most, self._started, self._step = most, 0, new_step()
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        _workers.add(self)
 
     def run(self, work: Work) -> None:
         """Has a thread call `work` soon; does nothing after `stop`."""
@@ -41,11 +31,9 @@ class Workers:
         self._work.put(work)
         if self._started < self._most:
             self._started += 1
-            thread = threading.Thread(
+            threading.Thread(
                 target=_work_on, args=(self._work, self._step), name="flowstone dataset", daemon=True
-            )
-            _threads.add(thread)
-            thread.start()
+            ).start()
 
     def stop(self) -> None:
         """Cancels what runs, and ends the threads. Does not wait."""
@@ -71,15 +59,3 @@ def _work_on(work: queue.SimpleQueue[Work | None], step: Any) -> None:
         while (function := work.get()) is not None:
             function(step)
             del function  # keeps nothing while it waits
-
-
-def _end_all() -> None:
-    """Stops all workers, and waits a little for their threads."""
-    for workers in list(_workers):
-        workers.stop()
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    for thread in list(_threads):
-        thread.join(max(0.0, deadline - time.monotonic()))
-
-
-atexit.register(_end_all)

@@ -1,0 +1,101 @@
+"""At the interpreter's exit, threads that are in this package's code stop before the interpreter goes.
+
+Python ends a daemon thread where it next takes the interpreter's lock. If that is within a call of torch
+(freeing a tensor is enough) the C++ runtime ends the whole process: "terminate called without an active
+exception", exit status 134. A program whose queue runners or other daemon threads still run steps when it
+ends would often die so, after it did all its work.
+
+`stop_threads_at_exit` has each such thread stop at its next line of Python, whoever began it, and waits for
+kernels that still compute, up to `PATIENCE_S`. Threads that wait (for a queue's elements, for a socket) are
+left where they are. The functions that a program registers with `atexit` run before. No error is raised in
+the threads, and none of their ``finally`` blocks run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import logging
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+PATIENCE_S = 5.0
+_LOOKS = 3  # in a row that find nobody at work: a thread may be between two steps when it is looked at
+_BETWEEN_LOOKS_S = 0.001
+_SWITCH_S = 1e-4  # others get the interpreter's lock within this time
+
+_PACKAGE = str(Path(__file__).parents[1])
+# Code whose locks the rest of the exit takes: nobody may stop while holding them.
+_NEEDED = (str(Path(logging.__file__).parent), "<frozen importlib")
+
+_never = threading.Lock()
+_never.acquire()
+_stopped: set[int] = set()  # identities of threads
+
+
+class _Stop(BaseException):
+    """Stops the thread that makes one; raised in another thread, it is made there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        _stopped.add(threading.get_ident())
+        _never.acquire()
+
+
+def stop_threads_at_exit() -> None:
+    """Has it happen; to be called early, for functions are called at exit in the reverse order."""
+    atexit.register(_stop_threads)
+
+
+def _stop_threads() -> None:
+    if threading.active_count() == 1:
+        return
+    sys.setswitchinterval(_SWITCH_S)
+    deadline, quiet, asked = time.monotonic() + PATIENCE_S, 0, set[int]()
+    while quiet < _LOOKS and time.monotonic() < deadline:
+        is_quiet, stacks = True, sys._current_frames()
+        for thread in threading.enumerate():
+            name = thread.ident
+            if name is None or name in _stopped or thread is threading.current_thread():
+                continue
+            if name not in asked:
+                is_here = _is_stoppable(stacks.get(name))
+                if is_here and _ask_to_stop(name):
+                    asked.add(name)
+                    is_quiet = False
+            elif _computes(thread.native_id):
+                is_quiet = False
+        quiet = quiet + 1 if is_quiet else 0
+        del stacks
+        time.sleep(_BETWEEN_LOOKS_S)
+
+
+def _is_stoppable(frame: FrameType | None) -> bool:
+    """Whether the stack of a thread is in this package's code, and not in code that the exit needs."""
+    files = []
+    while frame is not None:
+        files.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    return any(file.startswith(_PACKAGE) for file in files) and not any(
+        file.startswith(_NEEDED) for file in files
+    )
+
+
+def _ask_to_stop(name: int) -> bool:
+    """Has a thread stop at its next line; False if it has ended."""
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    return bool(raise_in(ctypes.c_ulong(name), ctypes.py_object(_Stop)))
+
+
+def _computes(number: Any) -> bool:
+    """Whether the system says that a thread runs, or would if a processor were free; where it does not say,
+    a thread counts as waiting."""
+    with contextlib.suppress(OSError):
+        text = Path(f"/proc/self/task/{number}/stat").read_text()
+        return text.rpartition(")")[2].split()[0] == "R"
+    return False
