@@ -26,7 +26,8 @@ HOST_REASONS = {
         "KMC2ChainInitialization KmeansPlusPlusInitialization"
     ),
     "it looks a few numbers up in a table of the host, or draws them one after the other": (
-        "ComputeAccidentalHits SobolSample UnicodeScript"
+        "BoostedTreesBucketize BoostedTreesCalculateBestGainsPerFeature BoostedTreesMakeQuantileSummaries"
+        " BoostedTreesMakeStatsSummary ComputeAccidentalHits SobolSample UnicodeScript"
     ),
     "its result has a size that the values decide, and whoever takes it needs that on the host": (
         "DenseCountSparseOutput SparseCountSparseOutput DenseToDenseSetOperation DenseToSparseSetOperation "

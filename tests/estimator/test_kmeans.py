@@ -82,9 +82,5 @@ def test_what_does_not_fit_is_refused(arguments: Any, message: str) -> None:
 
 
 def test_estimators_without_their_operations_say_what_to_use() -> None:
-    with pytest.raises(NotInGraphModeError, match="DNNLinearCombinedClassifier"):
-        tf.estimator.BoostedTreesClassifier([], 1)
-    with pytest.raises(NotInGraphModeError, match="DNNLinearCombinedRegressor"):
-        tf.contrib.estimator.boosted_trees_regressor_train_in_memory(None, [])
     with pytest.raises(NotInGraphModeError, match="FtrlOptimizer"):
         tf.estimator.experimental.LinearSDCA("id")

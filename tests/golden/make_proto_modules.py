@@ -29,6 +29,7 @@ FACTS = ROOT / "tests/golden/proto_facts.json"
 FAMILIES = (
     "tensorflow.core.example",
     "tensorflow.core.framework",
+    "tensorflow.core.kernels.boosted_trees",
     "tensorflow.core.lib.core",
     "tensorflow.core.profiler",
     "tensorflow.core.protobuf",

@@ -121,6 +121,7 @@ _PYTHON = {
     "ops.array_ops": "flowstone ops.arrays.arrays",
     "ops.candidate_sampling_ops": "nn",
     "ops.check_ops": "flowstone debugging",
+    "ops.boosted_trees_ops": "estimator.canned.tree_resources",
     "ops.clip_ops": "flowstone",
     "ops.collective_ops": "ops.collectives.collective_ops",
     "ops.confusion_matrix": "flowstone layers.label_shapes",
@@ -206,7 +207,7 @@ _PYTHON = {
     "ops.random_ops": "flowstone random",
     "ops.resource_variable_ops": "flowstone ops.variables.resource_variable ops.variables.stateful"
     " ops.variables.variables",
-    "ops.resources": "ops.variables.stateful",
+    "ops.resources": "ops.variables.resources ops.variables.stateful",
     "ops.rnn": "nn",
     "ops.rnn_cell": "nn.rnn_cell",
     "ops.rnn_cell_impl": "nn.rnn_cell",
@@ -293,9 +294,10 @@ _TRAINING = """
 
 # Modules of the estimators, whose names lie in files of the same names.
 _ESTIMATOR = """
-    canned.baseline canned.dnn canned.dnn_linear_combined canned.head canned.linear canned.metric_keys
-    canned.optimizers canned.parsing_utils canned.prediction_keys export.export export.export_output exporter
-    inputs.numpy_io inputs.pandas_io model_fn run_config tpu.tpu_config tpu.tpu_estimator training
+    canned.baseline canned.boosted_trees canned.dnn canned.dnn_linear_combined canned.head canned.linear
+    canned.metric_keys canned.optimizers canned.parsing_utils canned.prediction_keys export.export
+    export.export_output exporter inputs.numpy_io inputs.pandas_io model_fn run_config tpu.tpu_config
+    tpu.tpu_estimator training
 """
 
 _EXAMPLES = {
@@ -362,7 +364,8 @@ def _own_file(name: str) -> str | None:
 
 def _table() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {"tensorflow.core": ()}
-    for family in ("example", "framework", "lib", "lib.core", "profiler", "protobuf", "util"):
+    families_of_core = "example framework kernels kernels.boosted_trees lib lib.core profiler protobuf util"
+    for family in families_of_core.split():
         table[f"tensorflow.core.{family}"] = ()
     families = {f"training.{name}": f"train training.{name}" for name in _TRAINING.split()}
     families |= {f"estimator.{name}": f"estimator.{name} estimator" for name in _ESTIMATOR.split()}

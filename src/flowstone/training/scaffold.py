@@ -11,9 +11,16 @@ from typing import Any
 from flowstone.framework import logging
 from flowstone.framework.collections import GraphKeys
 from flowstone.framework.scope import get_default_graph
+from flowstone.ops.arrays.joining import concat
 from flowstone.ops.control.control_flow import group
 from flowstone.ops.lookup.lookup_tables import tables_initializer
 from flowstone.ops.summaries.summaries import merge_all
+from flowstone.ops.variables.resources import (
+    initialize_resources,
+    local_resources,
+    report_uninitialized_resources,
+    shared_resources,
+)
 from flowstone.ops.variables.variable_collections import (
     global_variables,
     global_variables_initializer,
@@ -158,18 +165,26 @@ class Scaffold:
 
 
 def _default_init_op() -> Any:
-    return group(global_variables_initializer())
+    resources = shared_resources()
+    return group(global_variables_initializer(), *([initialize_resources(resources)] if resources else []))
+
+
+def _with_resources(names: Any, resources: Any) -> Any:
+    """The names of variables, and of those of the resources that are not initialised."""
+    return concat([names, report_uninitialized_resources(resources)], 0) if resources else names
 
 
 def default_ready_op() -> Any:
-    """The names of the variables that are not initialised."""
-    return report_uninitialized_variables()
+    """The names of the variables and resources that are not initialised."""
+    return _with_resources(report_uninitialized_variables(), shared_resources() + local_resources())
 
 
 def _default_ready_for_local_init_op() -> Any:
-    return report_uninitialized_variables(global_variables())
+    return _with_resources(report_uninitialized_variables(global_variables()), shared_resources())
 
 
 def default_local_init_op() -> Any:
-    """The operation that initialises local variables and tables."""
-    return group(local_variables_initializer(), tables_initializer())
+    """The operation that initialises local variables, tables and local resources."""
+    resources = local_resources()
+    own = [initialize_resources(resources)] if resources else []
+    return group(local_variables_initializer(), tables_initializer(), *own)
