@@ -559,6 +559,15 @@ def test_what_is_made_of_several_tensors() -> None:
 
 def test_names_of_1_15_that_libraries_import() -> None:
     ops, api = internal("framework.ops"), internal("autograph.impl.api")
+    datasets = internal("data.ops.dataset_ops")
+    assert datasets.DatasetV1 is datasets.DatasetV2 is tf.data.Dataset
+    tracking = internal("training.tracking.tracking")
+    assert internal("training.checkpointable.tracking").AutoTrackable is tracking.AutoTrackable
+    assert internal("training.tracking.data_structures").NoDependency(3) == 3
+    evaluate = internal("pywrap_tensorflow").TF_TryEvaluateConstant_wrapper
+    with tf.Graph().as_default() as graph:
+        assert evaluate(graph._c_graph, tf.constant(3)._as_tf_output()) == 3
+        assert evaluate(graph._c_graph, tf.placeholder(tf.int32)._as_tf_output()) is None
     with tf.Graph().as_default(), tf.name_scope("a"), tf.name_scope("b") as scope:
         assert ops.name_from_scope_name(scope) == ops.get_name_scope() == "a/b"
 

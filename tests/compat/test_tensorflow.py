@@ -28,6 +28,34 @@ def test_tensorflow_is_flowstone_itself() -> None:
     """)
 
 
+def test_the_package_of_the_estimators() -> None:
+    run("""
+        import tensorflow as tf
+        import tensorflow_estimator
+        from tensorflow_estimator.python.estimator import estimator as estimator_lib, util
+        from tensorflow_estimator.python.estimator.head import regression_head
+        from tensorflow_estimator.python.estimator.canned import boosted_trees
+        assert tensorflow_estimator.estimator is tf.estimator
+        assert estimator_lib.Estimator is tf.estimator.Estimator and util
+        assert regression_head.RegressionHead is tf.estimator.RegressionHead
+        assert boosted_trees.BoostedTreesRegressor is tf.estimator.BoostedTreesRegressor
+        try:
+            import tensorflow_estimator.python.nothing
+        except ModuleNotFoundError as error:
+            assert "flowstone does not have tensorflow.python.nothing" in str(error)
+        else:
+            raise AssertionError
+    """)
+
+
+def test_all_names_at_once() -> None:
+    run("""
+        from tensorflow.compat.v1 import *
+        assert Session and cholesky and GraphDef and estimator.Estimator and train.Saver
+        assert "_late_names" not in globals()
+    """)
+
+
 def test_internal_modules_of_layers() -> None:
     run("""
         import flowstone as tf

@@ -101,6 +101,7 @@ def test_slices_and_sparse_tensors_pass_conversion_unchanged() -> None:
 
 def test_static_values_are_arrays_or_none(graph) -> None:
     constant = tf.constant([1, 2])
+    assert tf.get_static_value(3) == 3
     np.testing.assert_array_equal(tf.get_static_value(constant), [1, 2])
     assert not graph.is_feedable(constant)
     sizes = tf.stack([tf.shape(tf.placeholder(tf.float32, [None, 3]))[0], 2])

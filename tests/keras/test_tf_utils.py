@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 import flowstone as tf
@@ -31,6 +33,9 @@ def test_what_is_a_tensor() -> None:
         v = tf.Variable(a)
         assert tf_utils.is_tensor_or_variable(v)
         assert not tf_utils.is_symbolic_tensor(1.0)
+        assert not tf_utils.is_symbolic_tensor(Fraction(1))
+        tf_utils.register_symbolic_tensor_type(Fraction)
+        assert tf_utils.is_symbolic_tensor(Fraction(1))
         assert tf_utils.is_tensor_or_tensor_list([a, [a]])
         assert not tf_utils.is_tensor_or_tensor_list([a, 1])
         assert tf_utils.are_all_symbolic_tensors([a, v])

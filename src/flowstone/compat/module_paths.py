@@ -26,7 +26,7 @@ _PYTHON = {
     "": "flowstone",
     "autograph": "",
     "autograph.impl": "",
-    "autograph.impl.api": "",
+    "autograph.impl.api": "framework.python_conversion framework.python_conversion_marks",
     "client": "",
     "client.device_lib": "client.devices",
     "client.session": "client.session flowstone",
@@ -62,6 +62,7 @@ _PYTHON = {
     "estimator.inputs.inputs": "estimator.inputs",
     "estimator.util": "estimator.function_arguments",
     "estimator.warm_starting_util": "estimator.warm_start_settings train",
+    "estimator.mode_keys": "estimator.mode_keys estimator",
     "feature_column": "",
     "feature_column.feature_column": "feature_column layers.feature_columns",
     "feature_column.feature_column_lib": "feature_column layers.feature_columns",
@@ -121,6 +122,14 @@ _PYTHON = {
     "ops.array_ops": "flowstone ops.arrays.arrays",
     "ops.candidate_sampling_ops": "nn",
     "ops.check_ops": "flowstone debugging",
+    "training.checkpointable.base": "training.tracking",
+    "training.checkpointable.data_structures": "training.tracking",
+    "training.checkpointable.tracking": "training.tracking",
+    "training.checkpointable.util": "train",
+    "training.tracking.base": "training.tracking",
+    "training.tracking.data_structures": "training.tracking",
+    "training.tracking.tracking": "training.tracking",
+    "training.tracking.util": "train",
     "ops.boosted_trees_ops": "estimator.canned.tree_resources",
     "ops.clip_ops": "flowstone",
     "ops.collective_ops": "ops.collectives.collective_ops",
@@ -296,8 +305,9 @@ _TRAINING = """
 _ESTIMATOR = """
     canned.baseline canned.boosted_trees canned.dnn canned.dnn_linear_combined canned.head canned.linear
     canned.metric_keys canned.optimizers canned.parsing_utils canned.prediction_keys export.export
-    export.export_output exporter inputs.numpy_io inputs.pandas_io model_fn run_config tpu.tpu_config
-    tpu.tpu_estimator training
+    early_stopping export.export_output exporter extenders head.base_head head.binary_class_head
+    head.multi_class_head head.multi_head head.multi_label_head head.regression_head hooks inputs.numpy_io
+    inputs.pandas_io model_fn run_config tpu.tpu_config tpu.tpu_estimator training
 """
 
 _EXAMPLES = {

@@ -5,6 +5,7 @@ After `install()`, an import of
 - `tensorflow` or `tensorflow.compat.v1` gives the module `flowstone` itself,
 - `tensorflow.NAME` or `tensorflow.compat.v1.NAME` gives flowstone's public namespace `NAME` itself,
 - `tensorflow.compat.v2` and what is below it gives modules of `version_two`,
+- `tensorflow_estimator` and what is below it gives what `tensorflow` has under the names of that package,
 - an internal module that `module_paths` (here or in `contrib`) lists gives an alias module, which looks its
   names up where that table says, each when it is first asked for,
 - anything else fails with a `ModuleNotFoundError` that says flowstone does not have it.
@@ -41,6 +42,7 @@ __all__ = ["TensorFlowFinder", "install"]
 
 # Roots that are attributes of `tf` without an import: tf.python.ops.
 _ROOTS = ("core", "examples", "models", "python")
+_ESTIMATORS = "tensorflow_estimator"
 
 
 class TensorFlowFinder(MetaPathFinder, Loader):
@@ -53,6 +55,8 @@ class TensorFlowFinder(MetaPathFinder, Loader):
 
         Raises ModuleNotFoundError if flowstone has no such module or name.
         """
+        if fullname.split(".")[0] == _ESTIMATORS:
+            return ModuleSpec(fullname, self, is_package=True)
         if not fullname.startswith("tensorflow."):
             return None
         if _public_module(fullname) is None and sources_of(fullname) is None:
@@ -61,15 +65,30 @@ class TensorFlowFinder(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """An alias module, or None for a public one, which `exec_module` puts in place."""
+        """An alias module, or None for a public one, which `exec_module` puts in place.
+
+        Raises ModuleNotFoundError for what the package of the estimators has and flowstone lacks.
+        """
+        if spec.name.split(".")[0] == _ESTIMATORS:
+            _same_of_tensorflow(spec.name)
+            return None
         return alias_module(spec.name) if _public_module(spec.name) is None else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts flowstone's own module in the place of a public name."""
-        if not isinstance(module, AliasModule):
+        if module.__name__.split(".")[0] == _ESTIMATORS:
+            sys.modules[module.__name__] = _same_of_tensorflow(module.__name__)
+        elif not isinstance(module, AliasModule):
             public = _public_module(module.__name__)
             assert public is not None, "find_spec has found it"
             sys.modules[module.__name__] = public
+
+
+def _same_of_tensorflow(fullname: str) -> ModuleType:
+    """What `tensorflow` has under the name of the package that its estimators were in from 1.13 on."""
+    if fullname == _ESTIMATORS:
+        return flowstone  # whose attribute is `estimator`
+    return import_module(f"tensorflow.{fullname.removeprefix(_ESTIMATORS + '.')}")
 
 
 def _public_module(fullname: str) -> ModuleType | None:

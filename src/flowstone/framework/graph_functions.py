@@ -214,8 +214,11 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of a tensor as far as it is known without running a step: an array, or None.
 
-    With `partial`, a vector of sizes of which some are unknown gives an array of integers and Nones.
+    With `partial`, a vector of sizes of which some are unknown gives an array of integers and Nones. What is
+    no tensor is its own value.
     """
+    if not is_tensor(tensor):
+        return tensor
     value = static_value(tensor)
     if isinstance(value, tuple):
         if not partial and None in value:

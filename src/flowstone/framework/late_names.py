@@ -2,7 +2,8 @@
 
     __getattr__, __dir__ = late_names(globals(), {"flowstone.ops.algebra.factorizations": "cholesky qr"})
 
-Importing flowstone costs what most programs use; what few use is named in such a table. Nothing is collected
+Importing flowstone costs what most programs use; what few use is named in such a table. `from … import *`
+takes all names, the late ones among them. Nothing is collected
 meanwhile, for all that an import makes stays.
 """
 
@@ -44,6 +45,8 @@ def late_names(
         elif name in below:
             with paused():
                 value = import_module(f"{own_name}.{name}")
+        elif name == "__all__":  # `from … import *` asks for it
+            return [each for each in names_of_all() if not each.startswith("_")]
         else:
             raise AttributeError(f"{own_name} has no name {name!r}")
         module[name] = value

@@ -100,6 +100,11 @@ class GraphMembers:
     """What a graph has besides its public members."""
 
     @property
+    def _c_graph(self: Any) -> Any:
+        """The graph itself, which has no other one below it."""
+        return self
+
+    @property
     def _nodes_by_name(self: Any) -> dict[str, Operation]:
         return {op.name: op for op in self.get_operations()}
 

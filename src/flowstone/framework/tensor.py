@@ -135,6 +135,9 @@ class Tensor(Output):
         """
         return evaluating_session(session, self.graph, "eval").run(self, feed_dict)
 
+    def _as_tf_output(self) -> Tensor:  # libraries hand it to TensorFlow's own functions
+        return self
+
     def _as_graph_element(self) -> Tensor:
         return self
 

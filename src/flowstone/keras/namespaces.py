@@ -36,6 +36,7 @@ NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, *_FILES, "__version__"})
 
 # What is looked up instead of the package's module, and where that lacks a name, by the namespace's path.
 INSTEAD: dict[str, tuple[str, ...]] = {
+    "initializers": ("flowstone.keras.initializer_classes", "keras.initializers"),
     "layers": ("flowstone.keras.layer_classes",),
     "models": ("flowstone.keras.model_classes", "keras.models"),
 }

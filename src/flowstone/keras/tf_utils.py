@@ -17,8 +17,18 @@ __all__ = [
     "is_symbolic_tensor",
     "is_tensor_or_tensor_list",
     "is_tensor_or_variable",
+    "register_symbolic_tensor_type",
     "smart_cond",
 ]
+
+
+_symbolic_types: list[type] = []
+
+
+def register_symbolic_tensor_type(cls_type: type) -> None:
+    """Has objects of a class that converts to tensors count as symbolic tensors."""
+    if cls_type not in _symbolic_types:
+        _symbolic_types.append(cls_type)
 
 
 def is_tensor_or_variable(x: Any) -> bool:
@@ -27,8 +37,8 @@ def is_tensor_or_variable(x: Any) -> bool:
 
 
 def is_symbolic_tensor(x: Any) -> bool:
-    """Whether it is of a graph: every tensor and variable is."""
-    return is_tensor_or_variable(x)
+    """Whether it is of a graph: every tensor and variable is, and what is of a registered class."""
+    return is_tensor_or_variable(x) or isinstance(x, tuple(_symbolic_types))
 
 
 def is_tensor_or_tensor_list(v: Any) -> bool:

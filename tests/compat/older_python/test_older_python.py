@@ -79,6 +79,7 @@ def test_methods_of_arrays(tmp_path: Path) -> None:
         y = np.array(0.0)
         y.itemset(4)
         assert x.tolist() == [[1, 7], [8, 9]] and y == 4
+        assert np.array([1, 2], copy=False).tolist() == [1, 2] and np.array(y, copy=False) is y
         assert x.ptp() == 8 and x.ptp(axis=0).tolist() == [7, 2] and x.ptp(1, keepdims=True).shape == (2, 1)
         assert np.array([1], np.int16).newbyteorder().tolist() == [256]
         try:

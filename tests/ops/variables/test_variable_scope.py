@@ -163,6 +163,21 @@ def test_custom_getters_compose() -> None:
     assert calls == [("inner", "g/h/v"), ("outer", "g/h/v")]
 
 
+@pytest.mark.parametrize(("given", "trainable"), [({}, True), ({"trainable": False}, False)])
+def test_custom_getters_get_everything_by_name(given: Any, trainable: bool) -> None:
+    seen: dict[str, Any] = {}
+
+    def keep(getter: Any, *arguments: Any, **keywords: Any) -> Any:
+        seen.update(keywords)
+        assert not arguments
+        return getter(**keywords)
+
+    with tf.variable_scope("g", custom_getter=keep):
+        variable = tf.get_variable("v", [2], **given)
+    assert seen["name"] == "g/v" and seen["trainable"] is trainable
+    assert (variable in tf.trainable_variables()) == trainable
+
+
 def test_reuse_variables_stays_within_the_scope() -> None:
     with tf.variable_scope("a") as scope:
         scope.reuse_variables()

@@ -11,6 +11,9 @@ __all__ = [
     "BatchDataset",
     "CacheDataset",
     "ConcatenateDataset",
+    "DatasetV1",
+    "DatasetV1Adapter",
+    "DatasetV2",
     "FilterDataset",
     "FlatMapDataset",
     "InterleaveDataset",
@@ -28,6 +31,8 @@ __all__ = [
     "TensorSliceDataset",
     "ZipDataset",
 ]
+
+DatasetV1 = DatasetV2 = DatasetV1Adapter = Dataset
 
 
 def _transformation(name: str, method: str) -> Callable[..., Dataset]:

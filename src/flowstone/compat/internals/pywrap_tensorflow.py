@@ -14,9 +14,19 @@ __all__ = [
     "IsGoogleCudaEnabled",
     "PyRecordReader_New",
     "PyRecordWriter_New",
+    "TF_TryEvaluateConstant_wrapper",
     "preload_check",
     "self_check",
 ]
+
+
+def TF_TryEvaluateConstant_wrapper(graph: Any, output: Any) -> Any:
+    """The value of a tensor of `graph` that is known without running a step, or None.
+
+    Args:
+        graph: a graph's `_c_graph`, the graph itself; `output`: a tensor's `_as_tf_output()`, itself.
+    """
+    return tf.get_static_value(output)
 
 
 class EventsWriter:

@@ -157,10 +157,15 @@ def _add_methods(kind: type, methods: dict[str, Callable[..., Any]]) -> None:
 
 
 def _taking_ragged(make: Any) -> Any:
-    """A function such as `np.array`, which made an array of objects of sequences of several lengths."""
+    """A function such as `np.array`, which made an array of objects of sequences of several lengths.
+
+    `copy=False` meant not to copy what need not be copied; since NumPy 2 that is None.
+    """
 
     @functools.wraps(make)
     def made(a: Any, *arguments: Any, **keywords: Any) -> Any:
+        if keywords.get("copy", True) is False:
+            keywords["copy"] = None
         try:
             return make(a, *arguments, **keywords)
         except ValueError as error:

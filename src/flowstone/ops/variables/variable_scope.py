@@ -252,10 +252,10 @@ def _graph_of_values(values: Any) -> Graph:
 
 
 def _composed(outer: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
-    def getter(following: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        return inner(lambda *a, **k: outer(following, *a, **k), *arguments, **keywords)
+    def composed(getter: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        return inner(lambda *a, **k: outer(getter, *a, **k), *arguments, **keywords)
 
-    return getter
+    return composed
 
 
 @contextlib.contextmanager

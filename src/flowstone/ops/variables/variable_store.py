@@ -17,7 +17,7 @@ from flowstone.framework.tensor_proto import constant_array
 from flowstone.ops.variables.initializers import GlorotUniform, Zeros
 from flowstone.ops.variables.partitioned_variables import get_partitioned_variable
 from flowstone.ops.variables.scope_defaults import VariableScope
-from flowstone.ops.variables.variable_creation import scope_default_use_resource
+from flowstone.ops.variables.variable_creation import VariableSynchronization, scope_default_use_resource
 from flowstone.ops.variables.variables import Variable
 
 # Under these collections TensorFlow 1 keeps the store and the scope in force; libraries look there.
@@ -162,6 +162,8 @@ class VariableStore:
         """The variable of this full name: an existing or a new one, by `reuse`; see `tf.get_variable`."""
         if custom_getter is not None and not callable(custom_getter):
             raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter}")
+        if trainable is None:
+            trainable = others.get("synchronization") is not VariableSynchronization.ON_READ
         keywords = {
             "shape": shape,
             "dtype": dtype,
@@ -178,7 +180,7 @@ class VariableStore:
             **others,
         }
         if custom_getter is not None:
-            return custom_getter(self._get, name, **keywords)
+            return custom_getter(getter=self._get, name=name, **keywords)
         return self._get(name, **keywords)
 
     def _get(self, name: str, shape: Any = None, dtype: Any = dtypes.float32, **keywords: Any) -> Any:
