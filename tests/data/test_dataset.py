@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import flowstone as tf
@@ -20,3 +21,11 @@ def test_every_program_has_its_results() -> None:
 @pytest.mark.parametrize("name", pipelines.PROGRAMS)
 def test_elements_are_tensorflows(name: str) -> None:
     assert pipelines.run(tf, name) == GOLDEN[name]
+
+
+def test_how_a_dataset_prints() -> None:
+    elements = {"a": [1, 2], "b": (np.zeros([2, 3], np.float32), ["x", "y"])}
+    with tf.Graph().as_default():
+        printed = repr(tf.data.Dataset.from_tensor_slices(elements).batch(2))
+    _, _, said = printed.partition(" ")
+    assert said == "shapes: {a: (?,), b: ((?, 3), (?,))}, types: {a: tf.int32, b: (tf.float32, tf.string)}>"

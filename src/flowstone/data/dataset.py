@@ -67,7 +67,7 @@ class Dataset(Tunable, Windowed, ABC):
         return op_dataset(kind, structure, make)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} shapes: {self.output_shapes}, types: {self.output_types}>"
+        return f"<{type(self).__name__} {self._structure}>"
 
     # ---- iterators
 

@@ -128,6 +128,12 @@ class Structure:
 
     # ---- views
 
+    def __str__(self) -> str:
+        """As TensorFlow prints it: `shapes: (?, 3), types: tf.float32`."""
+        shapes = mapped(lambda leaf: str(leaf.shape), self.form)
+        types = mapped(lambda leaf: f"tf.{leaf.dtype.name}", self.form)
+        return f"shapes: {shapes}, types: {types}".replace("'", "")
+
     @property
     def types(self) -> Any:
         """The nested types."""
