@@ -2,9 +2,9 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
-matrices of these types. They are None where there is no machine code, the first two also where there is none
-yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products within
-rounding).
+matrices of these types, `row_moves()` what moves the rows of shuffling queues. They are None where there is
+no machine code; all but `sparse_product` also where there is none yet. Without them kernels do the same by
+Python, NumPy and ATen, with the same results (products within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -18,10 +18,22 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import torch
 
-__all__ = ["ByteStrings", "Slot", "SparseProduct", "byte_strings", "random_words", "sparse_product"]
+__all__ = [
+    "ByteStrings",
+    "Move",
+    "RowMoves",
+    "Slot",
+    "SparseProduct",
+    "byte_strings",
+    "random_words",
+    "row_moves",
+    "sparse_product",
+]
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
+Move = Callable[..., None]
+"""A function of addresses and whole numbers, which it does not check."""
 
 
 @runtime_checkable
@@ -37,6 +49,37 @@ class ByteStrings(Protocol):
 
     def pieces(self, buffer: Any, starts: Any, lengths: Any) -> Any:
         """The parts of the buffer as an object array of bytes."""
+
+
+class RowMoves(Protocol):
+    """Rows of memory by *slots*, an array of numbers. All arrays are int64, but for draws (float64)."""
+
+    @property
+    def mix(self) -> Move:
+        """(slots, first, filled, draws): exchanges the slot at each place i from `first` to `filled` with the
+        one at int(draw * (i + 1)), where the draws are below 1."""
+
+    @property
+    def note(self) -> Move:
+        """(addresses, owners, slots, count, start, pitch, owner): what the slots' addresses and owners are,
+        for rows that lie `pitch` bytes apart from `start` on."""
+
+    @property
+    def release(self) -> Move:
+        """(owners, left, slots, count, ended): the owner of each slot, which becomes -1, has one row less.
+        `ended` becomes how many owners have nothing left now, and behind that their numbers."""
+
+    @property
+    def collect(self) -> Move:
+        """(addresses, slots, count, size, out): copies the rows of `size` bytes at the slots' addresses."""
+
+    @property
+    def pick(self) -> Move:
+        """(rows, slots, count, size, out): copies the rows at the slots of an array of rows."""
+
+    @property
+    def place(self) -> Move:
+        """(rows, slots, count, size, values): copies values to the slots of an array of rows."""
 
 
 class SparseProduct(Protocol):
@@ -65,4 +108,5 @@ class Slot(Generic[_Given, _Made]):
 
 byte_strings: Slot[[], ByteStrings] = Slot()
 random_words: Slot[[], Callable[..., None]] = Slot()
+row_moves: Slot[[], RowMoves] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
