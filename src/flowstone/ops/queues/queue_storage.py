@@ -176,6 +176,7 @@ class ListStorage:
 
 
 _SINGLES = 256  # that become rows together, at most
+_DRAWS, _DOUBLE = 1024, 8  # random numbers made at once, and the bytes of one
 _EVERY = Order(np.arange(_SINGLES))
 
 
@@ -192,6 +193,7 @@ class SlotStorage:
     def __init__(self, shapes: Sequence[tuple[int, ...]], capacity: int, seed: Any) -> None:
         self._shapes, self._capacity = shapes, capacity
         self._generator = np.random.default_rng(seed)
+        self._draws, self._draws_address, self._drawn = np.zeros(0), 0, 0  # below 1; how many are used
         self._moves: RowMoves | None = None
         self._rows: list[Any] = []
         self._order = Order(np.arange(0))  # the first `_filled` slots hold an element, the others are free
@@ -258,14 +260,27 @@ class SlotStorage:
     def _mix(self, first: int) -> None:
         """Exchanges each slot from place `first` on with one drawn from those up to it (Fisher and Yates)."""
         filled = self._filled
-        draws = self._generator.random(filled - first)
+        start = self._draw(filled - first)
         if self._moves is not None:
-            self._moves.mix(self._order.address, first, filled, draws.ctypes.data)
+            self._moves.mix(self._order.address, first, filled, self._draws_address + _DOUBLE * start)
             return
+        draws = self._draws[start : start + filled - first]
         places = (draws * np.arange(first + 1, filled + 1)).astype(np.int64)
         items = memoryview(self._order.array)
         for i, place in enumerate(places.tolist(), first):
             items[i], items[place] = items[place], items[i]
+
+    def _draw(self, count: int) -> int:
+        """Where among the draws the next ones are. Many are made at once: the generator gives the
+        interpreter's lock away.
+        """
+        start = self._drawn
+        if start + count > len(self._draws):
+            more = self._generator.random(max(_DRAWS, count))
+            self._draws = np.concatenate([self._draws[start:], more])
+            self._draws_address, start = self._draws.ctypes.data, 0
+        self._drawn = start + count
+        return start
 
     def take(self, count: int) -> list[Chunk]:
         """Removes `count` elements drawn at random: one chunk."""
