@@ -70,7 +70,7 @@ def _join_component(chunks: Sequence[Chunk], i: int) -> Any:
     return torch.cat(parts) if isinstance(parts[0], torch.Tensor) else np.concatenate(parts)
 
 
-def _stacked(items: Sequence[Any]) -> Any:
+def _stacked(items: Any) -> Any:
     return torch.stack(items) if isinstance(items[0], torch.Tensor) else np.stack(items)
 
 
