@@ -25,12 +25,12 @@ _MUCH = 1 << 20  # bytes from which other threads of Python run meanwhile
 
 
 class Picked(NamedTuple):
-    """Rows of argument `table`, by `count` columns of argument `indices` from `column` on."""
+    """Rows of argument `table`, by `number` columns of argument `indices` from `column` on."""
 
     table: int
     indices: int
     column: int
-    count: int
+    number: int
 
 
 class Part(NamedTuple):
@@ -56,7 +56,7 @@ class JoinedRows(NamedTuple):
         """How many columns of the result these are."""
         if isinstance(each, Part):
             return self.arguments[each.rows][2]
-        return each.count * self.arguments[each.table][2]
+        return each.number * self.arguments[each.table][2]
 
 
 def joined_rows(what: JoinedRows, otherwise: Callable[..., Any]) -> MachineFunction:
@@ -102,7 +102,7 @@ def _pick(e: Code, what: JoinedRows, each: Picked, places: tuple[str, str, str, 
     index_type, _, pitch = what.arguments[each.indices]
     kind, width = KINDS[index_type], columns * SIZES[what.dtype]
     first = e.at(indices, e.add(e.mul(row, pitch), each.column), kind)
-    with e.loop(0, each.count) as i:
+    with e.loop(0, each.number) as i:
         index = e.get(kind, e.at(first, i, kind))
         if index_type != "int64":
             index = e.let(f"sext {kind} {index} to i64")

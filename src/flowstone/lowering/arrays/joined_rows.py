@@ -75,11 +75,11 @@ def _joined(what: JoinedRows, arguments: tuple[torch.Tensor, ...]) -> torch.Tens
             columns.append(arguments[each.rows].reshape(what.rows, -1))
             continue
         table, places = arguments[each.table], arguments[each.indices].reshape(what.rows, -1)
-        places = places[:, each.column : each.column + each.count]
+        places = places[:, each.column : each.column + each.number]
         bad = ((places < 0) | (places >= len(table))).nonzero()
         if len(bad):
             place = bad[0].tolist()
-            words = ",".join(map(str, place if each.count > 1 else place[:1]))
+            words = ",".join(map(str, place if each.number > 1 else place[:1]))
             raise invalid(f"indices[{words}] = {int(places[tuple(place)])} is not in [0, {len(table)})")
         columns.append(table.index_select(0, places.reshape(-1)).reshape(what.rows, -1))
     return torch.cat(columns, 1)
