@@ -35,6 +35,9 @@ def test_columns_of_every_type(dtype: str, index: str) -> None:
         columns = (Picked(0, 2, 1, 3), Part(4), Picked(1, 3, 0, 1), Picked(0, 2, 0, 1))
         function = compiled(JoinedRows(sizes, columns, rows, dtype))
         (found,) = function(*map(torch.from_numpy, (table, other, ids, few, part)))
+        wide = torch.from_numpy(np.concatenate([part, part], 1))[:, 70:]
+        (apart,) = function(*map(torch.from_numpy, (table, other, ids, few)), wide)
+        assert torch.equal(apart, found)
         expected = [table[ids[:, 1:]].reshape(rows, -1), part, other[few], table[ids[:, 0]]]
         assert np.array_equal(found.numpy(), np.concatenate(expected, 1))
 

@@ -309,7 +309,7 @@ def _(d: Draft) -> list[Any]:
     return [tf.sparse_segment_sum(rows, places, [0, 0, 1, 3, 3]), tf.gather(rows, places)]
 
 
-@program("join_picked_rows", dtypes=("float64",))
+@program("join_rows", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     table, other = d.fed(6, 4), d.variable(5, 2)
     ids, more = d.indices(5, 3, 2), d.indices(6, 3)

@@ -34,7 +34,7 @@ class Picked(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The rows of argument `rows`."""
+    """The rows of argument `rows`, which may lie apart."""
 
     rows: int
 
@@ -69,13 +69,15 @@ def joined_rows_code(what: JoinedRows) -> str:
     declarations = {_MEMCPY: f"declare void @{_MEMCPY}(ptr, ptr, i64, i1)"}
     e = Code("fill", ["ptr a", "ptr wrong"], 1, declarations)
     addresses = [e.pointer("%a", i) for i in range(len(what.arguments) + 1)]
-    size = SIZES[what.dtype]
+    size, parts = SIZES[what.dtype], sorted({each.rows for each in what.columns if isinstance(each, Part)})
+    pitches = len(addresses)  # behind them stands how far the rows of each part lie apart
     with e.loop(0, what.rows) as row:
         to = e.at(addresses[-1], e.mul(row, what.width * size), "i8")
         for each in what.columns:
             width = what.width_of(each) * size
             if isinstance(each, Part):
-                _copy(e, to, e.at(addresses[each.rows], e.mul(row, width), "i8"), width)
+                pitch = e.mul(e.word("%a", pitches + parts.index(each.rows)), size)
+                _copy(e, to, e.at(addresses[each.rows], e.mul(row, pitch), "i8"), width)
             else:
                 _pick(e, what, each, (addresses[each.table], addresses[each.indices], row, to))
             to = e.at(to, width, "i8")
@@ -88,7 +90,9 @@ def joined_rows_code(what: JoinedRows) -> str:
         " ret i32 %code",
         "}",
     ]
-    arrays = [Array(dtype, (rows, columns)) for dtype, rows, columns in what.arguments]
+    arrays = [
+        Array(dtype, (rows, columns), i in parts) for i, (dtype, rows, columns) in enumerate(what.arguments)
+    ]
     result = Result(what.dtype, (what.rows, what.width))
     is_long = what.rows * what.width * size >= _MUCH
     entry = entry_code("joined_rows", arrays, [result], None, is_long, declarations, may_fail=True)

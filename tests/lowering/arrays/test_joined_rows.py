@@ -11,7 +11,7 @@ import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
 
-NAME = "join_picked_rows"
+NAME = "join_rows"
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +56,29 @@ def test_values(monkeypatch: pytest.MonkeyPatch, rows: int, dtype: str, index: s
     }
     setup = tf.global_variables_initializer()
     agree(monkeypatch, [tf.concat(parts, 1)], feed, NAME, fires=1, setup=setup, tolerance=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
+def test_small_parts_that_lie_apart(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    for rows in (1, 2, 17):
+        x, y = tf.placeholder(dtype, [rows, 3, 5]), tf.placeholder(dtype, [2, rows])
+        random = np.random.default_rng(rows)
+        feed = {each: (9 * random.random(each.shape.as_list())).astype(dtype) for each in (x, y)}
+        parts = [x[:, 1], x[:, 0, 2:], tf.transpose(y), x[:, :, 3], x[:, 2, 4:], tf.transpose(y)[:, :1]]
+        agree(monkeypatch, [tf.concat(parts, 1)], feed, NAME, fires=1, tolerance=0)
+
+
+def test_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, lengths = tf.placeholder(tf.float32, [4, 6, 5]), tf.placeholder(tf.int32, [4])
+    cell = tf.nn.rnn_cell.GRUCell(300, kernel_initializer=tf.orthogonal_initializer(seed=1))
+    _, state = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
+    gradient = tf.gradients(tf.reduce_sum(tf.square(state)), [x])[0]
+    random = np.random.default_rng(1)
+    feed = {x: random.random((4, 6, 5)), lengths: [6, 0, 3, 1]}
+    setup = tf.global_variables_initializer()
+    monkeypatch.setattr(flags, "DISABLED_PASSES", flags.DISABLED_PASSES | {"join_programs"})
+    explained = agree(monkeypatch, [state, gradient], feed, NAME, fires=3, setup=setup, tolerance=1e-5)
+    assert "joined_rows(" in explained
 
 
 def test_tables_that_the_step_changes_are_read_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +151,9 @@ def test_what_stays() -> None:
     texts = tf.constant(["a", "b"])[:, None]
     many = tf.zeros([10, 1 << 18])
     stays: list[Any] = [
-        tf.concat([once, tf.zeros([5, 1])], 1),
+        tf.concat([once, tf.zeros([5, 1 << 14])], 1),  # neither several gathers nor small
+        tf.concat([tf.zeros([1, 5, 3]), tf.ones([1, 5, 2])], 2),
+        tf.concat([tf.zeros([0, 3]), tf.ones([0, 2])], 1),
         tf.concat([tf.gather(first, ids[:, 0]), tf.gather(first, ids[:, 1])], 0),
         tf.concat([tf.gather(first, open_ids[:, 0]), tf.gather(first, open_ids[:, 1])], 1),
         tf.concat([tf.gather(texts, ids[:, 0]), tf.gather(texts, ids[:, 1])], 1),
@@ -142,4 +167,4 @@ def test_what_stays() -> None:
     assert "_JoinedRows" in part and "StridedSlice" in part  # some rows of indices are made as before
     both = tf.gather(first, ids[:, 0]), tf.gather(second, ids[:, 1])
     found = ops(text([tf.concat(both, 1), *both], [ids], NAME))
-    assert "_JoinedRows" not in found  # others take the rows, too
+    assert found.count("GatherV2") == 2  # others take the rows, too

@@ -1,11 +1,12 @@
-"""Rows that are picked from tables and put side by side are copied once, to where they belong, in one call.
+"""Rows that are put side by side are copied in one call, those that are picked from tables only once.
 
     %8 = GatherV2(%0, %4, 0)        # embeddings of [n] indices, or of column i of [n, m] ones
     %9 = GatherV2(%1, %5, 0)        # of [n, k] indices, as Reshape(…, [n, -1])
     %10 = ConcatV2(%8, %9, %3, 1)   becomes   %10 = _JoinedRows(%0, %1, %4, %5, %3)
 
-Columns of indices are read where they are, without a slice. The work is `native/joined_rows.py`'s; where an
-index is out of bounds, the step fails with the gather's error.
+Columns of indices are read where they are, without a slice. Small concatenations without gathers, such as
+that of a cell's inputs and state, take a third of ATen's time. The work is `native/joined_rows.py`'s; where
+an index is out of bounds, the step fails with the gather's error.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from flowstone.native.joined_rows import TYPES, JoinedRows, Part, Picked, joined
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
-__all__ = ["join_picked_rows"]
+__all__ = ["join_rows"]
 
-_LEAST, _MOST = 2, 256  # gathers: one alone is ATen's; the code grows with each
+_MOST = 256  # values: the code grows with each
 _MOST_BYTES = 1 << 21  # of the result: more are copied by a team of threads
+_SMALL = 1 << 16  # bytes of a result without picked rows, for which calls count more than copies
 _INDICES = (dtypes.int32, dtypes.int64)
 
 
@@ -88,8 +90,8 @@ def _joined(what: JoinedRows, arguments: tuple[torch.Tensor, ...]) -> torch.Tens
 # ---- the pass
 
 
-def join_picked_rows(subgraph: Subgraph) -> None:
-    """Replaces concatenations of rows that are picked for them alone."""
+def join_rows(subgraph: Subgraph) -> None:
+    """Replaces concatenations of small rows, or of rows that are picked for them alone."""
     if not kernels.is_on() or not any(node.type == "ConcatV2" for node in subgraph.nodes):
         return
     consumers, fetched = subgraph.consumers(), set(subgraph.fetches)
@@ -105,15 +107,15 @@ def join_picked_rows(subgraph: Subgraph) -> None:
             return None
         dtype, sizes = node.attributes["T"], tuple(map(len, (found.tables, found.indices, found.parts)))
         attributes = {
-            "T": dtype, "Tout": (dtype,), "Tindices": found.index_type, "width": found.width,
+            "T": dtype, "Tout": (dtype,), "Tindices": found.index_type or dtypes.int64, "width": found.width,
             **dict(zip("KMN", sizes)), "what": _What(found.what()),
         }  # fmt: skip
         inputs = [*found.tables, *found.indices, *found.parts]
         new = subgraph.new_node(joined_rows_op, inputs, attributes, like=node, group_sizes=sizes)
-        reason = f"the rows of {found.gathers} gathers are copied once"
+        reason = f"{len(found.columns)} in one call, {found.gathers} picked from tables"
         return Replacement([new.outputs[0]], reason, (new,))
 
-    rewrite(subgraph, "join_picked_rows", joined)
+    rewrite(subgraph, "join_rows", joined)
     remove_unneeded(subgraph)
 
 
@@ -142,7 +144,8 @@ class _Rows:
         for x in node.inputs[:-1]:
             if not (is_alone(x) and found._picks(x, is_alone)) and not found._takes(x):
                 return None
-        return found if _LEAST <= found.gathers <= _MOST else None
+        is_small = dims[0] * dims[1] * dtype.base_dtype.size <= _SMALL
+        return found if len(found.columns) <= _MOST and (found.gathers > 1 or is_small) else None
 
     def _picks(self, x: PlanOutput, is_alone: Callable[[PlanOutput], bool]) -> bool:
         gather = x.op
