@@ -64,6 +64,7 @@ IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.training.checkpoint_state", "flowstone.io.proto.checkpoint_state_pb2"): SLOW,
     ("flowstone.training.checkpoint_state", "google.protobuf"): SLOW,
     ("flowstone.training.meta_graph", "google.protobuf"): SLOW,
+    ("flowstone.training.meta_graph_import", "google.protobuf"): SLOW,
 }
 
 # What programs import: `flowstone` itself and the namespaces assembled directly in it (nn.py, train.py, ...).
