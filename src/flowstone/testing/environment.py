@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from absl import flags as absl_flags
 
-from flowstone.framework.flag_values import FLAGS
+from flowstone.framework.program_flags import FLAGS
 from flowstone.testing.benchmark import run_benchmarks
 
 __all__ = [
@@ -112,5 +111,4 @@ def main(argv: Sequence[str] | None = None) -> None:
     if pattern is not None:
         run_benchmarks(pattern)
         return
-    absl_flags.FLAGS.mark_as_parsed()  # those of absl's test cases keep their defaults
     unittest.main(argv=FLAGS(words, known_only=True))
