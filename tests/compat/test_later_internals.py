@@ -401,3 +401,15 @@ def test_composite_values() -> None:
         assert ops.has_default_graph()
     with ops.NullContextmanager(1, b=2) as nothing:
         assert nothing is None
+
+
+def test_functions_that_are_not_converted(capsys: pytest.CaptureFixture[str]) -> None:
+    marked = tf.autograph.experimental.do_not_convert
+    assert marked(len) is len
+    assert marked()(len) is len
+    assert internal("autograph.impl.api").do_not_convert is marked
+    tf.autograph.set_verbosity(3)
+    tf.autograph.trace("a", 1)
+    assert capsys.readouterr().out == "a 1\n"
+    with pytest.raises(NotImplementedError, match=r"tf\.cond and tf\.while_loop"):
+        tf.autograph.to_graph(len)
