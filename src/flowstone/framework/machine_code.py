@@ -14,13 +14,14 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import torch
 
 __all__ = [
     "ByteStrings",
     "Move",
+    "RandomCode",
     "RowMoves",
     "Slot",
     "SparseProduct",
@@ -49,6 +50,18 @@ class ByteStrings(Protocol):
 
     def pieces(self, buffer: Any, starts: Any, lengths: Any) -> Any:
         """The parts of the buffer as an object array of bytes."""
+
+
+class RandomCode(NamedTuple):
+    """Blocks of random words, and of uniform numbers; the arguments are addresses and integers.
+
+    `words`: (address of how many blocks to skip, how many of these there are, the counter's lower and upper
+    64 bits, the key's two words, address of the results); what is at the addresses is int64. `floats`: the
+    same with, first, how many blocks lie from one to the next; the results are float32.
+    """
+
+    words: Callable[[int, int, int, int, int, int, int], None]
+    floats: Callable[[int, int, int, int, int, int, int], None]
 
 
 class RowMoves(Protocol):
@@ -107,6 +120,6 @@ class Slot(Generic[_Given, _Made]):
 
 
 byte_strings: Slot[[], ByteStrings] = Slot()
-random_words: Slot[[], Callable[..., None]] = Slot()
+random_words: Slot[[], RandomCode] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
