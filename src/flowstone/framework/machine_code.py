@@ -2,9 +2,9 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
-matrices of these types. They are None where there is no machine code, the first two also where there is none
-yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products within
-rounding).
+matrices of these types, `sampler(images, nearest)` what crops images of a type. They are None where there is
+no machine code, the first two also where there is none yet. Without them kernels do the same by Python, NumPy
+and ATen, with the same results (products and other sums within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -18,7 +18,16 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import torch
 
-__all__ = ["ByteStrings", "Slot", "SparseProduct", "byte_strings", "random_words", "sparse_product"]
+__all__ = [
+    "ByteStrings",
+    "Sampler",
+    "Slot",
+    "SparseProduct",
+    "byte_strings",
+    "random_words",
+    "sampler",
+    "sparse_product",
+]
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
@@ -49,6 +58,29 @@ class SparseProduct(Protocol):
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
 
 
+class Sampler(Protocol):
+    """Crops of images [batch, height, width, channels] of a type, on the host (`ops/images/box_crops.py`).
+
+    `boxes`: float32 [n, 4], `images`: int32 [n]. What a function gives is None if a box is not finite or its
+    image not there.
+    """
+
+    def crops(
+        self, x: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor, size: tuple[int, int], beyond: float
+    ) -> torch.Tensor | None:
+        """The crops, float32 [n, *size, channels]; `beyond` where a place is not in the image."""
+
+    def spread(
+        self, dy: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor, shape: tuple[int, ...]
+    ) -> torch.Tensor | None:
+        """The gradient for images of this shape, float32, of that for the crops."""
+
+    def box_flows(
+        self, dy: torch.Tensor, x: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor
+    ) -> torch.Tensor | None:
+        """The gradient for the boxes, of that for the crops; the images are `x`."""
+
+
 class Slot(Generic[_Given, _Made]):
     """What kernels ask for, and `native` offers: None until it does, and whenever it has nothing."""
 
@@ -65,4 +97,5 @@ class Slot(Generic[_Given, _Made]):
 
 byte_strings: Slot[[], ByteStrings] = Slot()
 random_words: Slot[[], Callable[..., None]] = Slot()
+sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()

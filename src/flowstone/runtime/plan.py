@@ -18,7 +18,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.lowering.programs.program_regions import join_programs
-from flowstone.native import byte_strings, random_words, sparse_products
+from flowstone.native import byte_strings, image_sampling, random_words, sparse_products
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
@@ -48,6 +48,7 @@ from flowstone.runtime.units import needs_units
 byte_strings.offer()
 random_words.offer()
 sparse_products.offer()
+image_sampling.offer()
 _NODE_BYTES = 4096  # of memory for a node, with its line of code and its log
 Program = Segment | UnitProgram | PartitionedProgram
 

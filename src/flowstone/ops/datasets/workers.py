@@ -12,7 +12,6 @@ import torch
 Work = Callable[[Any], None]  # of a step; catches its own exceptions
 
 
-
 class Workers:
     """At most `most` threads, which are daemons and start when there is work; work begins in order.
 
