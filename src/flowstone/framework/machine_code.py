@@ -2,7 +2,8 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
-matrices of these types, `sampler(images, nearest)` what crops images of a type. They are None where there is
+matrices of these types, `sampler(images, nearest)` what crops images of a type, `box_choice(softly)` what
+chooses boxes that overlap little. They are None where there is
 no machine code, the first two also where there is none yet. Without them kernels do the same by Python, NumPy
 and ATen, with the same results (products and other sums within rounding).
 
@@ -19,10 +20,12 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
 import torch
 
 __all__ = [
+    "BoxChoice",
     "ByteStrings",
     "Sampler",
     "Slot",
     "SparseProduct",
+    "box_choice",
     "byte_strings",
     "random_words",
     "sampler",
@@ -56,6 +59,20 @@ class SparseProduct(Protocol):
     ) -> torch.Tensor | None:
         """[height, columns], of the elements' `indices` [count, 2], `values`, and `dense` [inner, columns].
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
+
+
+class BoxChoice(Protocol):
+    """Choices of `ops/images/greedy_choice.py`, among boxes [n, 4] by scores [n]; float32, on the host."""
+
+    def choose(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+    ) -> torch.Tensor:
+        """`chosen_boxes`."""
+
+    def choose_softly(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`softly_chosen`."""
 
 
 class Sampler(Protocol):
@@ -96,6 +113,7 @@ class Slot(Generic[_Given, _Made]):
 
 
 byte_strings: Slot[[], ByteStrings] = Slot()
+box_choice: Slot[[bool], BoxChoice] = Slot()
 random_words: Slot[[], Callable[..., None]] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()

@@ -18,7 +18,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.lowering.programs.program_regions import join_programs
-from flowstone.native import byte_strings, image_sampling, random_words, sparse_products
+from flowstone.native import box_choice, byte_strings, image_sampling, random_words, sparse_products
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
@@ -46,6 +46,7 @@ from flowstone.runtime.unit_program import UnitProgram
 from flowstone.runtime.units import needs_units
 
 byte_strings.offer()
+box_choice.offer()
 random_words.offer()
 sparse_products.offer()
 image_sampling.offer()

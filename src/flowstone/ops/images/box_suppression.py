@@ -123,7 +123,7 @@ def _chosen_of(
     overlap = _threshold(_scalar(threshold, "iou_threshold"))
     count = _limit(limit)
     _check_candidates(boxes, scores, 4)
-    return chosen_boxes(boxes, scores, count, overlap, lowest).int()
+    return chosen_boxes(boxes, scores, count, overlap, lowest)
 
 
 non_max_suppression_v2_op = op(
@@ -139,7 +139,7 @@ non_max_suppression_v2_op.not_differentiable()
 
 @non_max_suppression_v2_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    return lambda boxes, scores, limit, threshold: _chosen_of(boxes, scores, limit, threshold, None)
+    return lambda boxes, scores, limit, threshold: _chosen_of(boxes, scores, limit, threshold, None).int()
 
 
 _SCORED = (
@@ -155,7 +155,7 @@ non_max_suppression_v3_op.no_gradient()
 
 @non_max_suppression_v3_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    return _chosen_of
+    return lambda *given: _chosen_of(*given).int()
 
 
 non_max_suppression_with_overlaps_op = op(
@@ -201,7 +201,7 @@ def _padded(values: torch.Tensor, limit: int, pads: bool) -> torch.Tensor:
 
 
 def _count(values: torch.Tensor) -> torch.Tensor:
-    return torch.tensor(len(values), dtype=torch.int32, device=values.device)
+    return torch.scalar_tensor(len(values), dtype=torch.int32, device=values.device)
 
 
 non_max_suppression_v4_op = op(
@@ -220,7 +220,7 @@ def _(node: Node, env: Environment) -> Kernel:
     pads = node.attributes["pad_to_max_output_size"]
 
     def run(boxes: Any, scores: Any, limit: Any, threshold: Any, least: Any) -> tuple[torch.Tensor, ...]:
-        numbers = _chosen_of(boxes, scores, limit, threshold, least)
+        numbers = _chosen_of(boxes, scores, limit, threshold, least).int()
         return _padded(numbers, int(limit), pads), _count(numbers)
 
     return run
@@ -252,11 +252,11 @@ def _(node: Node, env: Environment) -> Kernel:
             _threshold(_scalar(threshold, "iou_threshold"))
             _check_candidates(boxes, scores, 4)
             found = softly_chosen(boxes, scores, _limit(limit), _scalar(least, "score_threshold"), softness)
-            numbers, kept = found[0].int(), found[1]
+            numbers, kept = found
         else:
             numbers = _chosen_of(boxes, scores, limit, threshold, least)
-            kept = scores[numbers.long()]
+            kept = scores.index_select(0, numbers)
         size = int(limit)
-        return _padded(numbers, size, pads), _padded(kept, size, pads), _count(numbers)
+        return _padded(numbers.int(), size, pads), _padded(kept, size, pads), _count(numbers)
 
     return run

@@ -1,0 +1,96 @@
+"""The greedy choice of boxes by machine code (`choice_code.py`), as functions of tensors.
+
+Boxes and scores are float32 on a host. The code is compiled on a thread when it is first asked for
+(`box_choice`); what is called before it is there waits. One thread does all: each choice depends on those
+before it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+import torch
+
+from flowstone.framework import flags, machine_code
+from flowstone.native import host
+from flowstone.native.choice_code import PLACES, WORDS, choice_code
+from flowstone.native.code_library import CodeLibrary
+from flowstone.native.emitter import sleef_name
+
+__all__ = ["ChoiceCode", "box_choice", "offer"]
+
+_Numbers = ctypes.c_float * 3
+
+
+class ChoiceCode:
+    """Both choices; the soft one is compiled when it is first called."""
+
+    def choose(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+    ) -> torch.Tensor:
+        """The numbers of at most `limit` boxes whose overlaps are at most `threshold`; int64."""
+        return self._call("choose", boxes, scores, limit, _Numbers(threshold, least), {})
+
+    def choose_softly(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The numbers of the boxes and their lowered scores."""
+        seen = torch.zeros(len(scores), dtype=torch.int64)
+        lowered = torch.empty(min(limit, len(scores)))
+        extra = {"seen": seen, "lowered": lowered}
+        found = self._call("choose_softly", boxes, scores, limit, _Numbers(0, least, -0.5 / sigma), extra)
+        return found, lowered[: len(found)]
+
+    def _call(
+        self,
+        name: str,
+        boxes: torch.Tensor,
+        scores: torch.Tensor,
+        limit: int,
+        numbers: ctypes.Array[ctypes.c_float],
+        extra: dict[str, torch.Tensor],
+    ) -> torch.Tensor:
+        count, lanes = len(scores), host.lanes()
+        limit = min(limit, count)
+        out = torch.empty(limit, dtype=torch.int64)
+        if not limit:
+            return out
+        boxes = boxes if boxes.stride(1) == 1 else boxes.contiguous()
+        room = (-(-limit // lanes) + 1) * lanes  # what begins at any place is a whole vector
+        found = ctypes.c_int64()
+        words = {
+            "count": count, "limit": limit, "room": room, "box_step": boxes.stride(0),
+            "score_step": scores.stride(0),
+        }  # fmt: skip
+        places: dict[str, torch.Tensor | int] = {
+            "numbers": ctypes.addressof(numbers), "boxes": boxes, "scores": scores,
+            "heap": torch.empty(count, dtype=torch.int64), "chosen": torch.zeros(5 * room), "out": out,
+            "found": ctypes.addressof(found), **extra,
+        }  # fmt: skip
+        _library(name == "choose_softly").call(name, words, places)
+        return out[: found.value]
+
+
+@functools.cache
+def _library(softly: bool) -> CodeLibrary:
+    name = "choose_softly" if softly else "choose"
+    return CodeLibrary(lambda: choice_code(softly, host.lanes()), WORDS, {name: PLACES[name]})
+
+
+@functools.cache
+def _code() -> ChoiceCode:
+    _library(False)
+    return ChoiceCode()
+
+
+def box_choice(softly: bool) -> ChoiceCode | None:
+    """The functions; None if there is no native tier, or for the soft one no exponential function."""
+    if not flags.NATIVE or host.reason() or (softly and not host.has(sleef_name("exp", "float32"))):
+        return None
+    return _code()
+
+
+def offer() -> None:
+    """Has the kernels of images ask `box_choice`."""
+    machine_code.box_choice.offer(box_choice)
