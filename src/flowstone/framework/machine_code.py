@@ -2,8 +2,8 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
-matrices of these types, `sampler(images, nearest)` what crops images of a type, `box_choice(softly)` what
-chooses boxes that overlap little. They are None where there is
+matrices of these types. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which
+chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`. They are None where there is
 no machine code, the first two also where there is none yet. Without them kernels do the same by Python, NumPy
 and ATen, with the same results (products and other sums within rounding).
 
@@ -14,19 +14,25 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import torch
 
 __all__ = [
     "BoxChoice",
+    "BoxDrawing",
     "ByteStrings",
+    "GlimpseCut",
+    "Projection",
     "Sampler",
     "Slot",
     "SparseProduct",
     "box_choice",
+    "box_drawing",
     "byte_strings",
+    "glimpse_cut",
+    "projection",
     "random_words",
     "sampler",
     "sparse_product",
@@ -75,6 +81,32 @@ class BoxChoice(Protocol):
         """`softly_chosen`."""
 
 
+class Projection(Protocol):
+    """Images through projective transforms (`ops/images/projective_transforms.py`), on the host."""
+
+    def __call__(
+        self, x: torch.Tensor, transforms: torch.Tensor, size: tuple[int, int], fill: torch.Tensor
+    ) -> torch.Tensor:
+        """Images of `size`; `transforms` float32 [1 or batch, 8], `fill` float32 [1]."""
+
+
+class GlimpseCut(Protocol):
+    """Windows of float32 images on the host (`ops/images/glimpses.py`)."""
+
+    def __call__(
+        self, x: torch.Tensor, offsets: torch.Tensor, numbers: Sequence[float], out: torch.Tensor
+    ) -> bool:
+        """Copies to the windows `out` what is in the images; whether that is all of them. A window begins at
+        ``(offset a) b + c - d``, with four `numbers` for the rows, then for the columns."""
+
+
+class BoxDrawing(Protocol):
+    """Boxes drawn into images on the host (`ops/images/box_drawing.py`)."""
+
+    def __call__(self, images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor) -> torch.Tensor:
+        """New images; there are colours, of at least as many channels."""
+
+
 class Sampler(Protocol):
     """Crops of images [batch, height, width, channels] of a type, on the host (`ops/images/box_crops.py`).
 
@@ -114,6 +146,9 @@ class Slot(Generic[_Given, _Made]):
 
 byte_strings: Slot[[], ByteStrings] = Slot()
 box_choice: Slot[[bool], BoxChoice] = Slot()
+box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
+glimpse_cut: Slot[[], GlimpseCut] = Slot()
+projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_words: Slot[[], Callable[..., None]] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()

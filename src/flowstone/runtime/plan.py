@@ -18,7 +18,14 @@ from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.lowering.programs.program_regions import join_programs
-from flowstone.native import box_choice, byte_strings, image_sampling, random_words, sparse_products
+from flowstone.native import (
+    box_choice,
+    byte_strings,
+    image_sampling,
+    image_windows,
+    random_words,
+    sparse_products,
+)
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
@@ -50,6 +57,7 @@ box_choice.offer()
 random_words.offer()
 sparse_products.offer()
 image_sampling.offer()
+image_windows.offer()
 _NODE_BYTES = 4096  # of memory for a node, with its line of code and its log
 Program = Segment | UnitProgram | PartitionedProgram
 
