@@ -51,7 +51,7 @@ class ChoiceCode:
         numbers: ctypes.Array[ctypes.c_float],
         extra: dict[str, torch.Tensor],
     ) -> torch.Tensor:
-        count, lanes = len(scores), host.lanes()
+        count, lanes = scores.shape[0], host.lanes()
         limit = min(limit, count)
         out = torch.empty(limit, dtype=torch.int64)
         if not limit:
@@ -59,13 +59,14 @@ class ChoiceCode:
         boxes = boxes if boxes.stride(1) == 1 else boxes.contiguous()
         room = (-(-limit // lanes) + 1) * lanes  # what begins at any place is a whole vector
         found = ctypes.c_int64()
+        scratch = torch.empty(count + 5 * room // 2, dtype=torch.int64)
         words = {
             "count": count, "limit": limit, "room": room, "box_step": boxes.stride(0),
             "score_step": scores.stride(0),
         }  # fmt: skip
         places: dict[str, torch.Tensor | int] = {
             "numbers": ctypes.addressof(numbers), "boxes": boxes, "scores": scores,
-            "heap": torch.empty(count, dtype=torch.int64), "chosen": torch.zeros(5 * room), "out": out,
+            "heap": scratch, "chosen": scratch.data_ptr() + 8 * count, "out": out,
             "found": ctypes.addressof(found), **extra,
         }  # fmt: skip
         _library(name == "choose_softly").call(name, words, places)

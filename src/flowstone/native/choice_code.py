@@ -28,7 +28,7 @@ _TAKEN = ("numbers", "boxes", "scores", "heap", "chosen", "out", "found")
 PLACES = {"choose": _TAKEN, "choose_softly": (*_TAKEN, "seen", "lowered")}
 """The addresses that each function takes after that of the words, in order. `numbers`: three floats, the
 threshold of overlaps, what scores must exceed, and the factor of squared overlaps. `heap`: int64 [count].
-`chosen`: float [5, room], 0 at first. `out`: int64 [limit], `found` their number; `seen`: int64 [count], 0 at
+`chosen`: float [5, room]. `out`: int64 [limit], `found` their number; `seen`: int64 [count], 0 at
 first; `lowered`: float [limit], the chosen ones' scores."""
 _FLOAT, _LOW = "float32", 0xFFFFFFFF
 
@@ -170,6 +170,9 @@ def _take(e: Code, a: dict[str, str], words: dict[str, str], box: list[str], num
 def _candidates(e: Code, a: dict[str, str], words: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """(the best candidate's key, how many the heap holds, how many are chosen): what is written for it runs
     until there are enough, or none is left. The last two are variables."""
+    areas = e.at(a["chosen"], e.mul(words["room"], 4))
+    with e.loop(0, words["room"], e.lanes) as k:
+        e.write(e.at(areas, k), e.number(0))  # of none yet; so nothing else of the rest matters
     held = _heap_of_candidates(e, a, words)
     taken = e.variable("i64", "0")
     with e.repeat() as leave:

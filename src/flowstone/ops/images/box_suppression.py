@@ -59,12 +59,12 @@ def _infer_candidates(node: Node) -> None:
 def _check_candidates(boxes: torch.Tensor, scores: torch.Tensor, columns: int | None) -> None:
     if boxes.dim() != 2:
         raise invalid(f"boxes must be 2-D, got shape {list(boxes.shape)}")
-    wanted = len(boxes) if columns is None else columns
+    wanted = boxes.shape[0] if columns is None else columns
     if boxes.shape[1] != wanted:
         raise invalid(f"boxes must have {wanted} columns, got shape {list(boxes.shape)}")
     if scores.dim() != 1:
         raise invalid(f"scores must be 1-D, got shape {list(scores.shape)}")
-    if len(scores) != len(boxes):
+    if scores.shape[0] != boxes.shape[0]:
         raise invalid(f"scores has incompatible shape: {list(scores.shape)} for {len(boxes)} boxes")
 
 
@@ -196,12 +196,12 @@ def _infer_padded(node: Node) -> Shapes:
 
 
 def _padded(values: torch.Tensor, limit: int, pads: bool) -> torch.Tensor:
-    missing = limit - len(values)
+    missing = limit - values.shape[0]
     return torch.constant_pad_nd(values, [0, missing]) if pads and missing > 0 else values
 
 
 def _count(values: torch.Tensor) -> torch.Tensor:
-    return torch.scalar_tensor(len(values), dtype=torch.int32, device=values.device)
+    return torch.scalar_tensor(values.shape[0], dtype=torch.int32, device=values.device)
 
 
 non_max_suppression_v4_op = op(

@@ -56,7 +56,7 @@ def _check(images: torch.Tensor, size: torch.Tensor, offsets: torch.Tensor) -> N
         raise invalid(f"input must be 4-dimensional (batch_size, height, width, depth): {list(images.shape)}")
     if tuple(size.shape) != (2,):
         raise invalid(f"input must be a vector of size 2 (height, width): {list(size.shape)}")
-    if bool((size < 0).any()):
+    if min(size.tolist()) < 0:
         raise invalid(f"the size of a glimpse must not be negative: {size.tolist()}")
     if offsets.dim() != 2 or offsets.shape[1] != 2:
         raise invalid(f"offsets must be a matrix with 2 columns: {list(offsets.shape)}")
@@ -119,15 +119,16 @@ def _cut(
     size: torch.Tensor,
     offsets: torch.Tensor,
     mode: tuple[bool, bool, bool],
-    noise: Callable[[list[int]], torch.Tensor],
+    noise: Callable[[list[int]], torch.Tensor] | None,
 ) -> torch.Tensor:
-    """`_glimpses` by machine code; noise is made where a window leaves its image."""
+    """`_glimpses` by machine code; noise is made where a window leaves its image, else that is 0."""
     batch, height, width, channels = images.shape
     rows, columns = size.tolist()
     numbers = [*_origin(height, rows, mode), *_origin(width, columns, mode)]
-    out = torch.empty((batch, rows, columns, channels))
-    if not native(images, offsets, numbers, out):
-        out = noise([batch, rows, columns, channels])
+    shape = [batch, rows, columns, channels]
+    out = images.new_zeros(shape) if noise is None else torch.empty(shape)
+    if not native(images, offsets, numbers, out) and noise is not None:
+        out = noise(shape)
         native(images, offsets, numbers, out)
     return out
 
@@ -164,7 +165,7 @@ def _kernel(node: Node, env: Environment) -> Kernel:
             return _noise(images, shape, kind, generator)
 
         if native is not None and images.numel():
-            return _cut(native, images, size, offsets, mode, noise)
+            return _cut(native, images, size, offsets, mode, None if kind == "zero" else noise)
         return _glimpses(images, size, offsets, mode, noise)
 
     return run
