@@ -1,4 +1,4 @@
-"""The text of drawn boxes: a module for all widths of vectors, with and without a team."""
+"""The text of drawn boxes: a module for widths of vectors and counts of channels, with and without a team."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from flowstone.native import compiler, drawing_code, host
 
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("team", [False, True])
-def test_the_text_is_valid_and_has_its_function(monkeypatch, lanes: int, team: bool) -> None:
+def test_the_text_is_valid_and_has_its_function(monkeypatch, lanes: int, channels: int, team: bool) -> None:
     monkeypatch.setattr(host, "has", lambda name: team)
-    text = drawing_code.drawing_code("i16", lanes)
+    text = drawing_code.drawing_code("i16", channels, lanes)
     assert ("GOMP_parallel" in text) == team
     llvm = compiler._llvm()
     module = llvm.parse_assembly(text)

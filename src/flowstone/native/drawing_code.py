@@ -11,7 +11,7 @@ from flowstone.native.structured import Code
 
 __all__ = ["PLACES", "WORDS", "drawing_code"]
 
-WORDS = ("threads", "batch", "boxes", "height", "width", "channels", "colours")
+WORDS = ("threads", "batch", "boxes", "height", "width", "colours")
 """The whole numbers of a call: how many images, boxes in each, and colours; the images' sizes."""
 PLACES = {"draw": ("boxes", "colours", "out")}
 """The addresses that the function takes after that of the numbers, in order; `boxes` float32, `colours`
@@ -19,27 +19,28 @@ PLACES = {"draw": ("boxes", "colours", "out")}
 _FLOAT, _FAR, _LARGEST = "float32", 2.0**31, 3.4028234663852886e38
 
 
-def drawing_code(kind: str, lanes: int) -> str:
-    """The text of the function, for elements that LLVM calls `kind`."""
+def drawing_code(kind: str, channels: int, lanes: int) -> str:
+    """The text of the function, for so many channels of elements that LLVM calls `kind`."""
     declarations: dict[str, str] = {}
-    some = _draw_some(kind, lanes, declarations)
+    some = _draw_some(kind, channels, lanes, declarations)
     e = Code("draw", ["ptr a"], lanes, declarations, is_public=True)
     share(e, "draw_some")
     return "\n".join([*declarations.values(), some, e.text()])
 
 
-def _draw_some(kind: str, lanes: int, declarations: dict[str, str]) -> str:
+def _draw_some(kind: str, channels: int, lanes: int, declarations: dict[str, str]) -> str:
     """A thread's images."""
     e = Code("draw_some", ["ptr a"], lanes, declarations)
     a = places_of(e, PLACES["draw"])
     words = words_of(e, a["words"], WORDS)
-    height, width, channels = words["height"], words["width"], words["channels"]
+    height, width = words["height"], words["width"]
     _, start, end = my_part(e, words["batch"])
     with e.loop(start, end) as image, e.loop(0, words["boxes"]) as number:
         box = e.at(a["boxes"], e.mul(e.add(e.mul(image, words["boxes"]), number), 4))
         (y1, x1, y2, x2), seen = _corners(e, box, height, width)
         with e.when(seen):
-            colour = e.at(a["colours"], e.mul(e.rest(number, words["colours"]), channels), kind)
+            place = e.at(a["colours"], e.mul(e.rest(number, words["colours"]), channels), kind)
+            colour = [e.get(kind, e.at(place, c, kind)) for c in range(channels)]
             picture = e.at(a["out"], e.mul(e.mul(e.mul(image, height), width), channels), kind)
             top, bottom = e.most(y1, 0), e.least(y2, e.sub(height, 1))
             left, right = e.most(x1, 0), e.least(x2, e.sub(width, 1))
@@ -52,8 +53,8 @@ def _draw_some(kind: str, lanes: int, declarations: dict[str, str]) -> str:
                 with e.when(e.let(drawn)), e.loop(first, e.add(last, 1)) as i:
                     pixel = e.add(e.mul(i, along), e.mul(line, apart))
                     to = e.at(picture, e.mul(pixel, channels), kind)
-                    with e.loop(0, channels) as c:
-                        e.set(kind, e.at(to, c, kind), e.get(kind, e.at(colour, c, kind)))
+                    for c, value in enumerate(colour):
+                        e.set(kind, e.at(to, c, kind), value)
     return e.text()
 
 

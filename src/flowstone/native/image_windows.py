@@ -41,7 +41,7 @@ def glimpse_cut() -> GlimpseCut | None:
 def box_drawing(dtype: torch.dtype | None) -> BoxDrawing | None:
     """What draws boxes into images of a type; None if there is none, or no native tier."""
     kind = {torch.float32: "float", torch.float16: "i16"}.get(dtype) if dtype else None
-    return functools.partial(_drawn, _drawing_library(kind)) if kind and _has_tier() else None
+    return functools.partial(_drawn, kind) if kind and _has_tier() else None
 
 
 def offer() -> None:
@@ -71,9 +71,9 @@ def _glimpse_library() -> CodeLibrary:
 
 
 @functools.cache
-def _drawing_library(kind: str) -> CodeLibrary:
+def _drawing_library(kind: str, channels: int) -> CodeLibrary:
     module = drawing_code
-    return CodeLibrary(lambda: module.drawing_code(kind, host.lanes()), module.WORDS, module.PLACES)
+    return CodeLibrary(lambda: module.drawing_code(kind, channels, host.lanes()), module.WORDS, module.PLACES)
 
 
 def _threads(work: int) -> int:
@@ -119,13 +119,12 @@ def _cut(
     return not note.value
 
 
-def _drawn(
-    library: CodeLibrary, images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor
-) -> torch.Tensor:
+def _drawn(kind: str, images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor) -> torch.Tensor:
     out = images.clone(memory_format=torch.contiguous_format)
     words = _sizes(out) | {"boxes": boxes.shape[1], "colours": len(colours)}
     lines = 2 * (words["height"] + words["width"]) * words["channels"]
     words["threads"] = _threads(boxes.shape[0] * boxes.shape[1] * lines)
     colours = colours[:, : words["channels"]].to(out.dtype).contiguous()
-    library.call("draw", words, {"boxes": boxes.contiguous(), "colours": colours, "out": out})
+    places = {"boxes": boxes.contiguous(), "colours": colours, "out": out}
+    _drawing_library(kind, words["channels"]).call("draw", words, places)
     return out
