@@ -2,10 +2,11 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
-matrices of these types. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which
-chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`. They are None where there is
-no machine code, the first two also where there is none yet. Without them kernels do the same by Python, NumPy
-and ATen, with the same results (products and other sums within rounding).
+matrices of these types, `segment_sums(how, rows, indices, ids)` what sums up picked rows. Of images are
+`sampler(images, nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little,
+`projection`, `glimpse_cut` and `box_drawing`. They are None where there is no machine code, the first two
+also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
+results (products and other sums within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -26,6 +27,7 @@ __all__ = [
     "GlimpseCut",
     "Projection",
     "Sampler",
+    "SegmentSums",
     "Slot",
     "SparseProduct",
     "box_choice",
@@ -35,6 +37,7 @@ __all__ = [
     "projection",
     "random_words",
     "sampler",
+    "segment_sums",
     "sparse_product",
 ]
 
@@ -55,6 +58,24 @@ class ByteStrings(Protocol):
 
     def pieces(self, buffer: Any, starts: Any, lengths: Any) -> Any:
         """The parts of the buffer as an object array of bytes."""
+
+
+class SegmentSums(Protocol):
+    """Sums, means, or sums over the square root of their number, of picked rows in segments, on the host.
+
+    Element i picks row ``indices[i]`` for segment ``ids[i]``; these are vectors of one length, not empty.
+    None is given where a number is out of bounds, or the segments' numbers fall.
+    """
+
+    def reduce(
+        self, data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, count: int
+    ) -> torch.Tensor | None:
+        """[count, …] of the rows of `data`."""
+
+    def spread(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> torch.Tensor | None:
+        """The gradient for so many rows of data, of that for the segments."""
 
 
 class SparseProduct(Protocol):
@@ -151,4 +172,5 @@ glimpse_cut: Slot[[], GlimpseCut] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_words: Slot[[], Callable[..., None]] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
+segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()

@@ -24,6 +24,7 @@ from flowstone.native import (
     image_sampling,
     image_windows,
     random_words,
+    segment_sums,
     sparse_products,
 )
 from flowstone.partition.subgraphs import Part, partition, show
@@ -55,6 +56,7 @@ from flowstone.runtime.units import needs_units
 byte_strings.offer()
 box_choice.offer()
 random_words.offer()
+segment_sums.offer()
 sparse_products.offer()
 image_sampling.offer()
 image_windows.offer()
