@@ -79,6 +79,20 @@ def test_sums_and_their_gradients(shape: Any, kinds: Any, dtype: torch.dtype, ho
             assert torch.equal(found, expected.to(dtype))
 
 
+@pytest.mark.parametrize("how", ["sum", "mean", "sqrtn"])
+@pytest.mark.parametrize("kinds", INDICES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradients_of_the_picked_rows(shape: Any, kinds: Any, how: str) -> None:
+    rows, columns, _, segments = shape
+    indices, ids = given(shape, kinds)
+    flow = torch.randn(segments, columns)
+    functions = code(how, torch.float32, *kinds)
+    values, found = functions.spread_picked(flow, indices, ids, rows)
+    assert found.dtype is kinds[0]
+    assert found.tolist() == sorted(set(indices.tolist()))
+    assert torch.equal(values, functions.spread(flow, indices, ids, rows)[found.long()])
+
+
 @pytest.mark.parametrize(
     ("name", "number"), [("indices", 30), ("indices", -1), ("ids", 43), ("ids", -5), ("ids", -1)]
 )
@@ -89,6 +103,7 @@ def test_what_cannot_be(name: str, number: int, at: int) -> None:
     functions = code("mean", torch.float32, *INDICES[0])
     assert functions.reduce(torch.ones(30, 67), indices, ids, 43) is None
     assert functions.spread(torch.ones(43, 67), indices, ids, 30) is None
+    assert functions.spread_picked(torch.ones(43, 67), indices, ids, 30) is None
 
 
 @pytest.mark.parametrize("count", [4, 60_000])

@@ -77,6 +77,11 @@ class SegmentSums(Protocol):
     ) -> torch.Tensor | None:
         """The gradient for so many rows of data, of that for the segments."""
 
+    def spread_picked(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The same of the picked rows alone, and their indices, sorted."""
+
 
 class SparseProduct(Protocol):
     """The product of a sparse matrix and a dense one, on the host."""
@@ -95,6 +100,12 @@ class BoxChoice(Protocol):
         self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
     ) -> torch.Tensor:
         """`chosen_boxes`."""
+
+    def choose_each(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`chosen_boxes` in each class of each image: the numbers, [batch, classes, at most `limit`], and how
+        many there are; `boxes` [batch, n, 1 or classes, 4], `scores` [batch, n, classes]."""
 
     def choose_softly(
         self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float

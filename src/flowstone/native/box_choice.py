@@ -1,8 +1,8 @@
 """The greedy choice of boxes by machine code (`choice_code.py`), as functions of tensors.
 
 Boxes and scores are float32 on a host. The code is compiled on a thread when it is first asked for
-(`box_choice`); what is called before it is there waits. One thread does all: each choice depends on those
-before it.
+(`box_choice`); what is called before it is there waits. One thread does all of a choice, for each box
+depends on those before it; threads share the choices in many images and classes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import functools
 
 import torch
 
-from flowstone.framework import flags, machine_code
+from flowstone.framework import flags, machine, machine_code
 from flowstone.native import host
 from flowstone.native.choice_code import PLACES, WORDS, choice_code
 from flowstone.native.code_library import CodeLibrary
@@ -31,6 +31,31 @@ class ChoiceCode:
     ) -> torch.Tensor:
         """The numbers of at most `limit` boxes whose overlaps are at most `threshold`; int64."""
         return self._call("choose", boxes, scores, limit, _Numbers(threshold, least), {})
+
+    def choose_each(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """In each class of each image: the numbers, [batch, classes, at most `limit`], and how many."""
+        boxes, scores = boxes.contiguous(), scores.contiguous()
+        batch, count, classes = scores.shape
+        limit, choices, lanes = min(limit, count), batch * classes, host.lanes()
+        threads = torch.get_num_threads() if choices * count >= machine.current().profile.team_starts else 1
+        room = (-(-limit // lanes) + 1) * lanes
+        out = torch.empty((batch, classes, limit), dtype=torch.int64)
+        found = torch.zeros((batch, classes), dtype=torch.int64)
+        scratch = torch.empty(threads * (count + 5 * room // 2), dtype=torch.int64)
+        words = {
+            "threads": threads, "count": count, "limit": limit, "room": room, "box_step": boxes.stride(1),
+            "score_step": classes, "classes": classes, "choices": choices, "box_image": boxes.stride(0),
+            "box_class": 4 if boxes.shape[2] > 1 else 0, "score_image": scores.stride(0),
+        }  # fmt: skip
+        numbers = _Numbers(threshold, least)
+        places: dict[str, torch.Tensor | int] = {
+            "numbers": ctypes.addressof(numbers), "boxes": boxes, "scores": scores, "heap": scratch,
+            "chosen": scratch.data_ptr() + 8 * threads * count, "out": out, "found": found,
+        }  # fmt: skip
+        _library(False).call("choose_each", words, places)
+        return out, found
 
     def choose_softly(
         self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
@@ -75,8 +100,8 @@ class ChoiceCode:
 
 @functools.cache
 def _library(softly: bool) -> CodeLibrary:
-    name = "choose_softly" if softly else "choose"
-    return CodeLibrary(lambda: choice_code(softly, host.lanes()), WORDS, {name: PLACES[name]})
+    places = {name: taken for name, taken in PLACES.items() if (name == "choose_softly") == softly}
+    return CodeLibrary(lambda: choice_code(softly, host.lanes()), WORDS, places)
 
 
 @functools.cache

@@ -14,29 +14,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from flowstone.native.code_library import places_of, words_of
+from flowstone.native.code_library import my_part, places_of, share, words_of
 from flowstone.native.emitter import Emitter
 from flowstone.native.structured import Code
 from flowstone.native.vector_memory import in_all_lanes, load
 
 __all__ = ["PLACES", "WORDS", "choice_code"]
 
-WORDS = ("threads", "count", "limit", "room", "box_step", "score_step")
+WORDS = (
+    "threads", "count", "limit", "room", "box_step", "score_step", "classes", "choices", "box_image",
+    "box_class", "score_image",
+)  # fmt: skip
 """The whole numbers of a call: how many boxes there are and may be chosen; the elements of a row of `chosen`,
-a multiple of a vector's; how many elements a box and a score are from the next."""
+a multiple of a vector's; how many elements a box and a score are from the next. For many choices: how many
+there are in an image and in all; how far an image's boxes and scores are from the next one's, and a class's
+boxes."""
 _TAKEN = ("numbers", "boxes", "scores", "heap", "chosen", "out", "found")
-PLACES = {"choose": _TAKEN, "choose_softly": (*_TAKEN, "seen", "lowered")}
+PLACES = {"choose": _TAKEN, "choose_softly": (*_TAKEN, "seen", "lowered"), "choose_each": _TAKEN}
 """The addresses that each function takes after that of the words, in order. `numbers`: three floats, the
 threshold of overlaps, what scores must exceed, and the factor of squared overlaps. `heap`: int64 [count].
 `chosen`: float [5, room]. `out`: int64 [limit], `found` their number; `seen`: int64 [count], 0 at
-first; `lowered`: float [limit], the chosen ones' scores."""
+first; `lowered`: float [limit], the chosen ones' scores. `choose_each` chooses in each class of each image:
+`out` [choices, limit], `found` [choices], `heap` and `chosen` are as many as threads."""
 _FLOAT, _LOW = "float32", 0xFFFFFFFF
 
 
 def choice_code(softly: bool, lanes: int) -> str:
-    """The text of one of the functions."""
+    """The text of the soft function, or of the others."""
     declarations: dict[str, str] = {}
-    parts = [_sift(lanes, declarations), (_choose_softly if softly else _choose)(lanes, declarations)]
+    parts = [_sift(lanes, declarations)]
+    if softly:
+        parts.append(_choose_softly(lanes, declarations))
+    else:
+        parts += [_choose(lanes, declarations), _choose_some(lanes, declarations)]
+        e = Code("choose_each", ["ptr a"], lanes, declarations, is_public=True)
+        share(e, "choose_some")
+        parts.append(e.text())
     return "\n".join([*declarations.values(), *parts])
 
 
@@ -213,6 +226,31 @@ def _choose(lanes: int, declarations: dict[str, str]) -> str:
                 e.set("i64", place, e.add(k, lanes))
         with e.when(e.get("i1", stays)):
             _take(e, a, words, box, number, taken)
+    return e.text()
+
+
+def _choose_some(lanes: int, declarations: dict[str, str]) -> str:
+    """A thread's choices, each by a call of `choose`."""
+    e = Code("choose_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES["choose_each"])
+    words = words_of(e, a["words"], WORDS)
+    count, limit, classes = words["count"], words["limit"], words["classes"]
+    me, start, end = my_part(e, words["choices"])
+    given = e.array("ptr", 1 + len(_TAKEN))
+    e.set("ptr", given, a["words"])  # what it asks for is the same for all
+    heap = e.at(a["heap"], e.mul(me, count), "i64")
+    chosen = e.at(a["chosen"], e.mul(me, e.mul(words["room"], 5)))
+    with e.loop(start, end) as number:
+        image, kind = e.quotient(number, classes), e.rest(number, classes)
+        boxes = e.add(e.mul(image, words["box_image"]), e.mul(kind, words["box_class"]))
+        taken = {
+            "numbers": a["numbers"], "boxes": e.at(a["boxes"], boxes), "heap": heap, "chosen": chosen,
+            "scores": e.at(a["scores"], e.add(e.mul(image, words["score_image"]), kind)),
+            "out": e.at(a["out"], e.mul(number, limit), "i64"), "found": e.at(a["found"], number, "i64"),
+        }  # fmt: skip
+        for i, name in enumerate(_TAKEN, 1):
+            e.set("ptr", e.at(given, i, "ptr"), taken[name])
+        e.do(f"call void @choose(ptr {given})")
     return e.text()
 
 

@@ -23,10 +23,13 @@ WORDS = ("threads", "count", "rows", "segments", "columns")
 PLACES = {
     "reduce": ("notes", "indices", "ids", "data", "out"),
     "spread": ("notes", "indices", "ids", "data", "out"),
+    "rank": ("notes", "indices", "order", "ranks", "found"),
 }
 """The addresses that each function takes after that of the numbers, in order. `reduce` makes `out` [segments,
 columns] of `data` [rows, columns]; `spread` adds to `out` [rows, columns], 0 at first, of `data` [segments,
-columns]. The first of `notes`, int64, becomes 1 where a number is out of bounds or ids fall; the results
+columns]. `rank` takes sorted `indices`, and the elements that they are of, `order` (int64); it makes the rank
+of each element's index and the indices that there are, both of the indices' type; the second of `notes` is
+how many. The first of `notes`, int64, becomes 1 where a number is out of bounds or ids fall; the results
 have no meaning then."""
 _TOGETHER = (4, 2, 1)  # vectors
 _AHEAD = 16  # elements
@@ -36,11 +39,35 @@ def segment_code(how: str, types: tuple[str, str, str], lanes: int) -> str:
     """The text of the functions for a "sum", "mean", or "sqrtn"; `types`: of the rows, indices, and ids."""
     declarations: dict[str, str] = {}
     parts = [_reduce(how, types, lanes, declarations), _spread(how, types, lanes, declarations)]
-    for name in PLACES:
+    parts.append(_rank(types, lanes, declarations))
+    for name in ("reduce", "spread"):
         e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
         share(e, f"{name}_some")
         parts.append(e.text())
     return "\n".join([*declarations.values(), *parts])
+
+
+def _rank(types: tuple[str, str, str], lanes: int, declarations: dict[str, str]) -> str:
+    e = Code("rank", ["ptr a"], lanes, declarations, is_public=True)
+    a = places_of(e, PLACES["rank"])
+    words, kind = words_of(e, a["words"], WORDS), KINDS[types[1]]
+    ranked, fine = e.variable("i64", "0"), e.variable("i1", "true")
+    with e.loop(0, words["count"]) as i:
+        index = e.get(kind, e.at(a["indices"], i, kind))
+        wide = index if kind == "i64" else e.let(f"sext {kind} {index} to i64")
+        e.set("i1", fine, e.let(f"and i1 {e.get('i1', fine)}, {e.within(wide, words['rows'])}"))
+        last = e.get(kind, e.at(a["indices"], e.most(e.sub(i, 1), 0), kind))
+        is_new = e.let(f"or i1 {e.let(f'icmp eq i64 {i}, 0')}, {e.let(f'icmp ne {kind} {index}, {last}')}")
+        number = e.add(e.get("i64", ranked), e.let(f"zext i1 {is_new} to i64"))
+        e.set("i64", ranked, number)
+        rank = e.sub(number, 1)
+        e.set(kind, e.at(a["found"], rank, kind), index)
+        to = e.at(a["ranks"], e.get("i64", e.at(a["order"], i, "i64")), kind)
+        e.set(kind, to, rank if kind == "i64" else e.let(f"trunc i64 {rank} to {kind}"))
+    with e.when(e.let(f"xor i1 {e.get('i1', fine)}, true")):
+        e.set("i64", a["notes"], "1")
+    e.set("i64", e.at(a["notes"], 1, "i64"), e.get("i64", ranked))
+    return e.text()
 
 
 class _Elements:

@@ -67,6 +67,21 @@ class SegmentCode:
         out = torch.zeros((rows, *dy.shape[1:]), dtype=dy.dtype)
         return self._call("spread", dy, indices, ids, out, (rows, dy.shape[0]))
 
+    def spread_picked(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The gradient of the rows that are picked, and their indices, sorted; None if the numbers cannot
+        be."""
+        ordered, order = indices.sort()
+        ranks, found, notes = torch.empty_like(ordered), torch.empty_like(ordered), (ctypes.c_int64 * 2)()
+        places: dict[str, torch.Tensor | int] = {
+            "notes": ctypes.addressof(notes), "indices": ordered, "order": order, "ranks": ranks,
+            "found": found,
+        }  # fmt: skip
+        self._library.call("rank", {"count": indices.shape[0], "rows": rows}, places)
+        flows = None if notes[0] else self.spread(dy, ranks, ids, notes[1])
+        return None if flows is None else (flows, found[: notes[1]])
+
     def _call(
         self,
         name: str,

@@ -145,9 +145,15 @@ def _picked(how: str) -> OpDeclaration:
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
+        native = machine_code_of(_KINDS[how], node, env)
+
         def spread(
             dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, output_dim0: torch.Tensor
         ) -> tuple[torch.Tensor, torch.Tensor]:
+            if native and fit_together(dy, indices, ids):
+                picked = native.spread_picked(dy, indices, ids, int(output_dim0))
+                if picked is not None:
+                    return picked
             flows = _flows(how, dy, indices, ids, int(output_dim0))
             found, places = torch.unique(indices, return_inverse=True)
             return sum_rows(flows, places, len(found)), found
