@@ -2,11 +2,11 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
-matrices of these types, `segment_sums(how, rows, indices, ids)` what sums up picked rows. Of images are
-`sampler(images, nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little,
-`projection`, `glimpse_cut` and `box_drawing`. They are None where there is no machine code, the first two
-also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
-results (products and other sums within rounding).
+matrices of these types, `segment_sums(how, rows, indices, ids)` what sums up picked rows, and
+`step_passes(dtype)` what quantises. Of images are `sampler(images, nearest)`, which crops,
+`box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`.
+They are None where there is no machine code, the first two also where there is none yet. Without them kernels
+do the same by Python, NumPy and ATen, with the same results (products and other sums within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -30,6 +30,7 @@ __all__ = [
     "SegmentSums",
     "Slot",
     "SparseProduct",
+    "StepPasses",
     "box_choice",
     "box_drawing",
     "byte_strings",
@@ -39,6 +40,7 @@ __all__ = [
     "sampler",
     "segment_sums",
     "sparse_product",
+    "step_passes",
 ]
 
 _Given = ParamSpec("_Given")
@@ -81,6 +83,24 @@ class SegmentSums(Protocol):
         self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The same of the picked rows alone, and their indices, sorted."""
+
+
+class StepPasses(Protocol):
+    """Passes of quantisation on the host; `numbers` are those of `native/step_code.py`."""
+
+    def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
+        """float32 numbers rounded to steps."""
+
+    def passed(
+        self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`dy` where `x` is in the range, and the sums of it below and above."""
+
+    def quantize(self, x: torch.Tensor, numbers: Sequence[float], dtype: torch.dtype) -> torch.Tensor:
+        """float32 numbers as integers of the type."""
+
+    def dequantize(self, x: torch.Tensor, numbers: Sequence[float], exactly: bool) -> torch.Tensor:
+        """Integers as float32 numbers."""
 
 
 class SparseProduct(Protocol):
@@ -185,3 +205,4 @@ random_words: Slot[[], Callable[..., None]] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
+step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()

@@ -26,6 +26,7 @@ from flowstone.native import (
     random_words,
     segment_sums,
     sparse_products,
+    step_passes,
 )
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
@@ -58,6 +59,7 @@ box_choice.offer()
 random_words.offer()
 segment_sums.offer()
 sparse_products.offer()
+step_passes.offer()
 image_sampling.offer()
 image_windows.offer()
 _NODE_BYTES = 4096  # of memory for a node, with its line of code and its log

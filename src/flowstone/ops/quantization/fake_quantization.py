@@ -2,7 +2,8 @@
 
 The range [min, max] is divided into 2^num_bits - 1 steps, with `narrow_range` one less, and moved by part of
 a step so that 0 is a step (Jacob et al., 2018). Gradients pass inside the range; those of numbers outside are
-those of the range's ends. An empty range around 0 gives zeros, and passes all gradients.
+those of the range's ends. An empty range around 0 gives zeros, and passes all gradients. With one range on a
+host both are one pass of machine code, where there is the native tier.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import torch
 
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import StepPasses, step_passes
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.shape import Dims, merge
@@ -75,11 +77,21 @@ class _Steps:
         return (self.first - zero) * step, (self.last - zero) * step, step
 
 
-def _rounded(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps) -> torch.Tensor:
+def _native(env: Environment) -> StepPasses | None:
+    return step_passes(torch.float32) if env.device.type == "cpu" else None
+
+
+def _rounded(
+    x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps, native: StepPasses | None
+) -> torch.Tensor:
     first, last, step = steps.over(low, high)
     inverse = 1 / step
     zero = torch.floor(0.5 - first * inverse)
     empty = (low == 0) & (high == 0)
+    if native is not None and not low.dim() and not empty.item():
+        numbers = [each.item() for each in (first, last, inverse, zero, step)]
+        if all(map(math.isfinite, numbers)):
+            return native.round(x, numbers)
     if not low.dim() and low.device.type == "cpu":
 
         def rounded(x: torch.Tensor) -> torch.Tensor:
@@ -149,16 +161,20 @@ def _ends(node: Node) -> tuple[torch.Tensor, torch.Tensor]:
 def _(node: Node, env: Environment) -> Kernel:
     steps, (low, high) = _Steps(node), _ends(node)
     low, high = low.to(env.device), high.to(env.device)
-    return lambda x: _rounded(x, low, high, steps)
+    native = _native(env)
+    return lambda x: _rounded(x, low, high, steps, native)
 
 
 @args_grad_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     steps, (low, high) = _Steps(node), _ends(node)
+    native, ends = _native(env), [each.item() for each in steps.over(low, high)[:2]]
     low, high = low.to(env.device), high.to(env.device)
 
     def run(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         _check_equal(dy, x)
+        if native is not None:
+            return native.passed(dy, x, *ends)[0]
         return _passed(dy, x, low, high, steps)
 
     return run
@@ -183,21 +199,25 @@ def _check_ends(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, by_chann
 
 
 def _forward(node: Node, env: Environment) -> Kernel:
-    steps, by_channel = _Steps(node), node.declaration is channels_op
+    steps, by_channel, native = _Steps(node), node.declaration is channels_op, _native(env)
 
     def run(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
         _check_ends(x, low, high, by_channel)
-        return _rounded(x, low, high, steps)
+        return _rounded(x, low, high, steps, native)
 
     return run
 
 
 def _backward(node: Node, env: Environment) -> Kernel:
-    steps, by_channel = _Steps(node), node.declaration is channels_grad_op
+    steps, by_channel, native = _Steps(node), node.declaration is channels_grad_op, _native(env)
 
     def run(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
         _check_equal(dy, x)
         _check_ends(x, low, high, by_channel)
+        if native is not None and not by_channel and (low.item() or high.item()):
+            first, last, _ = steps.over(low, high)
+            inside, sums = native.passed(dy, x, first.item(), last.item())
+            return [inside, *sums.unbind()]
         return [_passed(dy, x, low, high, steps), *_passed_to_ends(dy, x, low, high, steps)]
 
     return run
