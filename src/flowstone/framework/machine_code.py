@@ -91,10 +91,13 @@ class StepPasses(Protocol):
     def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """float32 numbers rounded to steps."""
 
+    def masked(self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float) -> torch.Tensor:
+        """`dy` where `x` is in the range, else 0."""
+
     def passed(
         self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """`dy` where `x` is in the range, and the sums of it below and above."""
+        """The same, and the sums of `dy` below and above."""
 
     def quantize(self, x: torch.Tensor, numbers: Sequence[float], dtype: torch.dtype) -> torch.Tensor:
         """float32 numbers as integers of the type."""

@@ -19,6 +19,7 @@ WORDS = ("threads", "count")
 """The whole numbers of a call: how many elements."""
 PLACES = {
     "round": ("numbers", "x", "out"),
+    "masked": ("numbers", "x", "dy", "out"),
     "passed": ("numbers", "x", "dy", "out", "sums"),
     "quantize": ("numbers", "x", "out"),
     "dequantize": ("numbers", "x", "out"),
@@ -29,8 +30,8 @@ PLACES = {
 
 ==========  ============================================================================================
 round       first, last, inverse, zero, step: ``floor((x between them - first) inverse - zero + ½) step``
-passed      first, last: `dy` where `x` is between them; `sums` [threads, 2] float64 becomes those of `dy`
-            below and above
+masked      first, last: `dy` where `x` is between them
+passed      the same; `sums` [threads, 2], float64 and 0 at first, becomes those of `dy` below and above
 quantize    low, high, shift, scale, half, offset, lowest, highest: the nearest whole number to
             ``(x between the first two - shift) scale - half``, minus the offset, between the last two
 dequantize  a, b, c: ``(x + a) b + c``, as float32
@@ -39,12 +40,14 @@ dequantize  a, b, c: ``(x + a) b + c``, as float32
 _FLOAT = "float32"
 _BELOW_HALF, _LARGE = 0.5 - 2.0**-25, 2.0**60
 _Body = Callable[[Emitter, str], None]
+_Make = Callable[[Code, dict[str, str]], "_Body | tuple[_Body, Callable[[], None]]"]
+"""What writes what is before the loops, and gives what writes a loop's body and, after that, what follows."""
 
 
 def float_code(lanes: int) -> str:
-    """The text of `round` and `passed`."""
+    """The text of `round`, `masked` and `passed`."""
     declarations: dict[str, str] = {}
-    return _module({"round": _round, "passed": _passed}, lanes, declarations)
+    return _module({"round": _round, "masked": _masked, "passed": _passed}, lanes, declarations)
 
 
 def integer_code(kind: str, is_signed: bool, lanes: int) -> str:
@@ -57,26 +60,27 @@ def integer_code(kind: str, is_signed: bool, lanes: int) -> str:
     def dequantize(wide: str) -> Callable[[Code, dict[str, str]], _Body]:
         return lambda e, a: _dequantize(e, a, (kind, is_signed, wide))
 
-    makers = {
+    makers: dict[str, _Make] = {
         "quantize": quantize, "dequantize": dequantize(_FLOAT), "dequantize_exactly": dequantize("float64")
     }  # fmt: skip
     return _module(makers, lanes, declarations)
 
 
-def _module(
-    makers: dict[str, Callable[[Code, dict[str, str]], _Body]], lanes: int, declarations: dict[str, str]
-) -> str:
+def _module(makers: dict[str, _Make], lanes: int, declarations: dict[str, str]) -> str:
     parts = []
     for name, make in makers.items():
         e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
         a = places_of(e, PLACES[name])
         me, start, end = my_part(e, words_of(e, a["words"], WORDS)["count"])
-        body = make(e, a | {"me": me})
+        made = make(e, a | {"me": me})
+        body, finish = made if isinstance(made, tuple) else (made, None)
         whole = e.add(start, e.mul(e.quotient(e.sub(end, start), lanes), lanes))
         with e.loop(start, whole, lanes) as i:
             body(e, i)
         with e.loop(whole, end) as i:
             body(e.one, i)
+        if finish is not None:
+            finish()
         parts.append(e.text())
         e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
         share(e, f"{name}_some")
@@ -112,35 +116,49 @@ def _round(e: Code, a: dict[str, str]) -> _Body:
     return body
 
 
-def _passed(e: Code, a: dict[str, str]) -> _Body:
+def _masked(e: Code, a: dict[str, str]) -> _Body:
     numbers = _numbers(e, a, 2)
-    sums = e.at(a["sums"], e.mul(a["me"], 2), "double")
 
     def body(some: Emitter, i: str) -> None:
-        ends = numbers(some)
-        x, dy = (load(some, _FLOAT, a[name], i) for name in ("x", "dy"))
-        zero, bits = some.constant(_FLOAT, 0), some.vector("i1")
-        inside = [some.compare(f"fcmp o{name}", _FLOAT, x, end) for name, end in zip(("ge", "le"), ends)]
-        both = some.let(f"and {bits} {inside[0]}, {inside[1]}")
-        store(some, _FLOAT, some.select(both, _FLOAT, dy, zero), a["out"], i)
-        if some.lanes == 1:
-            _add_outside(e, x, dy, ends, sums)
-            return
-        apart = some.let(f"bitcast {bits} {both} to i{some.lanes}")
-        with e.when(e.let(f"icmp ne i{some.lanes} {apart}, -1")), e.loop(0, some.lanes) as lane:
-            parts = [e.let(f"extractelement {some.type(_FLOAT)} {each}, i64 {lane}") for each in (x, dy)]
-            _add_outside(e, parts[0], parts[1], numbers(e.one), sums)
+        _keep_inside(some, a, load(some, _FLOAT, a["x"], i), numbers(some), i)
 
     return body
 
 
-def _add_outside(e: Code, x: str, dy: str, ends: list[str], sums: str) -> None:
-    """Adds a gradient to the sum of its end."""
-    wide = e.let(f"fpext float {dy} to double")
-    for i, name in enumerate(("olt", "ogt")):
-        with e.when(e.one.compare(f"fcmp {name}", _FLOAT, x, ends[i])):
-            place = e.at(sums, i, "double")
-            e.set("double", place, e.let(f"fadd double {e.get('double', place)}, {wide}"))
+def _keep_inside(some: Emitter, a: dict[str, str], x: str, ends: list[str], i: str) -> str:
+    """Writes the gradient where x is between the ends, else 0; the gradient."""
+    dy = load(some, _FLOAT, a["dy"], i)
+    inside = [some.compare(f"fcmp o{name}", _FLOAT, x, end) for name, end in zip(("ge", "le"), ends)]
+    both = some.let(f"and {some.vector('i1')} {inside[0]}, {inside[1]}")
+    store(some, _FLOAT, some.select(both, _FLOAT, dy, some.constant(_FLOAT, 0)), a["out"], i)
+    return dy
+
+
+def _passed(e: Code, a: dict[str, str]) -> tuple[_Body, Callable[[], None]]:
+    numbers = _numbers(e, a, 2)
+    kinds = {some.lanes: some.type("float64") for some in (e, e.one)}
+    totals = {
+        some.lanes: [e.variable(kinds[some.lanes], some.constant("float64", 0)) for _ in range(2)]
+        for some in (e, e.one)
+    }
+
+    def body(some: Emitter, i: str) -> None:
+        x, ends = load(some, _FLOAT, a["x"], i), numbers(some)
+        dy = _keep_inside(some, a, x, ends, i)
+        for total, name, end in zip(totals[some.lanes], ("olt", "ogt"), ends):
+            outside = some.compare(f"fcmp {name}", _FLOAT, x, end)
+            term = some.convert(some.select(outside, _FLOAT, dy, some.constant(_FLOAT, 0)), _FLOAT, "float64")
+            kind = kinds[some.lanes]
+            e.set(kind, total, some.binary("fadd", "float64", e.get(kind, total), term))
+
+    def finish() -> None:
+        name = f"llvm.vector.reduce.fadd.v{e.lanes}f64"
+        for i in range(2):
+            parts = [e.get(kinds[lanes], totals[lanes][i]) for lanes in (1, e.lanes)]
+            total = e.call(name, "double", [("double", parts[0]), (kinds[e.lanes], parts[1])])
+            e.set("double", e.at(a["sums"], e.add(e.mul(a["me"], 2), i), "double"), total)
+
+    return body, finish
 
 
 def _quantize(e: Code, a: dict[str, str], kind: str) -> _Body:
@@ -172,8 +190,10 @@ def _dequantize(e: Code, a: dict[str, str], types: tuple[str, bool, str]) -> _Bo
         plus, times, end = numbers(some)
         size = SIZES[wide]
         given = some.let(f"load {some.vector(kind)}, ptr {e.at(a['x'], i, kind)}, align 1")
-        name = "sitofp" if is_signed else "uitofp"
-        x = some.let(f"{name} {some.vector(kind)} {given} to {some.type(wide)}")
+        if kind != "i32":  # the processor converts no shorter ones
+            name = "sext" if is_signed else "zext"
+            given = some.let(f"{name} {some.vector(kind)} {given} to {some.vector('i32')}")
+        x = some.let(f"sitofp {some.vector('i32')} {given} to {some.type(wide)}")
         for operation, number in (("fadd", plus), ("fmul", times), ("fadd", end)):
             x = some.binary(operation, wide, x, number)
         store(some, _FLOAT, some.convert(x, wide, _FLOAT) if size > 4 else x, a["out"], i)

@@ -37,10 +37,15 @@ class StepPasses:
         """float32 numbers rounded to steps."""
         return self._call("round", x, torch.empty(x.shape), (ctypes.c_float * 5)(*numbers))
 
+    def masked(self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float) -> torch.Tensor:
+        """`dy` where `x` is in the range, else 0."""
+        numbers = (ctypes.c_float * 2)(first, last)
+        return self._call("masked", x, torch.empty(x.shape), numbers, dy=dy.contiguous())
+
     def passed(
         self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """`dy` where `x` is in the range, and the sums of it below and above, float32 [2]."""
+        """The same, and the sums of `dy` below and above, float32 [2]."""
         sums = torch.zeros((_threads(x.numel()), 2), dtype=torch.float64)
         numbers = (ctypes.c_float * 2)(first, last)
         out = self._call("passed", x, torch.empty(x.shape), numbers, dy=dy.contiguous(), sums=sums)
@@ -73,7 +78,7 @@ def _threads(count: int) -> int:
 
 @functools.cache
 def _library(dtype: torch.dtype) -> CodeLibrary:
-    names = ("round", "passed")
+    names = ("round", "masked", "passed")
     if dtype is torch.float32:
         return CodeLibrary(lambda: float_code(host.lanes()), WORDS, {name: PLACES[name] for name in names})
     kind, is_signed = _INTEGERS[dtype]
