@@ -8,9 +8,11 @@ host both are one pass of machine code, where there is the native tier.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework.graph_operation import Operation
@@ -76,6 +78,19 @@ class _Steps:
         zero = torch.floor(place + 0.5)
         return (self.first - zero) * step, (self.last - zero) * step, step
 
+    def numbers(self, low: float, high: float) -> list[float] | None:
+        """Of one range the least and the largest number, 1 / step, where 0 is, and the step, all float32 (see
+        `native/step_code.py`); None if one is not finite."""
+        single = np.float32
+        with np.errstate(all="ignore"):
+            bottom, top, half = single(self.first), single(self.last), single(0.5)
+            step = (single(high) - single(low)) / (top - bottom)
+            zero = np.floor(min(max(bottom - single(low) / step, bottom), top) + half)
+            first, last, inverse = (bottom - zero) * step, (top - zero) * step, single(1) / step
+            found = [first, last, inverse, np.floor(half - first * inverse), step]
+        numbers = [float(each) for each in found]
+        return numbers if all(map(math.isfinite, numbers)) else None
+
 
 def _native(env: Environment) -> StepPasses | None:
     return step_passes(torch.float32) if env.device.type == "cpu" else None
@@ -84,14 +99,14 @@ def _native(env: Environment) -> StepPasses | None:
 def _rounded(
     x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps, native: StepPasses | None
 ) -> torch.Tensor:
+    if native is not None and not low.dim():
+        numbers = steps.numbers(low.item(), high.item())  # of an empty range NaN
+        if numbers is not None:
+            return native.round(x, numbers)
     first, last, step = steps.over(low, high)
     inverse = 1 / step
     zero = torch.floor(0.5 - first * inverse)
     empty = (low == 0) & (high == 0)
-    if native is not None and not low.dim() and not empty.item():
-        numbers = [each.item() for each in (first, last, inverse, zero, step)]
-        if all(map(math.isfinite, numbers)):
-            return native.round(x, numbers)
     if not low.dim() and low.device.type == "cpu":
 
         def rounded(x: torch.Tensor) -> torch.Tensor:
@@ -161,8 +176,10 @@ def _ends(node: Node) -> tuple[torch.Tensor, torch.Tensor]:
 def _(node: Node, env: Environment) -> Kernel:
     steps, (low, high) = _Steps(node), _ends(node)
     low, high = low.to(env.device), high.to(env.device)
-    native = _native(env)
-    return lambda x: _rounded(x, low, high, steps, native)
+    native, numbers = _native(env), steps.numbers(low.item(), high.item())
+    if native is not None and numbers is not None:
+        return functools.partial(native.round, numbers=numbers)
+    return lambda x: _rounded(x, low, high, steps, None)
 
 
 @args_grad_op.kernel(CPU, GPU)
@@ -214,10 +231,11 @@ def _backward(node: Node, env: Environment) -> Kernel:
     def run(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
         _check_equal(dy, x)
         _check_ends(x, low, high, by_channel)
-        if native is not None and not by_channel and (low.item() or high.item()):
-            first, last, _ = steps.over(low, high)
-            inside, sums = native.passed(dy, x, first.item(), last.item())
-            return [inside, *sums.unbind()]
+        if native is not None and not by_channel:
+            numbers = steps.numbers(low.item(), high.item())  # of an empty range NaN
+            if numbers is not None:
+                inside, sums = native.passed(dy, x, *numbers[:2])
+                return [inside, *sums.unbind()]
         return [_passed(dy, x, low, high, steps), *_passed_to_ends(dy, x, low, high, steps)]
 
     return run
