@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
+from flowstone.autograph import do_not_convert as do_not_convert
 
 __all__ = ["do_not_convert"]
-
-
-def do_not_convert(func: Any = None) -> Any:
-    """The function itself; without one, a decorator that returns what it is given."""
-    return func if func is not None else lambda function: function
