@@ -195,8 +195,8 @@ def _blend(
     sources = [pixel_of(down, across) for down in (first[0], second[0]) for across in (first[1], second[1])]
     for some, c in each_channel(e, channels):
         found = [some.convert(load(some, dtype, each, c), dtype, wide) for each in sources]
-        lines = [_mixed(some, wide, found[i], found[i + 1], rests[1], parts[1]) for i in (0, 2)]
-        result = _mixed(some, wide, *lines, rests[0], parts[0])
+        top, bottom = (_mixed(some, wide, found[i], found[i + 1], rests[1], parts[1]) for i in (0, 2))
+        result = _mixed(some, wide, top, bottom, rests[0], parts[0])
         store(some, dtype, some.convert(result, wide, dtype), to, c)
 
 
