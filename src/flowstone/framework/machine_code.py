@@ -2,11 +2,12 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
-matrices of these types, `segment_sums(how, rows, indices, ids)` what sums up picked rows, and
-`step_passes(dtype)` what quantises. Of images are `sampler(images, nearest)`, which crops,
-`box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`.
-They are None where there is no machine code, the first two also where there is none yet. Without them kernels
-do the same by Python, NumPy and ATen, with the same results (products and other sums within rounding).
+matrices of these types, `segment_sums(how, rows, indices, ids)` what sums up picked rows,
+`step_passes(dtype)` what quantises, `beta_fraction()` a part of the incomplete beta function. Of images are
+`sampler(images, nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little,
+`projection`, `glimpse_cut` and `box_drawing`. They are None where there is no machine code, the first two
+also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
+results (products and other sums within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -21,6 +22,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
 import torch
 
 __all__ = [
+    "BetaFraction",
     "BoxChoice",
     "BoxDrawing",
     "ByteStrings",
@@ -31,6 +33,7 @@ __all__ = [
     "Slot",
     "SparseProduct",
     "StepPasses",
+    "beta_fraction",
     "box_choice",
     "box_drawing",
     "byte_strings",
@@ -114,6 +117,15 @@ class SparseProduct(Protocol):
     ) -> torch.Tensor | None:
         """[height, columns], of the elements' `indices` [count, 2], `values`, and `dense` [inner, columns].
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
+
+
+class BetaFraction(Protocol):
+    """The continued fraction of the incomplete beta function, of float64 tensors of one shape on the host."""
+
+    def __call__(
+        self, a: torch.Tensor, b: torch.Tensor, x: torch.Tensor, precise: float, most: int
+    ) -> torch.Tensor:
+        """Each element until a step changes it by no more than `precise`, in less than `most` steps."""
 
 
 class BoxChoice(Protocol):
@@ -200,6 +212,7 @@ class Slot(Generic[_Given, _Made]):
 
 
 byte_strings: Slot[[], ByteStrings] = Slot()
+beta_fraction: Slot[[], BetaFraction] = Slot()
 box_choice: Slot[[bool], BoxChoice] = Slot()
 box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()

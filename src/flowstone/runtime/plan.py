@@ -19,6 +19,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.native import (
+    beta_fractions,
     box_choice,
     byte_strings,
     image_sampling,
@@ -56,6 +57,7 @@ from flowstone.runtime.units import needs_units
 
 byte_strings.offer()
 box_choice.offer()
+beta_fractions.offer()
 random_words.offer()
 segment_sums.offer()
 sparse_products.offer()
