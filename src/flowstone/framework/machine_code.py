@@ -17,7 +17,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import torch
 
@@ -28,6 +28,7 @@ __all__ = [
     "ByteStrings",
     "GlimpseCut",
     "Projection",
+    "RandomCode",
     "Sampler",
     "SegmentSums",
     "Slot",
@@ -63,6 +64,18 @@ class ByteStrings(Protocol):
 
     def pieces(self, buffer: Any, starts: Any, lengths: Any) -> Any:
         """The parts of the buffer as an object array of bytes."""
+
+
+class RandomCode(NamedTuple):
+    """Blocks of random words, and of uniform numbers; the arguments are addresses and integers.
+
+    `words`: (address of how many blocks to skip, how many of these there are, the counter's lower and upper
+    64 bits, the key's two words, address of the results); what is at the addresses is int64. `floats`: the
+    same with, first, how many blocks lie from one to the next; the results are float32.
+    """
+
+    words: Callable[[int, int, int, int, int, int, int], None]
+    floats: Callable[[int, int, int, int, int, int, int], None]
 
 
 class SegmentSums(Protocol):
@@ -217,7 +230,7 @@ box_choice: Slot[[bool], BoxChoice] = Slot()
 box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
-random_words: Slot[[], Callable[..., None]] = Slot()
+random_words: Slot[[], RandomCode] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
