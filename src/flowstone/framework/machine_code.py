@@ -1,10 +1,13 @@
 """What the native tier offers to kernels of the rooms below it: slots, which `native` fills.
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
-blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
-matrices of these types, `row_moves()` what moves the rows of shuffling queues. They are None where there is
-no machine code; all but `sparse_product` also where there is none yet. Without them kernels do the same by
-Python, NumPy and ATen, with the same results (products within rounding).
+blocks of random words, `row_moves()` what moves the rows of shuffling queues. `sparse_product(values,
+indices)` multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked
+rows, `step_passes(dtype)` quantises, `beta_fraction()` computes a part of the incomplete beta function. Of
+images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap
+little, `projection`, `glimpse_cut` and `box_drawing`. They are None where there is no machine code, the first
+three also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
+results (products and other sums within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -13,22 +16,38 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import torch
 
 __all__ = [
+    "BetaFraction",
+    "BoxChoice",
+    "BoxDrawing",
     "ByteStrings",
+    "GlimpseCut",
     "Move",
+    "Projection",
     "RandomCode",
     "RowMoves",
+    "Sampler",
+    "SegmentSums",
     "Slot",
     "SparseProduct",
+    "StepPasses",
+    "beta_fraction",
+    "box_choice",
+    "box_drawing",
     "byte_strings",
+    "glimpse_cut",
+    "projection",
     "random_words",
     "row_moves",
+    "sampler",
+    "segment_sums",
     "sparse_product",
+    "step_passes",
 ]
 
 _Given = ParamSpec("_Given")
@@ -95,6 +114,50 @@ class RowMoves(Protocol):
         """(rows, slots, count, size, values): copies values to the slots of an array of rows."""
 
 
+class SegmentSums(Protocol):
+    """Sums, means, or sums over the square root of their number, of picked rows in segments, on the host.
+
+    Element i picks row ``indices[i]`` for segment ``ids[i]``; these are vectors of one length, not empty.
+    None is given where a number is out of bounds, or the segments' numbers fall.
+    """
+
+    def reduce(
+        self, data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, count: int
+    ) -> torch.Tensor | None:
+        """[count, …] of the rows of `data`."""
+
+    def spread(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> torch.Tensor | None:
+        """The gradient for so many rows of data, of that for the segments."""
+
+    def spread_picked(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The same of the picked rows alone, and their indices, sorted."""
+
+
+class StepPasses(Protocol):
+    """Passes of quantisation on the host; `numbers` are those of `native/step_code.py`."""
+
+    def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
+        """float32 numbers rounded to steps."""
+
+    def masked(self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float) -> torch.Tensor:
+        """`dy` where `x` is in the range, else 0."""
+
+    def passed(
+        self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same, and the sums of `dy` below and above."""
+
+    def quantize(self, x: torch.Tensor, numbers: Sequence[float], dtype: torch.dtype) -> torch.Tensor:
+        """float32 numbers as integers of the type."""
+
+    def dequantize(self, x: torch.Tensor, numbers: Sequence[float], exactly: bool) -> torch.Tensor:
+        """Integers as float32 numbers."""
+
+
 class SparseProduct(Protocol):
     """The product of a sparse matrix and a dense one, on the host."""
 
@@ -103,6 +166,84 @@ class SparseProduct(Protocol):
     ) -> torch.Tensor | None:
         """[height, columns], of the elements' `indices` [count, 2], `values`, and `dense` [inner, columns].
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
+
+
+class BetaFraction(Protocol):
+    """The continued fraction of the incomplete beta function, of float64 tensors of one shape on the host."""
+
+    def __call__(
+        self, a: torch.Tensor, b: torch.Tensor, x: torch.Tensor, precise: float, most: int
+    ) -> torch.Tensor:
+        """Each element until a step changes it by no more than `precise`, in less than `most` steps."""
+
+
+class BoxChoice(Protocol):
+    """Choices of `ops/images/greedy_choice.py`, among boxes [n, 4] by scores [n]; float32, on the host."""
+
+    def choose(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+    ) -> torch.Tensor:
+        """`chosen_boxes`."""
+
+    def choose_each(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`chosen_boxes` in each class of each image: the numbers, [batch, classes, at most `limit`], and how
+        many there are; `boxes` [batch, n, 1 or classes, 4], `scores` [batch, n, classes]."""
+
+    def choose_softly(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`softly_chosen`."""
+
+
+class Projection(Protocol):
+    """Images through projective transforms (`ops/images/projective_transforms.py`), on the host."""
+
+    def __call__(
+        self, x: torch.Tensor, transforms: torch.Tensor, size: tuple[int, int], fill: torch.Tensor
+    ) -> torch.Tensor:
+        """Images of `size`; `transforms` float32 [1 or batch, 8], `fill` float32 [1]."""
+
+
+class GlimpseCut(Protocol):
+    """Windows of float32 images on the host (`ops/images/glimpses.py`)."""
+
+    def __call__(
+        self, x: torch.Tensor, offsets: torch.Tensor, numbers: Sequence[float], out: torch.Tensor
+    ) -> bool:
+        """Copies to the windows `out` what is in the images; whether that is all of them. A window begins at
+        ``(offset a) b + c - d``, with four `numbers` for the rows, then for the columns."""
+
+
+class BoxDrawing(Protocol):
+    """Boxes drawn into images on the host (`ops/images/box_drawing.py`)."""
+
+    def __call__(self, images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor) -> torch.Tensor:
+        """New images; there are colours, of at least as many channels."""
+
+
+class Sampler(Protocol):
+    """Crops of images [batch, height, width, channels] of a type, on the host (`ops/images/box_crops.py`).
+
+    `boxes`: float32 [n, 4], `images`: int32 [n]. What a function gives is None if a box is not finite or its
+    image not there.
+    """
+
+    def crops(
+        self, x: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor, size: tuple[int, int], beyond: float
+    ) -> torch.Tensor | None:
+        """The crops, float32 [n, *size, channels]; `beyond` where a place is not in the image."""
+
+    def spread(
+        self, dy: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor, shape: tuple[int, ...]
+    ) -> torch.Tensor | None:
+        """The gradient for images of this shape, float32, of that for the crops."""
+
+    def box_flows(
+        self, dy: torch.Tensor, x: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor
+    ) -> torch.Tensor | None:
+        """The gradient for the boxes, of that for the crops; the images are `x`."""
 
 
 class Slot(Generic[_Given, _Made]):
@@ -120,6 +261,14 @@ class Slot(Generic[_Given, _Made]):
 
 
 byte_strings: Slot[[], ByteStrings] = Slot()
+beta_fraction: Slot[[], BetaFraction] = Slot()
+box_choice: Slot[[bool], BoxChoice] = Slot()
+box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
+glimpse_cut: Slot[[], GlimpseCut] = Slot()
+projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
+sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
+segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
+step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()
