@@ -40,6 +40,7 @@ HEIGHT = {package: height for height, row in enumerate(LAYERS) for package in ro
 SLOW = "slow to import and seldom needed"
 GRPC = "it imports gRPC, which only programs with servers need"
 IMPORTS_INSIDE_FUNCTIONS = {
+    ("flowstone.app", "absl"): "it defines flags of its own",
     ("flowstone.client.session", "flowstone.client.remote_runs"): GRPC,
     ("flowstone.client.target", "flowstone.distributed.session_client"): GRPC,
     ("flowstone.compat.older_python.generated_messages", "google.protobuf"): SLOW,
@@ -67,6 +68,7 @@ IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.training.checkpoint_state", "flowstone.io.proto.checkpoint_state_pb2"): SLOW,
     ("flowstone.training.checkpoint_state", "google.protobuf"): SLOW,
     ("flowstone.training.meta_graph", "google.protobuf"): SLOW,
+    ("flowstone.training.meta_graph_import", "google.protobuf"): SLOW,
 }
 
 # What programs import: `flowstone` itself and the namespaces assembled directly in it (nn.py, train.py, ...).

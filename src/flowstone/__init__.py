@@ -239,8 +239,8 @@ __getattr__, __dir__ = _late_names(
         " tensor_scatter_nd_min=tensor_scatter_min tensor_scatter_nd_sub=tensor_scatter_sub"
         " tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_sub tensor_scatter_update",
     },
-    "app audio autograph config contrib data distributions estimator feature_column flags gfile"
-    " graph_util image io keras linalg logging lookup losses metrics nest profiler python_io"
-    " pywrap_tensorflow quantization queue raw_ops resource_loader saved_model sets signal sparse"
-    " special spectral strings summary sysconfig test train user_ops xla",
+    "app audio autograph config contrib data distributions estimator feature_column flags gfile graph_util"
+    " image io keras linalg logging lookup losses metrics nest profiler python_io pywrap_tensorflow"
+    " quantization queue raw_ops resource_loader saved_model sets signal sparse special spectral strings"
+    " summary sysconfig test train user_ops xla",
 )

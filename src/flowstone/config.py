@@ -9,6 +9,7 @@ from flowstone.client.process_settings import (
     LogicalDevice,
     LogicalDeviceConfiguration,
     PhysicalDevice,
+    experimental_list_devices,
     functions_run_eagerly,
     get_logical_device_configuration,
     get_soft_device_placement,
@@ -30,10 +31,23 @@ from flowstone.runtime.precision import enable_tensor_float_32_execution, tensor
 from flowstone.runtime.process import tune_process
 
 experimental = _SimpleNamespace(
+    VirtualDeviceConfiguration=LogicalDeviceConfiguration,
     enable_tensor_float_32_execution=enable_tensor_float_32_execution,
+    get_device_policy=_settings.get_device_policy,
+    get_memory_growth=_settings.get_memory_growth,
+    get_synchronous_execution=_settings.get_synchronous_execution,
+    get_virtual_device_configuration=get_logical_device_configuration,
+    get_visible_devices=get_visible_devices,
+    list_logical_devices=list_logical_devices,
+    list_physical_devices=list_physical_devices,
+    set_device_policy=_settings.set_device_policy,
+    set_memory_growth=_settings.set_memory_growth,
+    set_synchronous_execution=_settings.set_synchronous_execution,
+    set_virtual_device_configuration=set_logical_device_configuration,
+    set_visible_devices=set_visible_devices,
     tensor_float_32_execution_enabled=tensor_float_32_execution_enabled,
 )
-"""The functions of this name in TensorFlow."""
+"""The functions of this name in TensorFlow, where 1.15 has those of devices."""
 optimizer = _SimpleNamespace(
     get_experimental_options=_settings.get_experimental_options,
     get_jit=_settings.get_jit,

@@ -95,3 +95,36 @@ def test_visible_devices() -> None:
         tf.config.set_visible_devices([tf.config.PhysicalDevice("a", "b")])
     with pytest.raises(ValueError, match="Unrecognized"):
         tf.config.get_logical_device_configuration(tf.config.PhysicalDevice("a", "b"))
+
+
+def test_devices_as_1_15_names_them() -> None:
+    experimental = tf.config.experimental
+    cpu = experimental.list_physical_devices("CPU")[0]
+    assert experimental.get_visible_devices("CPU") == [cpu]
+    assert experimental.get_memory_growth(cpu) is False
+    for gpu in experimental.list_physical_devices("GPU"):
+        experimental.set_memory_growth(gpu, True)
+        assert experimental.get_memory_growth(gpu)
+    with pytest.raises(ValueError, match="Cannot set memory growth on non-GPU devices"):
+        experimental.set_memory_growth(cpu, True)
+    with pytest.raises(ValueError, match="Unrecognized device"):
+        experimental.get_memory_growth(tf.config.PhysicalDevice("a", "b"))
+    parts = [experimental.VirtualDeviceConfiguration()] * 2
+    experimental.set_virtual_device_configuration(cpu, parts)
+    assert experimental.get_virtual_device_configuration(cpu) == parts
+    names = [f"/job:localhost/replica:0/task:0/device:CPU:{number}" for number in range(2)]
+    assert tf.config.experimental_list_devices()[:2] == names
+    assert [each.name for each in experimental.list_logical_devices("CPU")] == [
+        "/device:CPU:0",
+        "/device:CPU:1",
+    ]
+
+
+def test_what_eager_execution_alone_heeds() -> None:
+    experimental = tf.config.experimental
+    experimental.set_synchronous_execution(False)
+    assert experimental.get_synchronous_execution() is True
+    experimental.set_device_policy("warn")
+    assert experimental.get_device_policy() == "silent"
+    with pytest.raises(ValueError, match="Not a valid device policy: 'bad'"):
+        experimental.set_device_policy("bad")

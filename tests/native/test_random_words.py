@@ -20,7 +20,7 @@ STATES = [
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("count", [17, 24, 1001])
+@pytest.mark.parametrize("count", [1, 17, 24, 1001])
 def test_words_are_aten_s(monkeypatch, state, count):
     code = random_words.made()
     skipped = torch.arange(count * 3)[::3]
@@ -28,6 +28,17 @@ def test_words_are_aten_s(monkeypatch, state, count):
     found = philox.blocks_after(state, skipped)
     monkeypatch.setattr(philox, "random_words", lambda: None)
     assert torch.equal(found, philox.blocks_after(state, skipped))
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("draw", [philox.uniform, philox.normal, philox.truncated_normal])
+@pytest.mark.parametrize("count", [1, 4, 7, 130, 4099])
+def test_numbers_are_aten_s(monkeypatch, state, draw, count):
+    code, device = random_words.made(), torch.device("cpu")
+    monkeypatch.setattr(philox, "random_words", lambda: code)
+    found = draw(state, count, torch.float32, device)
+    monkeypatch.setattr(philox, "random_words", lambda: None)
+    assert torch.equal(found, draw(state, count, torch.float32, device))
 
 
 def test_kernels_are_offered_it(monkeypatch):

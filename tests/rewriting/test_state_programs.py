@@ -41,8 +41,8 @@ WITHOUT_MACHINE_CODE = {
     "normalize_batches",
     "pool_in_bytes",
 }
-# No program casts truths, or picks rows of distinct indices; other programs for the patterns do.
-UNDRAWN = {"count_truths", "pick_rows_directly"}
+# No program casts truths, picks rows of distinct indices or joins picked ones; programs for the patterns do.
+UNDRAWN = {"count_truths", "join_rows", "pick_rows_directly"}
 
 
 def known_answers() -> Iterator[tuple[int, int, np.ndarray]]:

@@ -309,6 +309,14 @@ def _(d: Draft) -> list[Any]:
     return [tf.sparse_segment_sum(rows, places, [0, 0, 1, 3, 3]), tf.gather(rows, places)]
 
 
+@program("join_rows", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    table, other = d.fed(6, 4), d.variable(5, 2)
+    ids, more = d.indices(5, 3, 2), d.indices(6, 3)
+    several = tf.reshape(tf.gather(other, ids), [3, 4])
+    return [tf.concat([tf.gather(table, more), d.fed(3, 2), several, tf.gather(other, ids[:, 1])], 1)]
+
+
 @program("compile_row_updates", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     v, ids = d.variable(6, 4), d.indices(6, 5)

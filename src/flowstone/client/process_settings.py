@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.tensor_proto import messages
-from flowstone.runtime.device import Device, local_devices
+from flowstone.runtime.device import LOCALHOST, Device, local_devices
 
 __all__ = [
     "LogicalDevice",
@@ -153,6 +153,21 @@ def _check_known(device: Any) -> None:
         raise ValueError(f"Unrecognized device: {device!r}")
 
 
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """Whether a GPU's memory is taken when it is needed: always. ValueError for what is no physical
+    device.
+    """
+    _check_known(device)
+    return device.device_type == GPU
+
+
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Changes nothing: a GPU's memory is taken when it is needed. ValueError for what is no GPU."""
+    _check_known(device)
+    if device.device_type != GPU:
+        raise ValueError("Cannot set memory growth on non-GPU devices")
+
+
 # ---- placement, threads, rewriting
 
 
@@ -245,6 +260,31 @@ def set_jit(enabled: Any) -> None:
 
 
 # ---- of eager execution
+
+
+def experimental_list_devices() -> list[str]:
+    """The names of the devices that a session has which is made now without a ConfigProto."""
+    return [LOCALHOST + each.name for each in list_logical_devices()]
+
+
+def get_synchronous_execution() -> bool:
+    """True: a session's `run` returns when the step is done."""
+    return True
+
+
+def set_synchronous_execution(enable: bool) -> None:
+    """Changes nothing: it is of eager execution."""
+
+
+def get_device_policy() -> str:
+    """The text "silent": steps copy values to the devices that need them."""
+    return "silent"
+
+
+def set_device_policy(device_policy: str | None) -> None:
+    """Changes nothing: it is of eager execution. ValueError for a policy that there is not."""
+    if device_policy not in (None, "silent", "silent_for_int32", "warn", "explicit"):
+        raise ValueError(f"Not a valid device policy: {device_policy!r}")
 
 
 def functions_run_eagerly() -> bool:

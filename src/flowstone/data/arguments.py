@@ -9,7 +9,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.node import static_value
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.randomness.random import get_seed
+from flowstone.ops.randomness.op_seeds import get_seed
 
 
 def as_int64(value: Any, name: str) -> Tensor:

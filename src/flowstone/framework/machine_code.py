@@ -1,10 +1,13 @@
 """What the native tier offers to kernels of the rooms below it: slots, which `native` fills.
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
-blocks of random words (`native/random_words.py`), `sparse_product(values, indices)` what multiplies sparse
-matrices of these types. They are None where there is no machine code, the first two also where there is none
-yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products within
-rounding).
+blocks of random words, `row_moves()` what moves the rows of shuffling queues. `sparse_product(values,
+indices)` multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked
+rows, `step_passes(dtype)` quantises, `beta_fraction()` computes a part of the incomplete beta function. Of
+images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap
+little, `projection`, `glimpse_cut` and `box_drawing`. They are None where there is no machine code, the first
+three also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
+results (products and other sums within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -13,15 +16,44 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import torch
 
-__all__ = ["ByteStrings", "Slot", "SparseProduct", "byte_strings", "random_words", "sparse_product"]
+__all__ = [
+    "BetaFraction",
+    "BoxChoice",
+    "BoxDrawing",
+    "ByteStrings",
+    "GlimpseCut",
+    "Move",
+    "Projection",
+    "RandomCode",
+    "RowMoves",
+    "Sampler",
+    "SegmentSums",
+    "Slot",
+    "SparseProduct",
+    "StepPasses",
+    "beta_fraction",
+    "box_choice",
+    "box_drawing",
+    "byte_strings",
+    "glimpse_cut",
+    "projection",
+    "random_words",
+    "row_moves",
+    "sampler",
+    "segment_sums",
+    "sparse_product",
+    "step_passes",
+]
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
+Move = Callable[..., None]
+"""A function of addresses and whole numbers, which it does not check."""
 
 
 @runtime_checkable
@@ -39,6 +71,93 @@ class ByteStrings(Protocol):
         """The parts of the buffer as an object array of bytes."""
 
 
+class RandomCode(NamedTuple):
+    """Blocks of random words, and of uniform numbers; the arguments are addresses and integers.
+
+    `words`: (address of how many blocks to skip, how many of these there are, the counter's lower and upper
+    64 bits, the key's two words, address of the results); what is at the addresses is int64. `floats`: the
+    same with, first, how many blocks lie from one to the next; the results are float32.
+    """
+
+    words: Callable[[int, int, int, int, int, int, int], None]
+    floats: Callable[[int, int, int, int, int, int, int], None]
+
+
+class RowMoves(Protocol):
+    """Rows of memory by *slots*, an array of numbers. All arrays are int64, but for draws (float64)."""
+
+    @property
+    def mix(self) -> Move:
+        """(slots, first, filled, draws): exchanges the slot at each place i from `first` to `filled` with the
+        one at int(draw * (i + 1)), where the draws are below 1."""
+
+    @property
+    def note(self) -> Move:
+        """(addresses, owners, slots, count, start, pitch, owner): what the slots' addresses and owners are,
+        for rows that lie `pitch` bytes apart from `start` on."""
+
+    @property
+    def release(self) -> Move:
+        """(owners, left, slots, count, ended): the owner of each slot, which becomes -1, has one row less.
+        `ended` becomes how many owners have nothing left now, and behind that their numbers."""
+
+    @property
+    def collect(self) -> Move:
+        """(addresses, slots, count, size, out): copies the rows of `size` bytes at the slots' addresses."""
+
+    @property
+    def pick(self) -> Move:
+        """(rows, slots, count, size, out): copies the rows at the slots of an array of rows."""
+
+    @property
+    def place(self) -> Move:
+        """(rows, slots, count, size, values): copies values to the slots of an array of rows."""
+
+
+class SegmentSums(Protocol):
+    """Sums, means, or sums over the square root of their number, of picked rows in segments, on the host.
+
+    Element i picks row ``indices[i]`` for segment ``ids[i]``; these are vectors of one length, not empty.
+    None is given where a number is out of bounds, or the segments' numbers fall.
+    """
+
+    def reduce(
+        self, data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, count: int
+    ) -> torch.Tensor | None:
+        """[count, …] of the rows of `data`."""
+
+    def spread(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> torch.Tensor | None:
+        """The gradient for so many rows of data, of that for the segments."""
+
+    def spread_picked(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The same of the picked rows alone, and their indices, sorted."""
+
+
+class StepPasses(Protocol):
+    """Passes of quantisation on the host; `numbers` are those of `native/step_code.py`."""
+
+    def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
+        """float32 numbers rounded to steps."""
+
+    def masked(self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float) -> torch.Tensor:
+        """`dy` where `x` is in the range, else 0."""
+
+    def passed(
+        self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same, and the sums of `dy` below and above."""
+
+    def quantize(self, x: torch.Tensor, numbers: Sequence[float], dtype: torch.dtype) -> torch.Tensor:
+        """float32 numbers as integers of the type."""
+
+    def dequantize(self, x: torch.Tensor, numbers: Sequence[float], exactly: bool) -> torch.Tensor:
+        """Integers as float32 numbers."""
+
+
 class SparseProduct(Protocol):
     """The product of a sparse matrix and a dense one, on the host."""
 
@@ -47,6 +166,84 @@ class SparseProduct(Protocol):
     ) -> torch.Tensor | None:
         """[height, columns], of the elements' `indices` [count, 2], `values`, and `dense` [inner, columns].
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
+
+
+class BetaFraction(Protocol):
+    """The continued fraction of the incomplete beta function, of float64 tensors of one shape on the host."""
+
+    def __call__(
+        self, a: torch.Tensor, b: torch.Tensor, x: torch.Tensor, precise: float, most: int
+    ) -> torch.Tensor:
+        """Each element until a step changes it by no more than `precise`, in less than `most` steps."""
+
+
+class BoxChoice(Protocol):
+    """Choices of `ops/images/greedy_choice.py`, among boxes [n, 4] by scores [n]; float32, on the host."""
+
+    def choose(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+    ) -> torch.Tensor:
+        """`chosen_boxes`."""
+
+    def choose_each(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`chosen_boxes` in each class of each image: the numbers, [batch, classes, at most `limit`], and how
+        many there are; `boxes` [batch, n, 1 or classes, 4], `scores` [batch, n, classes]."""
+
+    def choose_softly(
+        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`softly_chosen`."""
+
+
+class Projection(Protocol):
+    """Images through projective transforms (`ops/images/projective_transforms.py`), on the host."""
+
+    def __call__(
+        self, x: torch.Tensor, transforms: torch.Tensor, size: tuple[int, int], fill: torch.Tensor
+    ) -> torch.Tensor:
+        """Images of `size`; `transforms` float32 [1 or batch, 8], `fill` float32 [1]."""
+
+
+class GlimpseCut(Protocol):
+    """Windows of float32 images on the host (`ops/images/glimpses.py`)."""
+
+    def __call__(
+        self, x: torch.Tensor, offsets: torch.Tensor, numbers: Sequence[float], out: torch.Tensor
+    ) -> bool:
+        """Copies to the windows `out` what is in the images; whether that is all of them. A window begins at
+        ``(offset a) b + c - d``, with four `numbers` for the rows, then for the columns."""
+
+
+class BoxDrawing(Protocol):
+    """Boxes drawn into images on the host (`ops/images/box_drawing.py`)."""
+
+    def __call__(self, images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor) -> torch.Tensor:
+        """New images; there are colours, of at least as many channels."""
+
+
+class Sampler(Protocol):
+    """Crops of images [batch, height, width, channels] of a type, on the host (`ops/images/box_crops.py`).
+
+    `boxes`: float32 [n, 4], `images`: int32 [n]. What a function gives is None if a box is not finite or its
+    image not there.
+    """
+
+    def crops(
+        self, x: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor, size: tuple[int, int], beyond: float
+    ) -> torch.Tensor | None:
+        """The crops, float32 [n, *size, channels]; `beyond` where a place is not in the image."""
+
+    def spread(
+        self, dy: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor, shape: tuple[int, ...]
+    ) -> torch.Tensor | None:
+        """The gradient for images of this shape, float32, of that for the crops."""
+
+    def box_flows(
+        self, dy: torch.Tensor, x: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor
+    ) -> torch.Tensor | None:
+        """The gradient for the boxes, of that for the crops; the images are `x`."""
 
 
 class Slot(Generic[_Given, _Made]):
@@ -64,5 +261,14 @@ class Slot(Generic[_Given, _Made]):
 
 
 byte_strings: Slot[[], ByteStrings] = Slot()
-random_words: Slot[[], Callable[..., None]] = Slot()
+beta_fraction: Slot[[], BetaFraction] = Slot()
+box_choice: Slot[[bool], BoxChoice] = Slot()
+box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
+glimpse_cut: Slot[[], GlimpseCut] = Slot()
+projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
+random_words: Slot[[], RandomCode] = Slot()
+row_moves: Slot[[], RowMoves] = Slot()
+sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
+segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
+step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()

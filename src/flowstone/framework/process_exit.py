@@ -17,6 +17,7 @@ import atexit
 import contextlib
 import ctypes
 import logging
+import os
 import sys
 import threading
 import time
@@ -29,7 +30,7 @@ _LOOKS = 3  # in a row that find nobody at work: a thread may be between two ste
 _BETWEEN_LOOKS_S = 0.001
 _SWITCH_S = 1e-4  # others get the interpreter's lock within this time
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 # Code whose locks the rest of the exit takes: nobody may stop while holding them.
 _NEEDED = (str(Path(logging.__file__).parent), "<frozen importlib")
 

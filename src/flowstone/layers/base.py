@@ -35,6 +35,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.calls import Node, shape_of_value
 from flowstone.layers.input_spec import InputSpec
+from flowstone.layers.weight_values import WeightValues
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable
@@ -62,7 +63,7 @@ def _numbered_name(base: str) -> str:
     return f"{base}_{taken[base]}"
 
 
-class Layer:
+class Layer(WeightValues):
     """The base of layers; see the module.
 
     Args:

@@ -13,6 +13,7 @@ from flowstone.framework.kernel import CPU
 from flowstone.lowering.arrays.class_comparisons import compare_classes
 from flowstone.lowering.arrays.distinct_rows import pick_rows_directly
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
+from flowstone.lowering.arrays.joined_rows import join_rows
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
 from flowstone.lowering.clusters.element_clusters import join_clusters
@@ -159,6 +160,7 @@ LOWERING = (
 )
 COMPILING = (
     Pass(join_straight_programs, "compile many nodes on small arrays whole", joins=True, hosts=True),
+    Pass(join_rows, "copy picked and other small rows side by side in one call", joins=True, hosts=True),
     Pass(join_clusters, "compile element-wise nodes that feed each other as one", joins=True, hosts=True),
     Pass(
         compile_products,

@@ -9,6 +9,7 @@ kernels can do without is made on the same thread, `when_asked`.
 
 from __future__ import annotations
 
+import array
 import concurrent.futures
 import ctypes
 import functools
@@ -56,17 +57,16 @@ class CodeLibrary:
 
     def call(self, name: str, words: Mapping[str, int], places: Mapping[str, torch.Tensor | int]) -> None:
         """Calls a function by its name; numbers that are not given are 0."""
-        numbers = (ctypes.c_int64 * len(self._words))(*[words.get(word, 0) for word in self._words])
-        wanted = self._places[name]
-        addresses = (ctypes.c_void_p * (1 + len(wanted)))(ctypes.addressof(numbers))
-        for i, place in enumerate(wanted, 1):
+        numbers = array.array("q", [words.get(word, 0) for word in self._words])
+        addresses = array.array("q", [numbers.buffer_info()[0]])
+        for place in self._places[name]:
             found = places[place]
-            addresses[i] = found if isinstance(found, int) else found.data_ptr()
+            addresses.append(found if isinstance(found, int) else found.data_ptr())
         function = self._functions.get(name)
         if function is None:
             kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
             function = self._functions[name] = kind(self._module.result().address(name))
-        function(ctypes.addressof(addresses))
+        function(addresses.buffer_info()[0])
 
 
 # ---- text

@@ -17,7 +17,7 @@ _VECTOR = "float32"
 
 
 class Code(Emitter):
-    """One function's text so far: ``text()`` when it is complete.
+    """One function's text so far: ``text()`` when it is complete. `one` adds scalars to it.
 
     `parameters`: the types and names of what it takes, such as ``ptr a``. If `is_public`, others find it by
     its name.
@@ -35,6 +35,8 @@ class Code(Emitter):
         self._name, self._parameters, self._linkage = name, parameters, "" if is_public else "internal "
         self._places: list[str] = []
         self._blocks = 0
+        self.one = Emitter(1, declarations, "s")  # the same text, by scalars
+        self.one.lines = self.lines
 
     def text(self) -> str:
         """The whole function, which returns nothing."""

@@ -1,4 +1,4 @@
-"""`load`: a graph of a SavedModel in a session, ready to run."""
+"""`load` and `SavedModelLoader`: a graph of a SavedModel in a session, ready to run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from flowstone.io import any_messages
 from flowstone.io.file_system import as_path, file_exists, read_bytes
 from flowstone.io.proto.saved_model_pb2 import SavedModel
 from flowstone.saved_model import constants
-from flowstone.training.saver_import import import_meta_graph
+from flowstone.training.saver_import import import_meta_graph_with_return_elements
 
-__all__ = ["load", "maybe_saved_model_directory", "read_saved_model"]
+__all__ = [
+    "SavedModelLoader",
+    "asset_paths",
+    "load",
+    "main_op",
+    "maybe_saved_model_directory",
+    "read_saved_model",
+]
 
 _INIT_SIGNATURE = "__saved_model_init_op"  # where newer TensorFlow names the operation to run
 
@@ -63,21 +70,75 @@ def load(
     Returns the MetaGraphDef, as it is in the file. Raises OSError for a folder without a readable model, and
     RuntimeError for tags that no graph has.
     """
-    folder = as_path(export_dir)
-    meta = _chosen(read_saved_model(folder), set(tags))
-    with sess.graph.as_default():
+    return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)
+
+
+class SavedModelLoader:
+    """Loads graphs of a SavedModel, in one call or in steps.
+
+    Args:
+        export_dir: the model's folder. OSError if it has no readable model.
+    """
+
+    def __init__(self, export_dir: Any) -> None:
+        self._folder = as_path(export_dir)
+        self._model = read_saved_model(self._folder)
+
+    @property
+    def export_dir(self) -> str:
+        """The model's folder."""
+        return self._folder
+
+    @property
+    def variables_path(self) -> str:
+        """What the names of the variables' checkpoint begin with."""
+        return _joined(self._folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
+
+    @property
+    def saved_model(self) -> Any:
+        """The SavedModel message."""
+        return self._model
+
+    def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
+        """The MetaGraphDef that has these tags, all of them and no others; RuntimeError if there is none."""
+        return _chosen(self._model, set(tags))
+
+    def load_graph(
+        self, graph: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+    ) -> tuple[Any, list[Any] | None]:
+        """Adds the model's graph to `graph`; returns the Saver of its variables (None if it has none), and
+        the elements that `return_elements` names.
+        """
+        meta = self.get_meta_graph_def_from_tags(tags)
         imported = type(meta)()
         imported.CopyFrom(meta)
-        saver = import_meta_graph(imported, import_scope=import_scope, **saver_kwargs)
-        variables = _joined(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
-        if saver is not None and file_exists(f"{variables}.index"):
-            saver.restore(sess, variables)
+        with graph.as_default():
+            return import_meta_graph_with_return_elements(imported, import_scope=import_scope, **saver_kwargs)
+
+    def restore_variables(self, sess: Any, saver: Any, import_scope: str | None = None) -> None:
+        """Restores the variables in a session by the Saver that `load_graph` gave, if there are any."""
+        if saver is not None and file_exists(f"{self.variables_path}.index"):
+            with sess.graph.as_default():
+                saver.restore(sess, self.variables_path)
         else:
             logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
-        operation = _main_op(meta, sess.graph, import_scope)
+
+    def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
+        """Runs the operation that makes the graph ready, if there is one, with the paths of the assets."""
+        meta = self.get_meta_graph_def_from_tags(tags)
+        operation = main_op(meta, sess.graph, import_scope)
         if operation is not None:
-            sess.run(operation, _assets(meta, folder, import_scope))
-    return meta
+            sess.run(operation, asset_paths(meta, self._folder, import_scope))
+
+    def load(
+        self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+    ) -> Any:
+        """All three in turn; returns the MetaGraphDef, as it is in the file."""
+        tags = set(tags)
+        saver, _ = self.load_graph(sess.graph, tags, import_scope, **saver_kwargs)
+        self.restore_variables(sess, saver, import_scope)
+        self.run_init_ops(sess, tags, import_scope)
+        return self.get_meta_graph_def_from_tags(tags)
 
 
 def _chosen(model: Any, tags: set[str]) -> Any:
@@ -95,7 +156,7 @@ def _scoped(name: str, scope: str | None) -> str:
     return f"{scope}/{name}" if scope else name
 
 
-def _main_op(meta: Any, graph: Any, scope: str | None) -> Any:
+def main_op(meta: Any, graph: Any, scope: str | None) -> Any:
     """The operation that makes the graph ready, or None. RuntimeError where there are several."""
     if _INIT_SIGNATURE in meta.signature_def:
         name = meta.signature_def[_INIT_SIGNATURE].outputs[_INIT_SIGNATURE].name
@@ -109,7 +170,7 @@ def _main_op(meta: Any, graph: Any, scope: str | None) -> Any:
     return None
 
 
-def _assets(meta: Any, folder: str, scope: str | None) -> dict[str, str]:
+def asset_paths(meta: Any, folder: Any, scope: str | None) -> dict[str, str]:
     """The paths of the assets by the names of their tensors."""
     kind = messages("meta_graph_pb2").AssetFileDef
     found = list(meta.asset_file_def)
@@ -119,6 +180,8 @@ def _assets(meta: Any, folder: str, scope: str | None) -> dict[str, str]:
             for each in meta.collection_def[constants.ASSETS_KEY].any_list.value
         ]
     return {
-        _scoped(asset.tensor_info.name, scope): _joined(folder, constants.ASSETS_DIRECTORY, asset.filename)
+        _scoped(asset.tensor_info.name, scope): _joined(
+            as_path(folder), constants.ASSETS_DIRECTORY, asset.filename
+        )
         for asset in found
     }

@@ -1,6 +1,7 @@
 """Comparisons of values for tests: numeric closeness, bounds, shapes, messages, devices, errors.
 
-A mix-in for `unittest.TestCase`; `evaluate`, which `test_case.py` defines, gives the values of tensors.
+A mix-in for absl's `TestCase`, which has those of containers and texts; `evaluate`, which `test_case.py`
+defines, gives the values of tensors.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-import unittest
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from absl.testing import absltest
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.device_name import canonical_name
@@ -25,7 +26,7 @@ _HALF_TYPES = {"float16": "half", "bfloat16": "bfloat16"}
 _PRODUCER, _MIN_CONSUMER = 24, 0
 
 
-class Assertions(unittest.TestCase):
+class Assertions(absltest.TestCase):
     """The assertions of `TestCase`; see the module."""
 
     def evaluate(self, tensors: Any) -> Any:
@@ -247,36 +248,6 @@ class Assertions(unittest.TestCase):
             if found != expected:
                 self.fail(f"Element {i} has dtype {found!r}, expected {expected!r}")
 
-    def assertStartsWith(self, actual: str, expected_start: str, msg: Any = None) -> None:
-        """Checks that `actual` begins with `expected_start`."""
-        if not actual.startswith(expected_start):
-            self.fail(self._formatMessage(msg, f"{actual!r} does not start with {expected_start!r}"))
-
-    def assertEmpty(self, container: Any, msg: Any = None) -> None:
-        """Checks that a container has no element."""
-        if len(container):
-            self.fail(self._formatMessage(msg, f"{container!r} has length of {len(container)}."))
-
-    def assertNotEmpty(self, container: Any, msg: Any = None) -> None:
-        """Checks that a container has an element."""
-        if not len(container):
-            self.fail(self._formatMessage(msg, f"{container!r} has length of 0."))
-
-    def assertLen(self, container: Any, expected_len: int, msg: Any = None) -> None:
-        """Checks how many elements a container has."""
-        if len(container) != expected_len:
-            text = f"{container!r} has length of {len(container)}, expected {expected_len}."
-            self.fail(self._formatMessage(msg, text))
-
-    def assertItemsEqual(self, first: Iterable[Any], second: Iterable[Any], msg: Any = None) -> None:
-        """Checks that two sequences have the same elements, each as often, in any order."""
-        self.assertCountEqual(first, second, msg)
-
-    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: Any = None) -> None:
-        """Checks that ``minv <= value <= maxv``."""
-        if not minv <= value <= maxv:
-            self.fail(self._formatMessage(msg, f"{value!r} unexpectedly not between {minv!r} and {maxv!r}"))
-
     # ---- messages and devices
 
     def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None) -> None:
@@ -291,7 +262,7 @@ class Assertions(unittest.TestCase):
         elif type(expected).__name__ != type(message).__name__:
             self.fail(self._formatMessage(msg, f"Can't compare {type(message)} with {type(expected)}"))
         if expected != message:
-            self.assertMultiLineEqual(str(expected), str(message), msg)
+            self.assertEqual(str(expected), str(message), msg)
             self.fail(self._formatMessage(msg, "messages differ"))
 
     def assertProtoEqualsVersion(
@@ -319,7 +290,7 @@ class Assertions(unittest.TestCase):
     # ---- errors
 
     @contextlib.contextmanager
-    def assertRaisesWithPredicateMatch(
+    def assertRaisesWithPredicateMatch(  # type: ignore[override]
         self, exception_type: Any, expected_err_re_or_predicate: ErrorPredicate
     ) -> Iterator[None]:
         """Checks that the block raises an exception of this type whose message matches a pattern, or that a

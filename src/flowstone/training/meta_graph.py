@@ -1,4 +1,4 @@
-"""MetaGraphDef: a graph with its collections and its Saver, written and read.
+"""MetaGraphDef: a graph with its collections and its Saver, written; `meta_graph_import.py` reads it.
 
 Names outside an exported scope are left out; an input from outside is named ``$unbound_inputs_…`` and must be
 mapped when the graph is imported.
@@ -7,8 +7,7 @@ mapped when the graph is imported.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from flowstone.framework import logging
@@ -16,7 +15,6 @@ from flowstone.framework.collection_protos import proto_functions_of
 from flowstone.framework.collections import GraphKeys
 from flowstone.framework.graph import Graph
 from flowstone.framework.graph_def import op_def
-from flowstone.framework.import_graph import import_graph_def
 from flowstone.framework.operation import registry
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor_proto import messages
@@ -25,7 +23,6 @@ from flowstone.io.file_system import (
     as_path,
     atomic_write_string_to_file,
     file_exists,
-    read_bytes,
     recursive_create_dir,
 )
 from flowstone.ops.control import context_messages  # noqa: F401 (registers the messages of contexts)
@@ -36,9 +33,10 @@ __all__ = [
     "create_meta_graph_def",
     "export_meta_graph",
     "export_scoped_meta_graph",
-    "import_scoped_meta_graph",
-    "read_meta_graph_file",
+    "ops_used_by_graph_def",
+    "strip_graph_default_valued_attrs",
     "stripped_op_list_for_graph",
+    "variables_in",
     "write_graph",
 ]
 
@@ -117,7 +115,7 @@ def export_scoped_meta_graph(
     excluded = _other_savers(graph, saver_def) if clear_extraneous_savers else ()
     scope = export_scope.rstrip("/") if export_scope else ""
     exported, unbound = _scoped(given, scope, excluded, clear_devices)
-    variables = _variables_in(graph, scope)
+    variables = variables_in(graph, scope)
     meta = create_meta_graph_def(
         meta_info_def,
         exported,
@@ -138,9 +136,10 @@ def export_scoped_meta_graph(
     return meta, variables
 
 
-def _variables_in(graph: Graph, scope: str) -> dict[str, Any]:
+def variables_in(graph: Graph, scope: str) -> dict[str, Any]:
+    """The variables in a name scope, by their tensors' names in it."""
     found = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=f"{scope}/" if scope else None)
-    return {without_scope(variable.op.name, scope or None): variable for variable in found}
+    return {without_scope(variable.name, scope or None): variable for variable in found}
 
 
 def _other_savers(graph: Graph, saver_def: Any) -> tuple[str, ...]:
@@ -216,7 +215,7 @@ def create_meta_graph_def(
     if len(meta.meta_info_def.stripped_op_list.op) == 0:
         meta.meta_info_def.stripped_op_list.MergeFrom(stripped_op_list_for_graph(meta.graph_def))
     if strip_default_attrs:
-        _strip_defaults(meta)
+        strip_graph_default_valued_attrs(meta)
     if saver_def is not None:
         meta.saver_def.MergeFrom(saver_def)
     names = graph.get_all_collection_keys() if collection_list is None else list(collection_list)
@@ -228,28 +227,32 @@ def create_meta_graph_def(
 def stripped_op_list_for_graph(graph_def: Any) -> Any:
     """The OpList of the ops that a GraphDef and its functions use. Ops that are not known here are left
     out."""
-    nodes = [
-        *graph_def.node,
-        *(node for function in graph_def.library.function for node in function.node_def),
-    ]
-    functions = {function.signature.name for function in graph_def.library.function}
-    used = sorted({node.op for node in nodes} - functions)
     found = messages("op_def_pb2").OpList()
+    used = sorted(ops_used_by_graph_def(graph_def))
     found.op.extend(op_def(registry[name]) for name in used if name in registry)
     return found
 
 
-def _strip_defaults(meta: Any) -> None:
-    """Leaves out attributes that have their default values, so that older consumers read the rest."""
+def ops_used_by_graph_def(graph_def: Any) -> set[str]:
+    """The names of the ops that a GraphDef and its functions use."""
+    functions = graph_def.library.function
+    used = {node.op for nodes in (graph_def.node, *(each.node_def for each in functions)) for node in nodes}
+    return used - {function.signature.name for function in functions}
+
+
+def strip_graph_default_valued_attrs(meta_graph_def: Any) -> None:
+    """Removes attributes of a MetaGraphDef that have their default values, so that older consumers read the
+    rest.
+    """
     defaults = {
         op.name: {spec.name: spec.default_value for spec in op.attr if spec.HasField("default_value")}
-        for op in meta.meta_info_def.stripped_op_list.op
+        for op in meta_graph_def.meta_info_def.stripped_op_list.op
     }
-    for node in meta.graph_def.node:
+    for node in meta_graph_def.graph_def.node:
         for name, value in defaults.get(node.op, {}).items():
             if name in node.attr and node.attr[name] == value:
                 del node.attr[name]
-    meta.meta_info_def.stripped_default_attrs = True
+    meta_graph_def.meta_info_def.stripped_default_attrs = True
 
 
 def add_collection_def(
@@ -328,121 +331,3 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
     content: Any = text_format.MessageToString(message) if as_text else message.SerializeToString()
     atomic_write_string_to_file(path, content)
     return path
-
-
-# ---- reading
-
-
-def read_meta_graph_file(filename: Any) -> Any:
-    """The MetaGraphDef of a file, binary or text. IOError if there is no such file, or it holds none."""
-    from google.protobuf import message, text_format
-
-    path = as_path(filename)
-    if not file_exists(path):
-        raise OSError(f"File {path} does not exist.")
-    content = read_bytes(path)
-    meta = messages("meta_graph_pb2").MetaGraphDef()
-    try:
-        meta.ParseFromString(content)
-        return meta
-    except message.DecodeError:
-        pass
-    try:
-        text_format.Merge(content.decode(), meta)
-    except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise OSError(f"Cannot parse file {path}: {error}.") from None
-    return meta
-
-
-def import_scoped_meta_graph(
-    meta_graph_or_file: Any,
-    clear_devices: bool = False,
-    graph: Graph | None = None,
-    import_scope: str | None = None,
-    input_map: Mapping[str, Any] | None = None,
-    unbound_inputs_col_name: str | None = "unbound_inputs",
-    restore_collections_predicate: Any = None,
-) -> dict[str, Any]:
-    """Adds a graph with its collections to the default graph; returns its variables by name.
-
-    Args:
-        meta_graph_or_file: a MetaGraphDef, or the path of one.
-        clear_devices: its nodes name no devices.
-        graph: the graph that it is added to; the default graph if None.
-        import_scope: the name scope that everything is put below.
-        input_map: tensors in place of inputs; all that are unbound must be here (ValueError).
-        restore_collections_predicate: whether a collection is restored, by its name.
-    """
-    meta = meta_graph_or_file
-    if not isinstance(meta, messages("meta_graph_pb2").MetaGraphDef):
-        meta = read_meta_graph_file(meta_graph_or_file)
-    graph = graph or get_default_graph()
-    mapped = dict(input_map or {})
-    _check_bound(meta, mapped, unbound_inputs_col_name)
-    scope = import_scope.rstrip("/") if import_scope else ""
-    with graph.as_default():
-        graph_def = meta.graph_def
-        if clear_devices:
-            graph_def = type(graph_def)()
-            graph_def.CopyFrom(meta.graph_def)
-            for node in graph_def.node:
-                node.device = ""
-        producer = (
-            meta.meta_info_def.stripped_op_list if meta.meta_info_def.HasField("stripped_op_list") else None
-        )
-        import_graph_def(graph_def, input_map=mapped, name=scope, producer_op_list=producer)
-        full = _full_scope(graph, scope)
-        for key in sorted(meta.collection_def):
-            if key == unbound_inputs_col_name:
-                continue
-            if restore_collections_predicate is None or restore_collections_predicate(key):
-                _restore_collection(graph, key, meta.collection_def[key], full)
-        return _variables_in(graph, full)
-
-
-def _full_scope(graph: Graph, scope: str) -> str:
-    prefix = graph._scopes.name
-    return "/".join(part for part in (prefix, scope) if part)
-
-
-def _check_bound(meta: Any, mapped: Mapping[str, Any], collection: str | None) -> None:
-    if collection not in meta.collection_def:
-        return
-    unbound = [name.decode() for name in meta.collection_def[collection].bytes_list.value]
-    missing = [name for name in unbound if name not in mapped and name.removesuffix(":0") not in mapped]
-    if missing:
-        raise ValueError(
-            f"Graph contains unbound inputs: {', '.join(missing)}. Must provide these inputs through "
-            "input_map."
-        )
-
-
-def _restore_collection(graph: Graph, key: str, collection: Any, scope: str) -> None:
-    kind = collection.WhichOneof("kind")
-    if kind is None:
-        logging.error(f"Cannot identify data type for collection {key}. Skipping.")
-        return
-    functions = proto_functions_of(key)
-    if functions is not None and functions.from_proto is not None and kind == "bytes_list":
-        found = graph.get_collection_ref(key)
-        known = (
-            {getattr(item, "name", None) for item in found} if key == GraphKeys.GLOBAL_VARIABLES else set()
-        )
-        for data in collection.bytes_list.value:
-            message = functions.proto_type()
-            message.ParseFromString(data)
-            item = functions.from_proto(message, import_scope=scope or None)
-            if getattr(item, "name", object()) not in known:
-                found.append(item)
-        return
-    values = getattr(collection, kind).value
-    if kind == "node_list":
-        for name in values:
-            graph.add_to_collection(key, graph.as_graph_element(_prepended(name, scope)))
-    else:
-        for value in values:
-            graph.add_to_collection(key, int(value) if kind == "int64_list" else value)
-
-
-def _prepended(name: str, scope: str) -> str:
-    return re.sub(r"^(\^?)", rf"\1{scope}/", name) if scope else name

@@ -102,6 +102,36 @@ def test_transposed_gradients_are_laid_out_first(monkeypatch: pytest.MonkeyPatch
     assert all(each is not None for each in runs)
 
 
+def test_a_narrow_layers_gradient_needs_no_views(monkeypatch: pytest.MonkeyPatch, set_profile: Any) -> None:
+    """Its product may come column by column: it alone is copied."""
+    set_profile(narrow_columns=16)
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    asked: list[Any] = []
+    views = native_rules._Otherwise._views
+    monkeypatch.setattr(
+        native_rules._Otherwise, "_views", lambda self, *both: asked.append(both) or views(self, *both)
+    )
+    results = []
+    for native in (2, 0):
+        monkeypatch.setattr(flags, "NATIVE", native)
+        random = np.random.RandomState(1)
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.placeholder(tf.float32, [32, 64])
+            v, w = (tf.Variable(random.randn(*dims).astype("f")) for dims in ((64, 64), (64, 2)))
+            loss = tf.reduce_sum(tf.square(tf.matmul(tf.tanh(tf.matmul(x, v)), w)))
+            train = tf.train.AdamOptimizer(0.01).minimize(loss)
+            session.run(tf.global_variables_initializer())
+            feed = {x: random.randn(32, 64)}
+            if native:
+                assert "t(mm(" in (code := session.explain(train, feed)) and "contiguous(" in code
+            for _ in range(3):
+                session.run(train, feed)
+            results.append(session.run([v, w]))
+    assert not asked
+    for first, second in zip(*results):
+        np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-5)
+
+
 def test_a_large_variable_is_updated_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = [(300, 300), (5,), (7,)]
     expected, _ = trained(monkeypatch, 0, OPTIMIZERS["ApplyAdam"], "float32", shapes)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.framework import flags
 
 _random = np.random.RandomState(3)
 BATCH, COUNT, CLASSES = 7, 12, 3
@@ -17,6 +18,12 @@ SCORES = _random.randint(0, 9, [BATCH, COUNT, CLASSES]).astype(np.float32) / 10 
 def _boxes(columns: int) -> Any:
     corners = _random.rand(BATCH, COUNT, columns, 2)
     return np.concatenate([corners, corners + _random.rand(BATCH, COUNT, columns, 2)], -1).astype(np.float32)
+
+
+@pytest.fixture(autouse=True, params=[0, 1])
+def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without and with machine code."""
+    monkeypatch.setattr(flags, "NATIVE", request.param)
 
 
 def combined(boxes: Any, scores: Any, each: int, total: int, **options: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Choices among many boxes, block by block, against the plain definition."""
+"""Choices among many boxes, block by block and by machine code, against the plain definition."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 import torch
 
+from flowstone.framework import flags
+from flowstone.native import box_choice
 from flowstone.ops.images.greedy_choice import chosen_boxes, chosen_in_columns, softly_chosen
+
+box_choice.offer()
+
+
+@pytest.fixture(autouse=True, params=[0, 1])
+def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without and with machine code."""
+    monkeypatch.setattr(flags, "NATIVE", request.param)
 
 
 def random_boxes(count: int, size: float, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:

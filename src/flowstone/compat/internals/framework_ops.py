@@ -10,7 +10,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.framework.ops import get_name_scope as get_name_scope
-from flowstone.framework import collection_protos, scope
+from flowstone.framework import collection_protos, nest, scope
 from flowstone.framework.composite import IndexedSlicesValue as IndexedSlicesValue
 from flowstone.framework.refusals import refused_class
 from flowstone.gradients.registration import gradient_function
@@ -19,12 +19,16 @@ from flowstone.profiling.float_operations import float_operations
 __all__ = [
     "EagerTensor",
     "IndexedSlicesValue",
+    "NullContextmanager",
     "OpStats",
     "RegisterShape",
     "RegisterStatistics",
     "convert_n_to_tensor",
+    "convert_n_to_tensor_or_composite",
     "convert_n_to_tensor_or_indexed_slices",
+    "convert_to_tensor_or_composite",
     "default_session",
+    "dismantle_graph",
     "executing_eagerly_outside_functions",
     "get_all_collection_keys",
     "get_collection_proto_type",
@@ -33,6 +37,7 @@ __all__ = [
     "get_name_scope",
     "get_stats_for_node_def",
     "get_to_proto_function",
+    "has_default_graph",
     "inside_function",
     "internal_convert_n_to_tensor",
     "internal_convert_n_to_tensor_or_indexed_slices",
@@ -42,6 +47,7 @@ __all__ = [
     "name_from_scope_name",
     "prepend_name_scope",
     "register_dense_tensor_like_type",
+    "set_shape_and_handle_data_for_outputs",
     "set_shapes_for_outputs",
     "strip_name_scope",
     "tensor_id",
@@ -120,6 +126,21 @@ def internal_convert_n_to_tensor_or_indexed_slices(
     """A tensor or IndexedSlices for each value; a None stays."""
     return [
         None if value is None else tf.convert_to_tensor_or_indexed_slices(value, dtype, each)
+        for value, each in zip(_sequence(values), _numbered(name))
+    ]
+
+
+def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A SparseTensor, IndexedSlices or other composite value as it is; anything else as a tensor."""
+    if nest.is_composite(value):
+        return value
+    return tf.convert_to_tensor(value, dtype, name)
+
+
+def convert_n_to_tensor_or_composite(values: Any, dtype: Any = None, name: str | None = None) -> list[Any]:
+    """`convert_to_tensor_or_composite` of each value; a None stays."""
+    return [
+        None if value is None else convert_to_tensor_or_composite(value, dtype, each)
         for value, each in zip(_sequence(values), _numbered(name))
     ]
 
@@ -307,6 +328,24 @@ def get_from_proto_function(collection_name: str) -> Any:
 
 register_proto_function = collection_protos.register_proto_function
 
+# ---- graphs
+
+
+def has_default_graph() -> bool:
+    """Whether a graph was made the default one; else a default graph is made when one is needed."""
+    return bool(scope.graphs.items)
+
+
+def dismantle_graph(graph: Any) -> None:
+    """Does nothing: a graph that nobody refers to is freed by Python's collector."""
+
+
+@contextlib.contextmanager
+def NullContextmanager(*args: Any, **kwargs: Any) -> Iterator[None]:
+    """A context that changes nothing."""
+    yield
+
+
 # ---- what is registered for ops
 
 
@@ -333,6 +372,9 @@ class RegisterShape:
 
 def set_shapes_for_outputs(op: Any) -> None:
     """Does nothing: the shapes of outputs are inferred when the operation is created."""
+
+
+set_shape_and_handle_data_for_outputs = set_shapes_for_outputs
 
 
 class OpStats:

@@ -210,9 +210,16 @@ def native_call(node: Any, rule: Rule | None, places: Places, run: Callable[...,
     update = Update(rule, dtype, tuple([size or 0 for size in sizes]), floats)
     kernel = update_kernel(update, lambda *arguments: otherwise(*arguments))
     otherwise = _Otherwise(kernel, run, len(places.held), len(places.given), count)
-    arrays = [Input(i) for i in (*places.held, *places.given)]
+    arrays = [*map(Input, places.held), *[_in_rows(node, i) for i in places.given]]
     words = [Input(i) if each is None else float(each.item()) for i, each in zip(places.numbers, constants)]
     return Call(kernel, *arrays, *words)
+
+
+def _in_rows(node: Any, i: int) -> Input | Call:
+    """The input, row by row: narrow products come column by column (`ops/algebra/matrices.py`), for which the
+    code would need views of all arrays."""
+    x = node.inputs[i]
+    return Call(torch.Tensor.contiguous, Input(i)) if x.op.type == "MatMul" else Input(i)
 
 
 class _Otherwise:

@@ -17,6 +17,7 @@ from flowstone.framework.operation import F, OpDeclaration
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import constant
+from flowstone.ops.control.context_questions import ContextQuestions
 from flowstone.ops.control.control_flow import (
     colocated_switch,
     merge,
@@ -30,7 +31,7 @@ from flowstone.ops.control.reporting import assert_op
 __all__ = ["Assert", "case", "cond"]
 
 
-class CondContext:
+class CondContext(ContextQuestions):
     """The state of building a branch.
 
     `pred`, `pivot` and `branch` (1: taken if the predicate is true); `outer_context`; `nested`, the contexts
@@ -43,6 +44,7 @@ class CondContext:
         self.name = graph.unique_name("cond_text")
         self.loop = None if self.outer_context is None else self.outer_context.loop  # innermost one around
         self._inside = {pred, pivot}
+        pivot.op._control_flow_context = self
         self._switched: dict[Tensor, Tensor] = {}
         self.nested: list[Any] = []
         if self.outer_context is not None:

@@ -13,6 +13,7 @@ from typing import Any
 from flowstone.framework.graph import Operation
 from flowstone.framework.operation import F, OpDeclaration
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.control.context_questions import ContextQuestions
 
 _SHAPES = frozenset({"Shape", "Size", "Rank"})
 
@@ -29,7 +30,7 @@ def close_off(op: Operation) -> None:
         op.graph.prevent_feeding(output)
 
 
-class WhileContext:
+class WhileContext(ContextQuestions):
     """The state of building a loop.
 
     `name` is that of its frame; `pivot`, the predicate's LoopCond; `pivot_for_pred` and `pivot_for_body`, the

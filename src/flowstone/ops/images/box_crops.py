@@ -3,7 +3,8 @@
 A box is ``[y1, x1, y2, x2]`` where 0 and 1 are the centres of the first and last row or column. The crop's
 corner pixels lie on the box's corners; a crop of one row or column takes the middle. A place beyond the image
 gives the extrapolation value and no gradient. Where a lower corner is greater than the upper
-one, the crop is mirrored.
+one, the crop is mirrored. On a host machine code samples, where there is the native tier; else ATen's kernels
+do, for a few boxes at a time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 from flowstone.framework import dtypes, errors
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import sampler
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims
@@ -97,13 +99,16 @@ def _grid(
     )
 
 
-def _check_boxes(boxes: torch.Tensor, image: torch.Tensor, batch: int) -> None:
+def _check_shapes(boxes: torch.Tensor, image: torch.Tensor) -> None:
     if boxes.numel() == 0 and image.numel() == 0 and boxes.dim() < 3:
         return
     if boxes.dim() != 2 or boxes.shape[1] != 4:
         raise invalid(f"boxes must be 2-D with 4 columns, got shape {list(boxes.shape)}")
     if image.dim() != 1 or image.shape[0] != boxes.shape[0]:
         raise invalid(f"box_index has incompatible shape {list(image.shape)} for {boxes.shape[0]} boxes")
+
+
+def _check_boxes(boxes: torch.Tensor, image: torch.Tensor, batch: int) -> None:
     if not bool(torch.isfinite(boxes).all()):
         raise invalid("boxes must be finite")
     outside = (image < 0) | (image >= batch)
@@ -157,17 +162,23 @@ def _(node: Node) -> Dims:
 @crop_and_resize_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     nearest, beyond = node.attributes["method"] == "nearest", node.attributes["extrapolation_value"]
+    native = sampler(node.dtype(0).torch, nearest) if env.device.type == "cpu" else None
 
     def run(x: torch.Tensor, boxes: torch.Tensor, image: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         batch, height, width, channels = _images(x)
-        _check_boxes(boxes, image, batch)
+        _check_shapes(boxes, image)
         if tuple(size.shape) != (2,):
             raise invalid(f"crop_size must have two elements, got shape {list(size.shape)}")
         rows, columns = size.tolist()
         if rows <= 0 or columns <= 0:
             raise invalid(f"crop dimensions must be positive, got {[rows, columns]}")
         shape = (len(image), rows, columns, channels)
-        if not boxes.numel() or not channels:
+        if not boxes.numel():
+            return torch.empty(shape, dtype=torch.float32, device=x.device)
+        if native and (found := native.crops(x, boxes, image, (rows, columns), beyond)) is not None:
+            return found
+        _check_boxes(boxes, image, batch)
+        if not channels:
             return torch.empty(shape, dtype=torch.float32, device=x.device)
         grid = _grid(boxes, image, (height, width), (rows, columns), nearest)
         crops = _nearest_crops(x, grid) if nearest else _blended_crops(x, grid)
@@ -252,6 +263,7 @@ def _(node: Node) -> Dims:
 @crop_and_resize_grad_image.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     nearest, dtype = node.attributes["method"] == "nearest", node.attributes["T"].torch
+    native = sampler(torch.float32, nearest) if env.device.type == "cpu" else None
 
     def run(dy: torch.Tensor, boxes: torch.Tensor, image: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         if dy.dim() != 4:
@@ -261,11 +273,16 @@ def _(node: Node, env: Environment) -> Kernel:
         batch, height, width, channels = size.tolist()
         if height <= 0 or width <= 0:
             raise invalid(f"image dimensions must be positive, got {size.tolist()}")
-        _check_boxes(boxes, image, batch)
+        _check_shapes(boxes, image)
         if boxes.numel() and dy.shape[0] != len(boxes):
             raise invalid(f"boxes and grads have incompatible shape: {list(boxes.shape)}, {list(dy.shape)}")
         if channels != dy.shape[3]:
             raise invalid(f"image_size and grads are incompatible: {size.tolist()}, {list(dy.shape)}")
+        if native and boxes.numel():
+            found = native.spread(dy, boxes, image, (batch, height, width, channels))
+            if found is not None:
+                return found.to(dtype)
+        _check_boxes(boxes, image, batch)
         dx = torch.zeros((batch * height * width, channels), device=dy.device)
         if dy.numel() and boxes.numel():
             grid = _grid(boxes, image, (height, width), (dy.shape[1], dy.shape[2]), nearest)
@@ -306,17 +323,22 @@ def _(node: Node) -> Dims:
 
 @crop_and_resize_grad_boxes.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    native = sampler(node.dtype(1).torch, False) if env.device.type == "cpu" else None
+
     def run(dy: torch.Tensor, x: torch.Tensor, boxes: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
         if dy.dim() != 4:
             raise invalid(f"grads image must be 4-D, got shape {list(dy.shape)}")
         batch, height, width, channels = _images(x)
-        _check_boxes(boxes, image, batch)
+        _check_shapes(boxes, image)
         if boxes.numel() and dy.shape[0] != len(boxes):
             raise invalid(f"boxes and grads have incompatible shape: {list(boxes.shape)}, {list(dy.shape)}")
         if not dy.shape[1] or not dy.shape[2]:
             raise invalid(f"grads dimensions must be positive, got shape {list(dy.shape)}")
         if channels != dy.shape[3]:
             raise invalid(f"image, grads depth differ: {channels}, {dy.shape[3]}")
+        if native and boxes.numel() and (found := native.box_flows(dy, x, boxes, image)) is not None:
+            return found
+        _check_boxes(boxes, image, batch)
         if not dy.numel() or not boxes.numel():
             return torch.zeros_like(boxes)
         grid = _grid(boxes, image, (height, width), (dy.shape[1], dy.shape[2]), False)

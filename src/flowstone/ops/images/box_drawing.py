@@ -2,7 +2,8 @@
 
 A box is ``[y1, x1, y2, x2]`` where 0 and 1 are the first and last row or column. Lines beyond the image are
 not drawn, nor is a box whose lower corner is greater than the upper one. A later box covers earlier ones: the
-number of the last box is worked out for each pixel of a line, then all get their colours at once.
+number of the last box is worked out for each pixel of a line, then all get their colours at once. On a host
+machine code draws box by box, where there is the native tier.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import torch
 
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import BoxDrawing, box_drawing
 from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.framework.shape import Dims
@@ -99,10 +101,14 @@ def _lines(boxes: torch.Tensor, sizes: tuple[int, int]) -> tuple[torch.Tensor, t
     return drawn_pixels, last_box[drawn_pixels]
 
 
-def _draw(images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor) -> torch.Tensor:
+def _draw(
+    images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor, native: BoxDrawing | None
+) -> torch.Tensor:
     _, height, width, channels = images.shape
     if 0 in images.shape or not boxes.numel():
         return images.clone()
+    if native is not None:
+        return native(images, boxes, colours)
     pixels, numbers = _lines(boxes, (height, width))
     result = images.clone(memory_format=torch.contiguous_format)
     # A pixel of several lines gets the same colour several times.
@@ -124,9 +130,11 @@ draw_bounding_boxes_op.not_differentiable()
 
 @draw_bounding_boxes_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    native = box_drawing(node.dtype(0).torch) if env.device.type == "cpu" else None
+
     def run(images: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
         _check(images, boxes)
-        return _draw(images, boxes, _default_colours(images.device, images.shape[3]))
+        return _draw(images, boxes, _default_colours(images.device, images.shape[3]), native)
 
     return run
 
@@ -143,14 +151,16 @@ draw_bounding_boxes_v2_op.no_gradient()
 
 @draw_bounding_boxes_v2_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    native = box_drawing(node.dtype(0).torch) if env.device.type == "cpu" else None
+
     def run(images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor) -> torch.Tensor:
         _check(images, boxes)
         if colours.dim() != 2:
             raise invalid(f"colors must be a 2-D matrix but is {list(colours.shape)}")
         if not len(colours):
-            return _draw(images, boxes, _default_colours(images.device, images.shape[3]))
+            return _draw(images, boxes, _default_colours(images.device, images.shape[3]), native)
         if colours.shape[1] < images.shape[3]:
             raise invalid(f"colors have {colours.shape[1]} channels, but the images have {images.shape[3]}")
-        return _draw(images, boxes, colours)
+        return _draw(images, boxes, colours, native)
 
     return run

@@ -59,12 +59,12 @@ def _infer_candidates(node: Node) -> None:
 def _check_candidates(boxes: torch.Tensor, scores: torch.Tensor, columns: int | None) -> None:
     if boxes.dim() != 2:
         raise invalid(f"boxes must be 2-D, got shape {list(boxes.shape)}")
-    wanted = len(boxes) if columns is None else columns
+    wanted = boxes.shape[0] if columns is None else columns
     if boxes.shape[1] != wanted:
         raise invalid(f"boxes must have {wanted} columns, got shape {list(boxes.shape)}")
     if scores.dim() != 1:
         raise invalid(f"scores must be 1-D, got shape {list(scores.shape)}")
-    if len(scores) != len(boxes):
+    if scores.shape[0] != boxes.shape[0]:
         raise invalid(f"scores has incompatible shape: {list(scores.shape)} for {len(boxes)} boxes")
 
 
@@ -123,7 +123,7 @@ def _chosen_of(
     overlap = _threshold(_scalar(threshold, "iou_threshold"))
     count = _limit(limit)
     _check_candidates(boxes, scores, 4)
-    return chosen_boxes(boxes, scores, count, overlap, lowest).int()
+    return chosen_boxes(boxes, scores, count, overlap, lowest)
 
 
 non_max_suppression_v2_op = op(
@@ -139,7 +139,7 @@ non_max_suppression_v2_op.not_differentiable()
 
 @non_max_suppression_v2_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    return lambda boxes, scores, limit, threshold: _chosen_of(boxes, scores, limit, threshold, None)
+    return lambda boxes, scores, limit, threshold: _chosen_of(boxes, scores, limit, threshold, None).int()
 
 
 _SCORED = (
@@ -155,7 +155,7 @@ non_max_suppression_v3_op.no_gradient()
 
 @non_max_suppression_v3_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    return _chosen_of
+    return lambda *given: _chosen_of(*given).int()
 
 
 non_max_suppression_with_overlaps_op = op(
@@ -196,12 +196,12 @@ def _infer_padded(node: Node) -> Shapes:
 
 
 def _padded(values: torch.Tensor, limit: int, pads: bool) -> torch.Tensor:
-    missing = limit - len(values)
+    missing = limit - values.shape[0]
     return torch.constant_pad_nd(values, [0, missing]) if pads and missing > 0 else values
 
 
 def _count(values: torch.Tensor) -> torch.Tensor:
-    return torch.tensor(len(values), dtype=torch.int32, device=values.device)
+    return torch.scalar_tensor(values.shape[0], dtype=torch.int32, device=values.device)
 
 
 non_max_suppression_v4_op = op(
@@ -220,7 +220,7 @@ def _(node: Node, env: Environment) -> Kernel:
     pads = node.attributes["pad_to_max_output_size"]
 
     def run(boxes: Any, scores: Any, limit: Any, threshold: Any, least: Any) -> tuple[torch.Tensor, ...]:
-        numbers = _chosen_of(boxes, scores, limit, threshold, least)
+        numbers = _chosen_of(boxes, scores, limit, threshold, least).int()
         return _padded(numbers, int(limit), pads), _count(numbers)
 
     return run
@@ -252,11 +252,11 @@ def _(node: Node, env: Environment) -> Kernel:
             _threshold(_scalar(threshold, "iou_threshold"))
             _check_candidates(boxes, scores, 4)
             found = softly_chosen(boxes, scores, _limit(limit), _scalar(least, "score_threshold"), softness)
-            numbers, kept = found[0].int(), found[1]
+            numbers, kept = found
         else:
             numbers = _chosen_of(boxes, scores, limit, threshold, least)
-            kept = scores[numbers.long()]
+            kept = scores.index_select(0, numbers)
         size = int(limit)
-        return _padded(numbers, size, pads), _padded(kept, size, pads), _count(numbers)
+        return _padded(numbers.int(), size, pads), _padded(kept, size, pads), _count(numbers)
 
     return run

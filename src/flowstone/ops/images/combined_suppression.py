@@ -1,7 +1,8 @@
 """Non-maximum suppression of several images and classes at once.
 
 In each image the boxes of each class are chosen apart (`greedy_choice`). What remains of all classes is
-sorted by score, cut to the number that is asked for, and padded with zeros. The best boxes of all images and
+sorted by score, cut to the number that is asked for, and padded with zeros. On a host machine code chooses in
+all of them, where there is the native tier. Elsewhere the best boxes of all images and
 classes are looked at together; an image for which they do not suffice is computed by itself.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 import torch
 
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import BoxChoice, box_choice
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.ops.arrays.arrays import invalid
@@ -165,6 +167,33 @@ def _of_images(
     return kept, found, (places // count).to(scores.dtype), is_whole
 
 
+def _fill_at_once(
+    native: BoxChoice,
+    results: list[torch.Tensor],
+    counts: torch.Tensor,
+    boxes: torch.Tensor,
+    scores: torch.Tensor,
+    limits: list[Any],
+) -> None:
+    """`_fill` by machine code, of all images."""
+    batch = len(scores)
+    numbers, found = native.choose_each(boxes, scores, limits[0], *limits[2:])
+    left = torch.arange(numbers.shape[2]) >= found.unsqueeze(2)
+    numbers.masked_fill_(left, 0)
+    best = scores.transpose(1, 2).gather(2, numbers).masked_fill_(left, -math.inf)
+    best, places = best.view(batch, -1).sort(dim=1, descending=True, stable=True)
+    size = min(results[1].shape[1], best.shape[1])
+    best, places = best[:, :size], places[:, :size]
+    shown, kinds = best > -math.inf, places // max(numbers.shape[2], 1)
+    rows = numbers.view(batch, -1).gather(1, places)
+    own = boxes.flatten(1, 2)
+    rows = rows * boxes.shape[2] + (kinds if boxes.shape[2] > 1 else 0)
+    own = own.gather(1, rows.unsqueeze(2).expand(-1, -1, 4))
+    for result, part in zip(results, (own, best, kinds.to(best.dtype))):
+        result[:, :size] = torch.where(shown.unsqueeze(2) if part.dim() == 3 else shown, part, 0)
+    counts.copy_(shown.sum(1))
+
+
 @combined_non_max_suppression_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     pads, clips = node.attributes["pad_per_class"], node.attributes["clip_boxes"]
@@ -176,7 +205,10 @@ def _(node: Node, env: Environment) -> Kernel:
         batch = len(boxes)
         results = [boxes.new_zeros(batch, size, 4), *(boxes.new_zeros(batch, size) for _ in range(2))]
         counts = torch.zeros(batch, dtype=torch.int32, device=boxes.device)
-        for images in _images_at_once(batch, scores.shape[1], scores.shape[2], limits[0]):
+        native = box_choice(False) if boxes.device.type == "cpu" and scores.numel() else None
+        if native is not None:
+            _fill_at_once(native, results, counts, boxes, scores, limits)
+        for images in () if native else _images_at_once(batch, scores.shape[1], scores.shape[2], limits[0]):
             some = [result[images] for result in results]
             _fill(some, counts[images], boxes[images], scores[images], limits)
         if clips:

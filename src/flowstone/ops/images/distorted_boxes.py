@@ -21,7 +21,7 @@ from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
 from flowstone.ops.randomness import philox
-from flowstone.ops.randomness.random import SEEDS, generator_of
+from flowstone.ops.randomness.op_seeds import SEEDS, generator_of
 from flowstone.ops.randomness.stateless import state_of_seed
 
 _AT_ONCE = 256  # attempts

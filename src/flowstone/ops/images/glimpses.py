@@ -13,7 +13,8 @@ no          no          o - size / 2                                     o
 
 Fractions are cut off. Noise is uniform between the least and the greatest value of the image, or `gaussian`
 with its mean and deviation, cut to these values; or it is `zero`. ExtractGlimpse's is always uniform: in
-TensorFlow 1.15 too, `uniform_noise` has no influence.
+TensorFlow 1.15 too, `uniform_noise` has no influence. On a host machine code copies the windows, where there
+is the native tier.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 import torch
 
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import GlimpseCut, glimpse_cut
 from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.framework.shape import Dims
@@ -54,7 +56,7 @@ def _check(images: torch.Tensor, size: torch.Tensor, offsets: torch.Tensor) -> N
         raise invalid(f"input must be 4-dimensional (batch_size, height, width, depth): {list(images.shape)}")
     if tuple(size.shape) != (2,):
         raise invalid(f"input must be a vector of size 2 (height, width): {list(size.shape)}")
-    if bool((size < 0).any()):
+    if min(size.tolist()) < 0:
         raise invalid(f"the size of a glimpse must not be negative: {size.tolist()}")
     if offsets.dim() != 2 or offsets.shape[1] != 2:
         raise invalid(f"offsets must be a matrix with 2 columns: {list(offsets.shape)}")
@@ -111,6 +113,39 @@ def _glimpses(
     return torch.where(inside.unsqueeze(3), found, noise([batch, *counts, channels]))
 
 
+def _cut(
+    native: GlimpseCut,
+    images: torch.Tensor,
+    size: torch.Tensor,
+    offsets: torch.Tensor,
+    mode: tuple[bool, bool, bool],
+    noise: Callable[[list[int]], torch.Tensor] | None,
+) -> torch.Tensor:
+    """`_glimpses` by machine code; noise is made where a window leaves its image, else that is 0."""
+    batch, height, width, channels = images.shape
+    rows, columns = size.tolist()
+    numbers = [*_origin(height, rows, mode), *_origin(width, columns, mode)]
+    shape = [batch, rows, columns, channels]
+    out = images.new_zeros(shape) if noise is None else torch.empty(shape)
+    if not native(images, offsets, numbers, out) and noise is not None:
+        out = noise(shape)
+        native(images, offsets, numbers, out)
+    return out
+
+
+def _origin(length: int, size: int, mode: tuple[bool, bool, bool]) -> tuple[float, float, float, float]:
+    """Windows begin at ``(offset a) b + c - d``, see `_starts`: these four numbers."""
+    centred, normalized, is_first = mode
+    is_halved = centred and (normalized or is_first)
+    is_moved = is_first or (centred and normalized)
+    return (
+        length if normalized else 1.0,
+        0.5 if is_halved else 1.0,
+        length / 2 if centred else 0.0,
+        size / 2 if is_moved else 0.0,
+    )
+
+
 def _kernel(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
     is_first = node.type == "ExtractGlimpse"
@@ -121,9 +156,17 @@ def _kernel(node: Node, env: Environment) -> Kernel:
 
     generator = env.state(node, lambda: _fresh_generator(env.device))
 
+    native = glimpse_cut() if env.device.type == "cpu" else None
+
     def run(images: torch.Tensor, size: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
         _check(images, size, offsets)
-        return _glimpses(images, size, offsets, mode, lambda shape: _noise(images, shape, kind, generator))
+
+        def noise(shape: list[int]) -> torch.Tensor:
+            return _noise(images, shape, kind, generator)
+
+        if native is not None and images.numel():
+            return _cut(native, images, size, offsets, mode, None if kind == "zero" else noise)
+        return _glimpses(images, size, offsets, mode, noise)
 
     return run
 

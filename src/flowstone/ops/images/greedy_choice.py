@@ -3,9 +3,10 @@
 The best box comes first, then the next best that no chosen one overlaps too much:
 A. Neubeck, L. Van Gool, "Efficient non-maximum suppression", 2006.
 
-Candidates come in the order of their scores, equal ones in that of their numbers. They are compared block by
-block: a matrix of overlaps with the boxes chosen before, and one within the block, of which only the rows of
-chosen boxes are looked at one by one. The choice ends with the number of boxes that is asked for.
+Float32 boxes on a host are chosen by machine code, where there is the native tier. Elsewhere candidates come
+in the order of their scores, equal ones in that of their numbers. They are compared block by block: a matrix
+of overlaps with the boxes chosen before, and one within the block, of which only the rows of chosen boxes are
+looked at one by one. The choice ends with the number of boxes that is asked for.
 
 With a `sigma`, overlaps lower scores instead: by ``exp(-overlap² / (2 sigma))`` for each chosen box (N. Bodla
 and others, "Soft-NMS – improving object detection with one line of code", 2017).
@@ -23,6 +24,8 @@ from typing import Any
 
 import numpy as np
 import torch
+
+from flowstone.framework.machine_code import BoxChoice, box_choice
 
 _BLOCK = 256
 _TILE = 1024  # chosen boxes that a block is compared with at once
@@ -81,7 +84,14 @@ def chosen_boxes(
     boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
 ) -> torch.Tensor:
     """The numbers of at most `limit` boxes [n, 4] whose overlaps are at most `threshold`; int64."""
+    if (code := _machine_code(boxes, scores, False)) is not None:
+        return code.choose(boxes, scores, limit, threshold, least)
     return chosen(Corners(boxes).overlaps, scores, least, limit, threshold)
+
+
+def _machine_code(boxes: torch.Tensor, scores: torch.Tensor, softly: bool) -> BoxChoice | None:
+    both = boxes.dtype is scores.dtype is torch.float32
+    return box_choice(softly) if both and boxes.device.type == "cpu" else None
 
 
 def chosen(
@@ -237,6 +247,8 @@ def softly_chosen(
     boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The numbers of the boxes and their lowered scores; no overlap rules a box out."""
+    if (code := _machine_code(boxes, scores, True)) is not None:
+        return code.choose_softly(boxes, scores, limit, least, sigma)
     host = scores.cpu()
     pool = _SoftPool(boxes.cpu(), host, least, sigma)
     parts = candidates(host, least, max(2 * limit, _SOFT_TILE))

@@ -11,7 +11,8 @@ WRAP      the image again: a b c d | a b c d | a b c d
 NEAREST   its border: a a a a | a b c d | d d d d
 ========  =============================================
 
-The gradient for the images is the transform of the result's gradient by the inverse matrix.
+The gradient for the images is the transform of the result's gradient by the inverse matrix. On a host machine
+code reads the pixels, where there is the native tier.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import projection
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.shape import Dims
@@ -135,6 +137,8 @@ def _kernel(node: Node, env: Environment) -> Kernel:
     if mode not in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
         raise invalid(f"Invalid mode {mode}. Supported types: REFLECT, WRAP, CONSTANT, NEAREST")
     wide = torch.float64 if node.dtype(0) is dtypes.float64 else torch.float32
+    is_host, nearest = env.device.type == "cpu", interpolation == "NEAREST"
+    native = projection(node.dtype(0).torch, mode, nearest) if is_host else None
 
     def run(
         images: torch.Tensor, transforms: torch.Tensor, size: torch.Tensor, fill: torch.Tensor | float = 0.0
@@ -143,11 +147,14 @@ def _kernel(node: Node, env: Environment) -> Kernel:
         batch, height, width, channels = images.shape
         if not images.numel():
             return images.new_zeros((batch, rows, columns, channels))
+        if native is not None:
+            value = fill if isinstance(fill, torch.Tensor) else torch.tensor(fill)
+            return native(images, transforms, (rows, columns), value)
         across, down, known = _places(transforms, rows, columns)
         across, down = (p.nan_to_num(nan=-_FAR).clamp(-_FAR, _FAR) for p in (across, down))
         across, down = _mapped(across, width, mode), _mapped(down, height, mode)
         read = _Reader(images, fill)
-        if interpolation == "NEAREST":
+        if nearest:
             result = read(_nearest(down), _nearest(across))
         else:
             result = _between(read, down, across, wide).to(images.dtype)

@@ -19,6 +19,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.machine_code import beta_fraction
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import merge
@@ -39,20 +40,21 @@ __all__ = ["atan2", "betainc", "cross", "igamma", "igammac", "lbeta", "polygamma
 
 _REAL_FLOATS = (dtypes.float32, dtypes.float64)
 _MOST_TERMS = 10_000
+_LARGE_BLOCK = 1 << 16  # elements, of which threads share the logarithms
 _BLOCK = 1 << 13  # elements, whose series stay in the processor's cache and end when they have converged
 _PRECISE = {torch.float32: 1e-10, torch.float64: 4e-16}  # changes of a fraction that no result shows
 
 
-def _in_blocks(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+def _in_blocks(function: Callable[..., torch.Tensor], size: int = _BLOCK) -> Callable[..., torch.Tensor]:
     """`function` of tensors of one shape, on the processor of so many elements at a time."""
 
     def compute(*tensors: torch.Tensor) -> torch.Tensor:
         tensors = torch.broadcast_tensors(*tensors)
         first = tensors[0]
-        if first.device.type != "cpu" or first.numel() <= _BLOCK:
+        if first.device.type != "cpu" or first.numel() <= size:
             return function(*tensors)
         result = torch.empty(first.numel(), dtype=first.dtype)
-        blocks = zip(*(each.reshape(-1).split(_BLOCK) for each in (result, *tensors)))
+        blocks = zip(*(each.reshape(-1).split(size) for each in (result, *tensors)))
         for into, *parts in blocks:
             into.copy_(function(*parts))
         return result.reshape(first.shape)
@@ -217,8 +219,12 @@ def _(node: Node) -> Shapes:
 
 def _beta_fraction(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor, precise: float) -> torch.Tensor:
     """The continued fraction of DLMF 8.17.22, by Lentz's method; it converges fast for x < (a + 1) / (a + b
-    + 2). It ends where two steps change no element by more than `precise`.
+    + 2). It ends where two steps change no element by more than `precise`, which machine code asks of a few
+    elements at a time.
     """
+    native = beta_fraction() if x.device.type == "cpu" else None
+    if native is not None:
+        return native(a, b, x, precise, _MOST_TERMS)
     numerator, fraction = torch.ones_like(x), _away_from_zero(1 - (a + b) * x / (a + 1)).reciprocal_()
     denominator, both = fraction.clone(), a + b
     for m in range(1, _MOST_TERMS):
@@ -264,7 +270,8 @@ def _(node: Node, env: Environment) -> Kernel:
             raise ValueError(f"Shapes of a, b and x must be equal or scalar, got {sorted(shapes)}")
         return incomplete_beta(a, b, x)
 
-    incomplete_beta = _in_blocks(_incomplete_beta)
+    is_native = env.device.type == "cpu" and beta_fraction() is not None
+    incomplete_beta = _in_blocks(_incomplete_beta, _LARGE_BLOCK if is_native else _BLOCK)
     return compute
 
 

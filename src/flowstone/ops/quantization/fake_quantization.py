@@ -2,18 +2,22 @@
 
 The range [min, max] is divided into 2^num_bits - 1 steps, with `narrow_range` one less, and moved by part of
 a step so that 0 is a step (Jacob et al., 2018). Gradients pass inside the range; those of numbers outside are
-those of the range's ends. An empty range around 0 gives zeros, and passes all gradients.
+those of the range's ends. An empty range around 0 gives zeros, and passes all gradients. With one range on a
+host both are one pass of machine code, where there is the native tier.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import StepPasses, step_passes
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.shape import Dims, merge
@@ -74,8 +78,31 @@ class _Steps:
         zero = torch.floor(place + 0.5)
         return (self.first - zero) * step, (self.last - zero) * step, step
 
+    def numbers(self, low: float, high: float) -> list[float] | None:
+        """Of one range the least and the largest number, 1 / step, where 0 is, and the step, all float32 (see
+        `native/step_code.py`); None if one is not finite."""
+        single = np.float32
+        with np.errstate(all="ignore"):
+            bottom, top, half = single(self.first), single(self.last), single(0.5)
+            step = (single(high) - single(low)) / (top - bottom)
+            zero = np.floor(min(max(bottom - single(low) / step, bottom), top) + half)
+            first, last, inverse = (bottom - zero) * step, (top - zero) * step, single(1) / step
+            found = [first, last, inverse, np.floor(half - first * inverse), step]
+        numbers = [float(each) for each in found]
+        return numbers if all(map(math.isfinite, numbers)) else None
 
-def _rounded(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps) -> torch.Tensor:
+
+def _native(env: Environment) -> StepPasses | None:
+    return step_passes(torch.float32) if env.device.type == "cpu" else None
+
+
+def _rounded(
+    x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps, native: StepPasses | None
+) -> torch.Tensor:
+    if native is not None and not low.dim():
+        numbers = steps.numbers(low.item(), high.item())  # of an empty range NaN
+        if numbers is not None:
+            return native.round(x, numbers)
     first, last, step = steps.over(low, high)
     inverse = 1 / step
     zero = torch.floor(0.5 - first * inverse)
@@ -149,16 +176,22 @@ def _ends(node: Node) -> tuple[torch.Tensor, torch.Tensor]:
 def _(node: Node, env: Environment) -> Kernel:
     steps, (low, high) = _Steps(node), _ends(node)
     low, high = low.to(env.device), high.to(env.device)
-    return lambda x: _rounded(x, low, high, steps)
+    native, numbers = _native(env), steps.numbers(low.item(), high.item())
+    if native is not None and numbers is not None:
+        return functools.partial(native.round, numbers=numbers)
+    return lambda x: _rounded(x, low, high, steps, None)
 
 
 @args_grad_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     steps, (low, high) = _Steps(node), _ends(node)
+    native, ends = _native(env), [each.item() for each in steps.over(low, high)[:2]]
     low, high = low.to(env.device), high.to(env.device)
 
     def run(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         _check_equal(dy, x)
+        if native is not None:
+            return native.masked(dy, x, *ends)
         return _passed(dy, x, low, high, steps)
 
     return run
@@ -183,21 +216,26 @@ def _check_ends(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, by_chann
 
 
 def _forward(node: Node, env: Environment) -> Kernel:
-    steps, by_channel = _Steps(node), node.declaration is channels_op
+    steps, by_channel, native = _Steps(node), node.declaration is channels_op, _native(env)
 
     def run(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
         _check_ends(x, low, high, by_channel)
-        return _rounded(x, low, high, steps)
+        return _rounded(x, low, high, steps, native)
 
     return run
 
 
 def _backward(node: Node, env: Environment) -> Kernel:
-    steps, by_channel = _Steps(node), node.declaration is channels_grad_op
+    steps, by_channel, native = _Steps(node), node.declaration is channels_grad_op, _native(env)
 
     def run(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
         _check_equal(dy, x)
         _check_ends(x, low, high, by_channel)
+        if native is not None and not by_channel:
+            numbers = steps.numbers(low.item(), high.item())  # of an empty range NaN
+            if numbers is not None:
+                inside, sums = native.passed(dy, x, *numbers[:2])
+                return [inside, *sums.unbind()]
         return [_passed(dy, x, low, high, steps), *_passed_to_ends(dy, x, low, high, steps)]
 
     return run

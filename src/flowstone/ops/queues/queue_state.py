@@ -261,10 +261,13 @@ class Queue:
     # ---- lulls
 
     def lull(self, seconds: float) -> None:
-        """Returns when half of the room is free, when a dequeue must wait, or after so many seconds.
+        """Returns when half of the room is free (of that above `spare`, if any, three quarters), when a
+        dequeue must wait, or after so many seconds.
 
         Whoever enqueues again and again and had to wait for room is to spend a lull before going on: room for
         many batches gathers. Otherwise every dequeue wakes a thread that puts in one batch and waits again.
+        Batches that are drawn are new tensors, with which a thread gives the interpreter's lock to those that
+        wait for it: these come later there.
         """
         over = threading.Lock()
         over.acquire()
@@ -277,8 +280,8 @@ class Queue:
                 self._lulls = [other for other in self._lulls if other is not over]
 
     def _is_low(self) -> bool:
-        low: bool = 2 * self._storage.size <= self.capacity
-        return low
+        size: int = self._storage.size - self._spare
+        return (4 if self._spare else 2) * size <= self.capacity - self._spare
 
     def _end_lulls(self) -> None:
         for over in self._lulls:

@@ -5,8 +5,8 @@ the rows ``start`` to ``stop`` of tensors that hold many elements each, or, wher
 that are one element. A batch thus goes through a first-in-first-out queue as one piece, and comes out as a
 view.
 
-`BlockStorage` keeps the chunks in their order, `SlotStorage` copies rows into slots of one growing tensor a
-component and draws them at random, `ListStorage` does that for elements of unknown shapes, `HeapStorage`
+`BlockStorage` keeps the chunks in their order, `SlotStorage` gives rows slots, a growing number, and draws
+these at random, `ListStorage` does that for elements of unknown shapes, `HeapStorage`
 orders by the first component. None is safe for concurrent use: the queue's lock is.
 
 >>> storage = BlockStorage()
@@ -30,7 +30,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from flowstone.ops.queues.queue_rows import rows_like
+from flowstone.framework.machine_code import RowMoves, row_moves
+from flowstone.ops.queues.queue_rows import Order, rows_like
 
 SINGLE = -1
 Chunk: TypeAlias = "tuple[tuple[Any, ...], int, int]"
@@ -64,10 +65,13 @@ def join(chunks: Sequence[Chunk]) -> tuple[Any, ...]:
 
 def _join_component(chunks: Sequence[Chunk], i: int) -> Any:
     if all(chunk[1] < 0 for chunk in chunks):
-        items = [chunk[0][i] for chunk in chunks]
-        return torch.stack(items) if isinstance(items[0], torch.Tensor) else np.stack(items)
+        return _stacked([chunk[0][i] for chunk in chunks])
     parts = [c[i][start:stop] if start >= 0 else c[i][None] for c, start, stop in chunks]
     return torch.cat(parts) if isinstance(parts[0], torch.Tensor) else np.concatenate(parts)
+
+
+def _stacked(items: Any) -> Any:
+    return torch.stack(items) if isinstance(items[0], torch.Tensor) else np.stack(items)
 
 
 def join_padded(chunks: Sequence[Chunk], ranks: Sequence[int]) -> tuple[Any, ...]:
@@ -171,25 +175,30 @@ class ListStorage:
         self._elements += chunks
 
 
-_SINGLES = 256
+_SINGLES = 256  # that become rows together, at most
+_DRAWS, _DOUBLE = 1024, 8  # random numbers made at once, and the bytes of one
+_EVERY = Order(np.arange(_SINGLES))
 
 
 class SlotStorage:
-    """Random order; every element is a row of one tensor a component, so a batch is one gather.
+    """Random order; every element is a row at a slot, the same for each component, so a batch is one gather.
 
     The order is drawn as elements come: what is held is at all times in an order as probable as any other, so
     a batch is the last of it, and who waits for one does not wait for the drawing.
     `shapes` are the components' shapes; the tensors grow with what is held, up to `capacity` rows. `seed`
-    (None: none) makes the drawing repeatable. Single elements become rows many at a time.
+    (None: none) makes the drawing repeatable. Single elements become rows many at a time. Machine code, once
+    it is there, takes the rows over (`queue_rows.py`).
     """
 
     def __init__(self, shapes: Sequence[tuple[int, ...]], capacity: int, seed: Any) -> None:
         self._shapes, self._capacity = shapes, capacity
         self._generator = np.random.default_rng(seed)
+        self._draws, self._draws_address, self._drawn = np.zeros(0), 0, 0  # below 1; how many are used
+        self._moves: RowMoves | None = None
         self._rows: list[Any] = []
-        self._slots = np.arange(0)  # the first `_filled` hold an element, the others are free
+        self._order = Order(np.arange(0))  # the first `_filled` slots hold an element, the others are free
         self._filled = 0
-        self._singles: list[Chunk] = []  # that are no rows yet
+        self._singles: list[tuple[Any, ...]] = []  # that are no rows yet
         self.size = 0
 
     def put(self, components: tuple[Any, ...], start: int, stop: int) -> None:
@@ -199,55 +208,86 @@ class SlotStorage:
             self._fill(components, start, stop)
             return
         self.size += 1
-        self._singles.append((components, start, stop))
+        self._singles.append(components)
         if len(self._singles) >= _SINGLES:
             self._fill_singles()
 
     def _fill_singles(self) -> None:
         singles, self._singles = self._singles, []
-        self._fill(join(singles), 0, len(singles))
+        self._fill(tuple([self._joined(items) for items in zip(*singles)]), 0, len(singles))
+
+    def _joined(self, items: Sequence[Any]) -> Any:
+        first = items[0]
+        if self._moves is None or not isinstance(first, torch.Tensor) or first.ndim or not first.is_cpu:
+            return _stacked(items)
+        joined, addresses = first.new_empty(len(items)), np.array([item.data_ptr() for item in items])
+        places = addresses.ctypes.data, _EVERY.address
+        self._moves.collect(*places, len(items), first.element_size(), joined.data_ptr())
+        return joined
 
     def _fill(self, components: tuple[Any, ...], start: int, stop: int) -> None:
+        if self._moves is None:
+            self._look_for_machine_code(components)
         first = self._filled
         self._filled += stop - start
-        if self._filled > len(self._slots):
+        if self._filled > len(self._order.array):
             self._grow(components)
-        slots = self._slots[first : self._filled]
         for rows, component in zip(self._rows, components):
-            rows.place(slots, component, start, stop)
+            rows.place(self._order, first, component, start, stop)
         self._mix(first)
 
+    def _look_for_machine_code(self, components: tuple[Any, ...]) -> None:
+        """Has it move the rows, those that are held already, too."""
+        self._moves = row_moves()
+        if self._moves is None or not self._rows:
+            return
+        order, held, rows = self._order, self._filled, self._rows
+        self._rows = [rows_like(*item, self._moves) for item in zip(components, self._shapes)]
+        for new, old in zip(self._rows, rows):
+            new.grow(len(order.array))
+            if held:
+                new.place(order, 0, old.gather(order, 0, held), 0, held)
+
     def _grow(self, components: tuple[Any, ...]) -> None:
-        held = len(self._slots)
+        held = len(self._order.array)
         size = max(min(max(2 * held, self._filled, 32), self._capacity), self._filled)
         if not self._rows:
-            self._rows = [rows_like(*item) for item in zip(components, self._shapes)]
+            self._rows = [rows_like(*item, self._moves) for item in zip(components, self._shapes)]
         for rows in self._rows:
             rows.grow(size)
-        self._slots = np.concatenate([self._slots, np.arange(held, size)])
+        self._order = Order(np.concatenate([self._order.array, np.arange(held, size)]))
 
     def _mix(self, first: int) -> None:
-        """Gives the elements from place `first` on any places, as probable as each other, among all."""
-        slots, filled, generator = self._slots, self._filled, self._generator
-        if filled - first == 1:
-            place = int(generator.random() * filled)
-            slots[first], slots[place] = slots[place], slots[first]
+        """Exchanges each slot from place `first` on with one drawn from those up to it (Fisher and Yates)."""
+        filled = self._filled
+        start = self._draw(filled - first)
+        if self._moves is not None:
+            self._moves.mix(self._order.address, first, filled, self._draws_address + _DOUBLE * start)
             return
-        new = slots[first:filled].copy()
-        places = generator.choice(filled, len(new), replace=False)
-        displaced = slots[places[places < first]]
-        slots[places] = -1
-        last = slots[first:filled]
-        last[last >= 0] = displaced
-        slots[places] = new
+        draws = self._draws[start : start + filled - first]
+        places = (draws * np.arange(first + 1, filled + 1)).astype(np.int64)
+        items = memoryview(self._order.array)
+        for i, place in enumerate(places.tolist(), first):
+            items[i], items[place] = items[place], items[i]
+
+    def _draw(self, count: int) -> int:
+        """Where among the draws the next ones are. Many are made at once: the generator gives the
+        interpreter's lock away.
+        """
+        start = self._drawn
+        if start + count > len(self._draws):
+            more = self._generator.random(max(_DRAWS, count))
+            self._draws = np.concatenate([self._draws[start:], more])
+            self._draws_address, start = self._draws.ctypes.data, 0
+        self._drawn = start + count
+        return start
 
     def take(self, count: int) -> list[Chunk]:
         """Removes `count` elements drawn at random: one chunk."""
         if self._singles:
             self._fill_singles()
         self.size = self._filled = left = self.size - count
-        drawn = self._slots[left : left + count]
-        return [(tuple([rows.gather(drawn) for rows in self._rows]), 0, count)]
+        return [(tuple([rows.gather(self._order, left, count) for rows in self._rows]), 0, count)]
 
     def put_back(self, chunks: Sequence[Chunk]) -> None:
         """Adds what `take` gave."""

@@ -25,7 +25,7 @@ from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.gathering import gather
 from flowstone.ops.arrays.packing import stack
-from flowstone.ops.randomness.random import get_seed
+from flowstone.ops.randomness.op_seeds import get_seed
 
 __all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
 

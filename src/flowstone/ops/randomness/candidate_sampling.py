@@ -38,7 +38,7 @@ from flowstone.ops.randomness.class_distributions import (
     expectation,
     has_table,
 )
-from flowstone.ops.randomness.random import SEEDS, generator_of, seed_attributes
+from flowstone.ops.randomness.op_seeds import SEEDS, generator_of, seed_attributes
 
 __all__ = [
     "all_candidate_sampler",

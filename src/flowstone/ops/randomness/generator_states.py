@@ -20,7 +20,7 @@ from flowstone.framework.operation import OpDeclaration, Shapes, op
 from flowstone.framework.shape import merge
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.philox import State
-from flowstone.ops.randomness.stateless import between, full, sizes_of
+from flowstone.ops.randomness.stateless import full, sizes_of
 from flowstone.ops.variables.stateful import handle_dims
 
 __all__: list[str] = []
@@ -201,7 +201,7 @@ def _(node: Node, env: Environment) -> Kernel:
             raise _invalid(f"Need minval < maxval, got {low} >= {high}")
         count = math.prod(sizes)
         state = advance(variable, algorithm, count)
-        return between(state, count, low, high, dtype.torch, device).reshape(sizes)
+        return philox.integers_between(state, count, low, high, dtype.torch, device).reshape(sizes)
 
     return values
 

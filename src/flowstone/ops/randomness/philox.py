@@ -18,7 +18,6 @@ WORD = 0xFFFFFFFF
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 _WEYL = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
-_FEW = 16  # blocks, which ATen computes as fast
 _MIX_KEY = 0x3EC8F720, 0x02461E29  # of the block that turns a seed into a key and a counter
 _LEAST = 1e-7  # instead of smaller uniform numbers, whose logarithm would be too large
 _TRUNCATED_AT = 2.0
@@ -52,12 +51,12 @@ def blocks(state: State, count: int, device: torch.device) -> torch.Tensor:
 def blocks_after(state: State, skipped: torch.Tensor) -> torch.Tensor:
     """The words [count, 4] of the blocks that come after so many others; int64 [count]."""
     low, high = state.counter % _DOUBLE, state.counter >> 64
-    code = random_words() if skipped.device.type == "cpu" and len(skipped) > _FEW else None
+    code = random_words() if skipped.device.type == "cpu" else None
     if code is not None:
         found = torch.empty(len(skipped), 4, dtype=torch.int64)
         given = skipped.contiguous()
         keys_of = state.key & WORD, state.key >> 32
-        code(given.data_ptr(), len(given), _signed(low), _signed(high), *keys_of, found.data_ptr())
+        code.words(given.data_ptr(), len(given), _signed(low), _signed(high), *keys_of, found.data_ptr())
         return found
     first = skipped + _signed(low)
     lowest = torch.iinfo(torch.int64).min
@@ -93,11 +92,43 @@ def full_integers(state: State, count: int, bits: int, device: torch.device) -> 
     return pairs[:, 0] | pairs[:, 1] << 32
 
 
+def integers_between(
+    state: State, count: int, low: int, high: int, kind: torch.dtype, device: torch.device
+) -> torch.Tensor:
+    """Integers of [low, high): the rest of random bits by the width, which is as good as uniform."""
+    width, bits = high - low, 8 * kind.itemsize
+    numbers = full_integers(state, count, bits, device)
+    if bits == 32:
+        return (numbers % width + low).to(kind)
+    # An unsigned number of 64 bits is twice its half, and its lowest bit.
+    half = (numbers >> 1) & (2**63 - 1)
+    if width < 2**62:
+        rest = (half % width * 2 + (numbers & 1)) % width + low
+    else:
+        rest = torch.tensor(
+            [(n % 2**64) % width + low for n in numbers.tolist()], dtype=torch.int64, device=device
+        )
+    return rest.to(kind) if kind is not torch.uint64 else rest.view(torch.uint64)
+
+
 def uniform(state: State, count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """Numbers of [0, 1)."""
     if dtype is torch.float64:
         return doubles(words(state, 2 * count, device).view(-1, 2))
+    if dtype is torch.float32:
+        return _floats(state, -(-count // 4), 1, device).view(-1)[:count]
     return _as_floats(words(state, count, device), dtype)
+
+
+def _floats(state: State, count: int, step: int, device: torch.device) -> torch.Tensor:
+    """The numbers [count, 4] of [0, 1) of so many blocks, each `step` blocks after the one before."""
+    code = random_words() if device.type == "cpu" else None
+    if code is None:
+        return _as_floats(blocks_after(state, torch.arange(count, device=device) * step), torch.float32)
+    found = torch.empty(count, 4)
+    low, high = _signed(state.counter % _DOUBLE), _signed(state.counter >> 64)
+    code.floats(step, count, low, high, state.key & WORD, state.key >> 32, found.data_ptr())
+    return found
 
 
 def _as_floats(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -119,7 +150,7 @@ def normal(state: State, count: int, dtype: torch.dtype, device: torch.device) -
     if dtype is torch.float64:
         x = doubles(words(state, 4 * pairs, device).view(-1, 2)).view(-1, 2)
     else:
-        x = _as_floats(words(state, 2 * pairs, device), torch.float32).view(-1, 2)
+        x = uniform(state, 2 * pairs, torch.float32, device).view(-1, 2)
     return box_muller(x).reshape(-1)[:count].to(dtype)
 
 
@@ -136,18 +167,32 @@ def truncated_normal(state: State, count: int, dtype: torch.dtype, device: torch
     A group of numbers, as many as a block gives, has 256 words for each of them.
     """
     of_block = 2 if dtype is torch.float64 else 4
-    groups, exact = -(-count // of_block), torch.float64 if of_block == 2 else torch.float32
-    result = torch.empty(groups, of_block, dtype=exact, device=device)
-    filled = torch.zeros(groups, dtype=torch.int64, device=device)
+    groups, step = -(-count // of_block), _RESERVED // 4 * of_block
+    if of_block == 4:
+        x = _floats(state, groups, step, device)
+    else:
+        x = doubles(blocks_after(state, torch.arange(groups, device=device) * step))
+    result = box_muller(x.view(-1, 2)).view(groups, of_block)
+    left = (result.abs() >= _TRUNCATED_AT).any(1).nonzero().reshape(-1)
+    if len(left):
+        result[left] = _drawn_until_they_fit(state, left * step, of_block)
+    return result.reshape(-1)[:count].to(dtype)
+
+
+def _drawn_until_they_fit(state: State, starts: torch.Tensor, of_block: int) -> torch.Tensor:
+    """Groups of normal numbers within the bounds, of the words after so many blocks."""
+    exact = torch.float64 if of_block == 2 else torch.float32
+    result = torch.empty(len(starts), of_block, dtype=exact, device=starts.device)
+    filled = torch.zeros(len(starts), dtype=torch.int64, device=starts.device)
     for block in range(_RESERVED // 4 * of_block):
         left = (filled < of_block).nonzero().reshape(-1)
         if not len(left):
             break
-        x = blocks_after(state, left * (_RESERVED // 4 * of_block) + block)
+        x = blocks_after(state, starts[left] + block)
         uniform = doubles(x.view(-1, 2)) if of_block == 2 else _as_floats(x, torch.float32)
         for column in box_muller(uniform.view(-1, 2)).view(len(left), -1).unbind(1):
             fits = (column.abs() < _TRUNCATED_AT) & (filled[left] < of_block)
             rows = left[fits]
             result[rows, filled[rows]] = column[fits]
             filled[rows] += 1
-    return result.reshape(-1)[:count].to(dtype)
+    return result

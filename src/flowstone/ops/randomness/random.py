@@ -1,12 +1,6 @@
-"""Random values of several distributions, and the seeds of all that is random.
+"""Random values of several distributions.
 
-An op's seed attributes come from the graph's seed and the op's own (`get_seed`). With seeds, an op gives the
-same sequence in every new session, its own for each op and continued from step to step; without, one that
-differs from session to session. The sequences are not TensorFlow's. The state is a `torch.Generator` of the
-session, shared by all plans that run the op.
-
->>> generator_seed(87654321, 5) == generator_seed(87654321, 5) != generator_seed(87654321, 6)
-True
+Uniform, normal and truncated values and integers with seeds on a CPU are TensorFlow's; see `op_seeds.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -27,6 +20,17 @@ from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, o
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.randomness import philox
+from flowstone.ops.randomness.op_seeds import (
+    SEEDS,
+    SeededSequence,
+    generator_of,
+    get_seed,
+    seed_attributes,
+    sequence_of,
+    set_random_seed,
+)
+from flowstone.ops.randomness.philox import State
 
 __all__ = [
     "get_seed",
@@ -40,68 +44,7 @@ __all__ = [
 
 REAL = (*dtypes.REAL, dtypes.bfloat16)
 FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
-SEEDS = "seed: int = 0 ; seed2: int = 0"
-_DEFAULT_GRAPH_SEED = 87654321
-_LARGEST = 2**31 - 1
-_seeds_given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-
-# ---- seeds
-
-
-def set_random_seed(seed: int) -> None:
-    """Sets the seed of the default graph,
-
-    from which ops created later without a seed of their own derive theirs.
-    """
-    get_default_graph().seed = seed
-
-
-def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The pair of seeds for an op created now: (None, None) if neither the graph nor the op has one.
-
-    Without a seed of its own an op of a seeded graph gets its number among such ops.
-    """
-    graph = get_default_graph()
-    if graph.seed is None:
-        if op_seed is None:
-            return None, None
-        seeds = (_DEFAULT_GRAPH_SEED, op_seed)
-    else:
-        if op_seed is None:
-            op_seed = _seeds_given.get(graph, 0)
-            _seeds_given[graph] = op_seed + 1
-        seeds = (graph.seed, op_seed)
-    first, second = (int(seed) % _LARGEST for seed in seeds)
-    return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)
-
-
-def seed_attributes(op_seed: int | None) -> dict[str, Any]:
-    """The seed attributes for an op created now."""
-    first, second = get_seed(op_seed)
-    return {"seed": first or 0, "seed2": second or 0}
-
-
-def generator_seed(seed: int, seed2: int) -> int:
-    """One number from two seeds, for `torch.Generator.manual_seed`."""
-    state = np.random.SeedSequence([seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF])
-    return int(state.generate_state(1, np.uint64)[0])
-
-
-def generator_of(node: Node, env: Environment) -> torch.Generator:
-    """The session's generator of a random node, seeded by its attributes; anew each session by (0, 0)."""
-
-    def make() -> torch.Generator:
-        generator = torch.Generator(device=env.device)
-        seed, seed2 = node.attributes["seed"], node.attributes["seed2"]
-        if seed or seed2:
-            generator.manual_seed(generator_seed(seed, seed2))
-        else:
-            generator.seed()
-        return generator
-
-    generator: torch.Generator = env.state(node, make)
-    return generator
-
+Draw = Callable[[State, int, torch.dtype, torch.device], torch.Tensor]
 
 # ---- distributions
 
@@ -128,13 +71,16 @@ def _fixed_shape(node: Node) -> Dims:
     return None if value is None else value.tolist()
 
 
-def _filled_kernel(function: Callable[..., torch.Tensor]) -> KernelFactory:
+def _filled_kernel(function: Callable[..., torch.Tensor], seeded: Draw) -> KernelFactory:
     """A kernel factory for `function(shape, generator=, dtype=, device=)`,
 
-    called by the step itself if it can be.
+    called by the step itself if it can be; with seeds on a CPU, for what `seeded` makes of a sequence.
     """
 
     def factory(node: Node, env: Environment) -> Kernel:
+        sequence = sequence_of(node, env)
+        if sequence is not None:
+            return _seeded_kernel(sequence, seeded, node.attributes["dtype"].torch, env.device)
         keywords = {
             "generator": generator_of(node, env),
             "dtype": node.attributes["dtype"].torch,
@@ -148,7 +94,16 @@ def _filled_kernel(function: Callable[..., torch.Tensor]) -> KernelFactory:
     return factory
 
 
-def _filled(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
+def _seeded_kernel(sequence: SeededSequence, draw: Draw, dtype: torch.dtype, device: torch.device) -> Kernel:
+    def values(shape: torch.Tensor) -> torch.Tensor:
+        sizes = shape.tolist()
+        count = math.prod(sizes)
+        return draw(sequence.take(count), count, dtype, device).view(sizes)
+
+    return values
+
+
+def _filled(name: str, function: Callable[..., torch.Tensor], seeded: Draw) -> OpDeclaration:
     declaration = op(
         name,
         "shape: T -> output: dtype",
@@ -159,13 +114,13 @@ def _filled(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
         cost=10,
     )
     declaration.infer(_shape_from_input)
-    declaration.kernel(CPU, GPU)(_filled_kernel(function))
+    declaration.kernel(CPU, GPU)(_filled_kernel(function, seeded))
     return declaration.not_differentiable()
 
 
-random_uniform_op = _filled("RandomUniform", torch.rand)
-random_standard_normal_op = _filled("RandomStandardNormal", torch.randn)
-truncated_normal_op = _filled("TruncatedNormal", _truncated)
+random_uniform_op = _filled("RandomUniform", torch.rand, philox.uniform)
+random_standard_normal_op = _filled("RandomStandardNormal", torch.randn, philox.normal)
+truncated_normal_op = _filled("TruncatedNormal", _truncated, philox.truncated_normal)
 
 random_uniform_int_op = op(
     "RandomUniformInt",
@@ -188,17 +143,18 @@ def _(node: Node) -> Shapes:
 
 @random_uniform_int_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    keywords = {
-        "generator": generator_of(node, env),
-        "dtype": node.attributes["Tout"].torch,
-        "device": env.device,
-    }
+    dtype, device, sequence = node.attributes["Tout"].torch, env.device, sequence_of(node, env)
+    generator = generator_of(node, env) if sequence is None else None
 
     def draw(shape: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-        start, stop = int(low), int(high)
+        start, stop, sizes = int(low), int(high), shape.tolist()
         if start >= stop:
             raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {start} >= {stop}")
-        return torch.randint(start, stop, shape.tolist(), **keywords)
+        if sequence is None:
+            return torch.randint(start, stop, sizes, generator=generator, dtype=dtype, device=device)
+        count = math.prod(sizes)
+        state = sequence.take(count)
+        return philox.integers_between(state, count, start, stop, dtype, device).view(sizes)
 
     return draw
 

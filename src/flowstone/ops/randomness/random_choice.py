@@ -6,6 +6,7 @@ Seeds are those of `random`. Public names here belong to ``tf``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,7 +17,15 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.randomness.random import SEEDS, generator_of, random_uniform, seed_attributes
+from flowstone.ops.randomness import philox
+from flowstone.ops.randomness.op_seeds import (
+    SEEDS,
+    SeededSequence,
+    generator_of,
+    seed_attributes,
+    sequence_of,
+)
+from flowstone.ops.randomness.random import random_uniform
 
 __all__ = ["multinomial", "random_crop", "random_shuffle"]
 
@@ -45,7 +54,7 @@ def _(node: Node) -> Shapes:
 
 @multinomial_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    generator, dtype = generator_of(node, env), node.attributes["output_dtype"].torch
+    dtype, uniform = node.attributes["output_dtype"].torch, _uniform_doubles(node, env)
 
     def draw(logits: torch.Tensor, count: int) -> torch.Tensor:
         count = int(count)
@@ -54,13 +63,27 @@ def _(node: Node, env: Environment) -> Kernel:
                 None, None, f"logits should be a matrix with columns, got shape {list(logits.shape)}; "
                 f"num_samples should be nonnegative, got {count}"
             )  # fmt: skip
-        return choose(logits, count, generator).to(dtype)
+        return _chosen(logits, uniform(len(logits), count)).to(dtype)
 
     return draw
 
 
-def choose(logits: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:
-    """`count` column numbers a row of unnormalised log probabilities, int64;
+def _uniform_doubles(node: Node, env: Environment) -> Callable[[int, int], torch.Tensor]:
+    """What gives the numbers [rows, columns] of [0, 1) that a run chooses by."""
+    sequence = sequence_of(node, env)
+    if sequence is None:
+        generator = generator_of(node, env)
+        return lambda *shape: torch.rand(shape, generator=generator, dtype=torch.float64, device=env.device)
+
+    def numbers(rows: int, columns: int) -> torch.Tensor:
+        state = sequence.take(2 * rows * (columns + -columns % 4))
+        return philox.uniform(state, rows * columns, torch.float64, env.device).view(rows, columns)
+
+    return numbers
+
+
+def _chosen(logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+    """Column numbers of unnormalised log probabilities, int64, by numbers of [0, 1) for each row;
 
     those not finite are never chosen.
     """
@@ -68,7 +91,6 @@ def choose(logits: torch.Tensor, count: int, generator: torch.Generator) -> torc
     wide = wide.masked_fill(~torch.isfinite(wide), -math.inf)
     peak = wide.amax(1, keepdim=True).clamp(min=-1e300) if wide.shape[1] else wide
     cumulated = torch.exp(wide - peak).cumsum(1)
-    uniform = torch.rand(len(wide), count, generator=generator, dtype=torch.float64, device=logits.device)
     if not wide.shape[1]:
         return uniform.to(torch.int64)
     found = torch.searchsorted(cumulated, uniform * cumulated[:, -1:], right=True)
@@ -82,15 +104,29 @@ random_shuffle_op.not_differentiable()
 
 @random_shuffle_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    generator = generator_of(node, env)
+    sequence = sequence_of(node, env)
+    generator = generator_of(node, env) if sequence is None else None
 
     def shuffle(value: torch.Tensor) -> torch.Tensor:
         if not value.ndim:
             return value.clone() if isinstance(value, torch.Tensor) else value.copy()
-        order = torch.randperm(value.shape[0], generator=generator, device=generator.device)
+        if sequence is None:
+            order = torch.randperm(value.shape[0], generator=generator, device=env.device)
+        else:
+            order = _order(sequence, value.shape[0])
         return value[order] if isinstance(value, torch.Tensor) else value[order.numpy()]
 
     return shuffle
+
+
+def _order(sequence: SeededSequence, count: int) -> torch.Tensor:
+    """A permutation: each place is exchanged with one of the rest, by a word each (Fisher and Yates)."""
+    words = philox.words(sequence.take_blocks(-(-count // 4)), count, torch.device("cpu")).tolist()
+    order = list(range(count))
+    for place in range(count - 1):
+        other = place + words[place] % (count - place)
+        order[place], order[other] = order[other], order[place]
+    return torch.tensor(order)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:

@@ -138,7 +138,7 @@ def _set_kernel(declaration: OpDeclaration, seeded: bool, draw: Draw, bounds: bo
             low, high = (int(x) for x in rest[count:])
             if low >= high:
                 raise _invalid(f"Need minval < maxval, got {low} >= {high}")
-            return between(state, math.prod(sizes), low, high, kind, device).reshape(sizes)
+            return philox.integers_between(state, math.prod(sizes), low, high, kind, device).reshape(sizes)
 
         return values
 
@@ -150,25 +150,6 @@ def full(state: State, count: int, kind: torch.dtype, device: torch.device) -> t
     if kind is torch.uint64:
         return numbers.view(torch.uint64)
     return numbers.to(torch.int32) if kind is torch.int32 else numbers.to(kind)
-
-
-def between(
-    state: State, count: int, low: int, high: int, kind: torch.dtype, device: torch.device
-) -> torch.Tensor:
-    """Integers of [low, high): the rest of random bits by the width, which is as good as uniform."""
-    width, bits = high - low, 8 * kind.itemsize
-    numbers = philox.full_integers(state, count, bits, device)
-    if bits == 32:
-        return (numbers % width + low).to(kind)
-    # An unsigned number of 64 bits is twice its half, and its lowest bit.
-    half = (numbers >> 1) & (2**63 - 1)
-    if width < 2**62:
-        rest = (half % width * 2 + (numbers & 1)) % width + low
-    else:
-        rest = torch.tensor(
-            [(n % 2**64) % width + low for n in numbers.tolist()], dtype=torch.int64, device=device
-        )
-    return rest.to(kind) if kind is not torch.uint64 else rest.view(torch.uint64)
 
 
 _declare("RandomUniform", _FLOATS, " = float", philox.uniform)

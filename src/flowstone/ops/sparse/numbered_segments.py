@@ -20,6 +20,8 @@ from flowstone.ops.sparse.index_rows import check_rank
 from flowstone.ops.sparse.sparse_segment_reductions import (
     IN_BAGS,
     check_picked,
+    fit_together,
+    machine_code_of,
     picked_gradient,
     segment_scale,
     sum_in_bags,
@@ -63,6 +65,7 @@ def _numbered_segments(how: str, types: tuple[DType, ...]) -> OpDeclaration:
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
         in_bags = env.device.type == "cpu" and node.dtype(0).torch in IN_BAGS
+        native = machine_code_of(_KINDS[how], node, env)
 
         def reduce(
             data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, num_segments: torch.Tensor
@@ -72,6 +75,10 @@ def _numbered_segments(how: str, types: tuple[DType, ...]) -> OpDeclaration:
             count = int(num_segments)
             if count < 0:
                 raise invalid(f"segment ids must be >= 0 and num_segments = {count} not negative")
+            if native and fit_together(data, indices, ids):
+                found = native.reduce(data, indices, ids, count)
+                if found is not None:
+                    return found
             check_picked(data, indices, ids)
             if check_sorted(ids) > count:
                 raise invalid(f"segment ids must be < num_segments: {int(ids[-1])} is not in [0, {count})")
@@ -138,9 +145,15 @@ def _picked(how: str) -> OpDeclaration:
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
+        native = machine_code_of(_KINDS[how], node, env)
+
         def spread(
             dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, output_dim0: torch.Tensor
         ) -> tuple[torch.Tensor, torch.Tensor]:
+            if native and fit_together(dy, indices, ids):
+                picked = native.spread_picked(dy, indices, ids, int(output_dim0))
+                if picked is not None:
+                    return picked
             flows = _flows(how, dy, indices, ids, int(output_dim0))
             found, places = torch.unique(indices, return_inverse=True)
             return sum_rows(flows, places, len(found)), found
@@ -172,10 +185,16 @@ def _(node: Node) -> Shapes:
 
 @sparse_segment_sum_grad_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    native = machine_code_of("sum", node, env)
+
     def spread(
         dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, output_dim0: torch.Tensor
     ) -> torch.Tensor:
         rows = int(output_dim0)
+        if native and rows > 0 and fit_together(dy, indices, ids):
+            found = native.spread(dy, indices, ids, rows)
+            if found is not None:
+                return found
         return sum_rows(_flows("Sum", dy, indices, ids, rows), indices, rows)
 
     return spread

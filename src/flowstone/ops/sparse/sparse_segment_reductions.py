@@ -1,4 +1,8 @@
-"""Reductions over sorted segments of rows that are picked first (SparseSegment*), and counts of values."""
+"""Reductions over sorted segments of rows that are picked first (SparseSegment*), and counts of values.
+
+On a host machine code sums up the rows and spreads the gradients, where there is the native tier; what it
+finds wrong is told by the checks of the other kernels.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import SegmentSums, segment_sums
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import merge
@@ -41,6 +46,18 @@ def check_picked(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) -
         low, high = (int(value) for value in torch.aminmax(indices))
         if low < 0 or high >= data.shape[0]:
             raise invalid(f"indices = {low if low < 0 else high} out of range [0, {data.shape[0]})")
+
+
+def machine_code_of(how: str, node: Node, env: Environment) -> SegmentSums | None:
+    """What sums up rows, the first input, on a host; see `framework/machine_code.py`."""
+    if env.device.type != "cpu":
+        return None
+    return segment_sums(how, *(node.dtype(i).torch for i in range(3)))
+
+
+def fit_together(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) -> bool:
+    """Whether machine code can look at them: rows, and vectors of one length that is not 0."""
+    return bool(data.ndim and indices.ndim == 1 and ids.shape == indices.shape and indices.shape[0])
 
 
 IN_BAGS = frozenset({torch.float32, torch.float64})
@@ -74,7 +91,13 @@ def _sparse_segments(name: str, types: tuple[DType, ...], how: str) -> OpDeclara
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
+        native = machine_code_of(how, node, env)
+
         def reduce(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+            if native and fit_together(data, indices, ids) and (count := int(ids[-1]) + 1) > 0:
+                found = native.reduce(data, indices, ids, count)
+                if found is not None:
+                    return found
             check_picked(data, indices, ids)
             count = check_sorted(ids)
             if in_bags and count and data.numel():
@@ -122,10 +145,17 @@ def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpD
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
+        native = machine_code_of(how, node, env)
+
         def spread(
             dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, output_dim0: torch.Tensor
         ) -> torch.Tensor:
-            rows, count = int(output_dim0), check_sorted(ids)
+            rows = int(output_dim0)
+            if native and rows > 0 and fit_together(dy, indices, ids):
+                found = native.spread(dy, indices, ids, rows)
+                if found is not None:
+                    return found
+            count = check_sorted(ids)
             if indices.ndim != 1 or ids.shape != indices.shape or count > dy.shape[0]:
                 raise invalid("segment_ids and indices should have same size, and ids a row of the gradient.")
             if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < rows:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
+import subprocess
+import sys
 
 import pytest
 
 import flowstone.app
 from flowstone import flags
+from flowstone.framework.program_flags import FLAGS, ProgramFlags
 
 
 @pytest.fixture
@@ -42,7 +45,7 @@ def test_forms_of_the_command_line(values: flags.FlagValues) -> None:
     ("words", "error"),
     [
         (["--steps=many"], flags.IllegalFlagValueError),
-        (["--steps=-1"], flags.ValidationError),
+        (["--steps=-1"], flags.IllegalFlagValueError),
         (["--mode=sleep"], flags.IllegalFlagValueError),
         (["--verbose=perhaps"], flags.IllegalFlagValueError),
         (["--unknown"], flags.UnrecognizedFlagError),
@@ -60,6 +63,9 @@ def test_unknown_flags_may_stay_arguments(values: flags.FlagValues) -> None:
 
 def test_the_command_line_is_read_lazily(values: flags.FlagValues, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["p", "--steps=4", "--pytest-flag"])
+    with pytest.raises(flags.UnparsedFlagAccessError):
+        _ = values.steps
+    values = ProgramFlags(values)
     assert not values.is_parsed() and values.steps == 4 and values.is_parsed()
     values.steps = 5
     assert values.steps == 5
@@ -67,7 +73,7 @@ def test_the_command_line_is_read_lazily(values: flags.FlagValues, monkeypatch: 
     assert values.steps == 4
     with pytest.raises(AttributeError):
         _ = values.missing
-    with pytest.raises(AttributeError):
+    with pytest.raises(flags.UnrecognizedFlagError):
         values.missing = 1
 
 
@@ -88,7 +94,7 @@ def test_names_of_tensorflow_1_4(values: flags.FlagValues) -> None:
 def test_validators(values: flags.FlagValues) -> None:
     flags.DEFINE_string("path", None, "where", flag_values=values)
     flags.mark_flag_as_required("path", values)
-    with pytest.raises(flags.ValidationError, match="must have a value"):
+    with pytest.raises(flags.IllegalFlagValueError, match="must have a value"):
         values(["p"])
     assert values(["p", "--path=here"]) == ["p"] and values.path == "here"
 
@@ -111,3 +117,69 @@ def test_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit) as ended:
         flowstone.app.run(main, ["p", "a", "--no_such_flag"])
     assert ended.value.code == 3 and seen == [["p", "a", "--no_such_flag"]]
+
+
+def test_flags_are_those_of_absl() -> None:
+    from absl import flags as absl_flags
+
+    absl_flags.DEFINE_integer("flag_of_absl", 3, "defined by absl")
+    flags.DEFINE_string("flag_of_ours", "x", "defined here")
+    try:
+        FLAGS(["p", "--flag_of_absl=4", "--flag_of_ours=y"])
+        assert (FLAGS.flag_of_absl, absl_flags.FLAGS.flag_of_ours) == (4, "y")
+        assert FLAGS["flag_of_ours"].value == "y" and "flag_of_absl" in FLAGS
+        assert absl_flags.FLAGS.find_module_defining_flag("flag_of_ours") == __name__
+    finally:
+        del FLAGS.flag_of_absl, FLAGS.flag_of_ours
+    assert "flag_of_ours" not in absl_flags.FLAGS
+
+
+def test_flags_of_absl_give_way() -> None:
+    values = flags.FlagValues()
+    definition = absl_definition(values)
+    assert values.find_module_defining_flag(definition) == "absl.logging"
+    flags.DEFINE_string(definition, "mine", "a program's own", flag_values=values)
+    values(["p"])
+    assert values[definition].value == "mine"
+    with pytest.raises(flags.DuplicateFlagError):
+        flags.DEFINE_string(definition, "other", "again", flag_values=values)
+
+
+def absl_definition(values: flags.FlagValues) -> str:
+    """The name of a flag that absl's logging is said to define."""
+    flags.DEFINE_integer("verbosity", 0, "how much", flag_values=values)
+    values.register_flag_by_module("absl.logging", values["verbosity"])
+    own = values.flags_by_module_dict()[__name__]
+    own.clear()
+    return "verbosity"
+
+
+def test_how_programs_before_1_5_read_flags(
+    values: flags.FlagValues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["p", "--steps=4", "rest"])
+    old = ProgramFlags(values)
+    assert old._parse_flags() == ["rest"]
+    assert getattr(old, "__flags")["steps"] == 4
+    old.steps = 6
+    assert (values.steps, sorted(old)[:2], len(old) > 5) == (6, ["layers", "mode"], True)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [(["--help"], 1, "how many"), (["--steps=x"], 1, ""), (["--steps=2", "--other"], 3, "steps 2")],
+)
+def test_the_end_of_a_program(words: list[str], status: int, text: str) -> None:
+    program = (
+        "import flowstone as tf\n"
+        "tf.app.flags.DEFINE_integer('steps', 1, 'how many')\n"
+        "def main(argv):\n"
+        "    print('steps', tf.app.flags.FLAGS.steps)\n"
+        "    return 3\n"
+        "tf.app.run()\n"
+    )
+    command = [sys.executable, "-c", program, *words]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert result.returncode == status
+    assert text in result.stdout
+    assert ("FATAL Flags parsing error" in result.stderr) == (words == ["--steps=x"])

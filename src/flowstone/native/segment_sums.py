@@ -1,0 +1,106 @@
+"""Sums over segments of picked rows by machine code (`segment_code.py`), as functions of tensors on a host.
+
+The code for the types of rows, indices and segment numbers is compiled on a thread when a plan first asks
+(`segment_sums`); what is called before it is there waits. Threads share what is worth it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+
+import torch
+
+from flowstone.framework import dtypes, flags, machine, machine_code
+from flowstone.native import host
+from flowstone.native.code_library import CodeLibrary
+from flowstone.native.emitter import FLOATS, INTEGERS, SIZES
+from flowstone.native.segment_code import PLACES, WORDS, segment_code
+
+__all__ = ["SegmentCode", "offer", "segment_sums"]
+
+_WORK = 4  # of an element of a picked row, in additions
+
+
+def segment_sums(how: str, *types: torch.dtype | None) -> SegmentCode | None:
+    """The functions for a "sum", "mean" or "sqrtn", for the types of rows, indices and segments' numbers;
+    None if there are none, or no native tier."""
+    if not flags.NATIVE or host.reason() or None in types:
+        return None
+    names = tuple(dtypes.from_torch(each).name for each in types if each is not None)
+    allowed = FLOATS | INTEGERS if how == "sum" else FLOATS
+    if names[0] not in allowed or not set(names[1:]) <= {"int32", "int64"}:
+        return None
+    return SegmentCode(_library(how, names))
+
+
+def offer() -> None:
+    """Has the kernels of segments ask `segment_sums`."""
+    machine_code.segment_sums.offer(segment_sums)
+
+
+@functools.cache
+def _library(how: str, types: tuple[str, ...]) -> CodeLibrary:
+    dtype, index, id_type = types
+    lanes = host.lanes() * SIZES["float32"] // SIZES[dtype]
+    return CodeLibrary(lambda: segment_code(how, (dtype, index, id_type), lanes), WORDS, PLACES)
+
+
+class SegmentCode:
+    """The functions for one reduction and three types."""
+
+    def __init__(self, library: CodeLibrary) -> None:
+        self._library = library
+
+    def reduce(
+        self, data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, count: int
+    ) -> torch.Tensor | None:
+        """[count, …]; None if the numbers cannot be."""
+        out = torch.empty((count, *data.shape[1:]), dtype=data.dtype)
+        return self._call("reduce", data, indices, ids, out, (data.shape[0], count))
+
+    def spread(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> torch.Tensor | None:
+        """The gradient [rows, …]; None if the numbers cannot be."""
+        out = torch.zeros((rows, *dy.shape[1:]), dtype=dy.dtype)
+        return self._call("spread", dy, indices, ids, out, (rows, dy.shape[0]))
+
+    def spread_picked(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The gradient of the rows that are picked, and their indices, sorted; None if the numbers cannot
+        be."""
+        ordered, order = indices.sort()
+        ranks, found, notes = torch.empty_like(ordered), torch.empty_like(ordered), (ctypes.c_int64 * 2)()
+        places: dict[str, torch.Tensor | int] = {
+            "notes": ctypes.addressof(notes), "indices": ordered, "order": order, "ranks": ranks,
+            "found": found,
+        }  # fmt: skip
+        self._library.call("rank", {"count": indices.shape[0], "rows": rows}, places)
+        flows = None if notes[0] else self.spread(dy, ranks, ids, notes[1])
+        return None if flows is None else (flows, found[: notes[1]])
+
+    def _call(
+        self,
+        name: str,
+        data: torch.Tensor,
+        indices: torch.Tensor,
+        ids: torch.Tensor,
+        out: torch.Tensor,
+        sizes: tuple[int, int],
+    ) -> torch.Tensor | None:
+        count, columns = indices.shape[0], math.prod(data.shape[1:])
+        has_team = count * columns * _WORK >= machine.current().profile.native_team
+        words = {
+            "threads": torch.get_num_threads() if has_team else 1, "count": count, "rows": sizes[0],
+            "segments": sizes[1], "columns": columns,
+        }  # fmt: skip
+        note = ctypes.c_int64()
+        places: dict[str, torch.Tensor | int] = {
+            "notes": ctypes.addressof(note), "indices": indices.contiguous(), "ids": ids.contiguous(),
+            "data": data.contiguous(), "out": out,
+        }  # fmt: skip
+        self._library.call(name, words, places)
+        return None if note.value else out

@@ -1,0 +1,201 @@
+"""LLVM's text of passes between numbers and the steps of quantisation, one number after the other.
+
+Threads share the elements. Operations are each rounded, and in the order of ATen's kernels in
+`ops/quantization`, so that the results are theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flowstone.native.code_library import my_part, places_of, share, words_of
+from flowstone.native.emitter import KINDS, SIZES, Emitter
+from flowstone.native.structured import Code
+from flowstone.native.vector_memory import in_all_lanes, load, store
+
+__all__ = ["PLACES", "WORDS", "float_code", "integer_code"]
+
+WORDS = ("threads", "count")
+"""The whole numbers of a call: how many elements."""
+PLACES = {
+    "round": ("numbers", "x", "out"),
+    "masked": ("numbers", "x", "dy", "out"),
+    "passed": ("numbers", "x", "dy", "out", "sums"),
+    "quantize": ("numbers", "x", "out"),
+    "dequantize": ("numbers", "x", "out"),
+    "dequantize_exactly": ("numbers", "x", "out"),
+}
+"""The addresses that each function takes after that of the words, in order. `numbers` are float32, but for
+`dequantize_exactly` float64:
+
+==========  ============================================================================================
+round       first, last, inverse, zero, step: ``floor((x between them - first) inverse - zero + ½) step``
+masked      first, last: `dy` where `x` is between them
+passed      the same; `sums` [threads, 2], float64 and 0 at first, becomes those of `dy` below and above
+quantize    low, high, shift, scale, half, offset, lowest, highest: the nearest whole number to
+            ``(x between the first two - shift) scale - half``, minus the offset, between the last two
+dequantize  a, b, c: ``(x + a) b + c``, as float32
+==========  ============================================================================================
+"""
+_FLOAT = "float32"
+_BELOW_HALF, _LARGE = 0.5 - 2.0**-25, 2.0**60
+_Body = Callable[[Emitter, str], None]
+_Make = Callable[[Code, dict[str, str]], "_Body | tuple[_Body, Callable[[], None]]"]
+"""What writes what is before the loops, and gives what writes a loop's body and, after that, what follows."""
+
+
+def float_code(lanes: int) -> str:
+    """The text of `round`, `masked` and `passed`."""
+    declarations: dict[str, str] = {}
+    return _module({"round": _round, "masked": _masked, "passed": _passed}, lanes, declarations)
+
+
+def integer_code(kind: str, is_signed: bool, lanes: int) -> str:
+    """The text of the others, for integers that LLVM calls `kind`."""
+    declarations: dict[str, str] = {}
+
+    def quantize(e: Code, a: dict[str, str]) -> _Body:
+        return _quantize(e, a, kind)
+
+    def dequantize(wide: str) -> Callable[[Code, dict[str, str]], _Body]:
+        return lambda e, a: _dequantize(e, a, (kind, is_signed, wide))
+
+    makers: dict[str, _Make] = {
+        "quantize": quantize, "dequantize": dequantize(_FLOAT), "dequantize_exactly": dequantize("float64")
+    }  # fmt: skip
+    return _module(makers, lanes, declarations)
+
+
+def _module(makers: dict[str, _Make], lanes: int, declarations: dict[str, str]) -> str:
+    parts = []
+    for name, make in makers.items():
+        e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
+        a = places_of(e, PLACES[name])
+        me, start, end = my_part(e, words_of(e, a["words"], WORDS)["count"])
+        made = make(e, a | {"me": me})
+        body, finish = made if isinstance(made, tuple) else (made, None)
+        whole = e.add(start, e.mul(e.quotient(e.sub(end, start), lanes), lanes))
+        with e.loop(start, whole, lanes) as i:
+            body(e, i)
+        with e.loop(whole, end) as i:
+            body(e.one, i)
+        if finish is not None:
+            finish()
+        parts.append(e.text())
+        e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
+        share(e, f"{name}_some")
+        parts.append(e.text())
+    return "\n".join([*declarations.values(), *parts])
+
+
+def _numbers(e: Code, a: dict[str, str], count: int, dtype: str = _FLOAT) -> Callable[[Emitter], list[str]]:
+    """A function of an emitter: the numbers in all its lanes."""
+    kind = KINDS[dtype]
+    found = [e.get(kind, e.at(a["numbers"], i, kind)) for i in range(count)]
+    wide = [in_all_lanes(e, kind, each) for each in found]
+    return lambda some: found if some.lanes == 1 else wide
+
+
+def _bounded(some: Emitter, x: str, low: str, high: str) -> str:
+    """x between two numbers; NaN stays."""
+    x = some.select(some.compare("fcmp olt", _FLOAT, x, low), _FLOAT, low, x)
+    return some.select(some.compare("fcmp ogt", _FLOAT, x, high), _FLOAT, high, x)
+
+
+def _round(e: Code, a: dict[str, str]) -> _Body:
+    numbers = _numbers(e, a, 5)
+
+    def body(some: Emitter, i: str) -> None:
+        first, last, inverse, zero, step = numbers(some)
+        x = _bounded(some, load(some, _FLOAT, a["x"], i), first, last)
+        for name, number in (("fsub", first), ("fmul", inverse), ("fsub", zero)):
+            x = some.binary(name, _FLOAT, x, number)
+        x = some.intrinsic("floor", _FLOAT, some.binary("fadd", _FLOAT, x, some.constant(_FLOAT, 0.5)))
+        store(some, _FLOAT, some.binary("fmul", _FLOAT, x, step), a["out"], i)
+
+    return body
+
+
+def _masked(e: Code, a: dict[str, str]) -> _Body:
+    numbers = _numbers(e, a, 2)
+
+    def body(some: Emitter, i: str) -> None:
+        _keep_inside(some, a, load(some, _FLOAT, a["x"], i), numbers(some), i)
+
+    return body
+
+
+def _keep_inside(some: Emitter, a: dict[str, str], x: str, ends: list[str], i: str) -> str:
+    """Writes the gradient where x is between the ends, else 0; the gradient."""
+    dy = load(some, _FLOAT, a["dy"], i)
+    inside = [some.compare(f"fcmp o{name}", _FLOAT, x, end) for name, end in zip(("ge", "le"), ends)]
+    both = some.let(f"and {some.vector('i1')} {inside[0]}, {inside[1]}")
+    store(some, _FLOAT, some.select(both, _FLOAT, dy, some.constant(_FLOAT, 0)), a["out"], i)
+    return dy
+
+
+def _passed(e: Code, a: dict[str, str]) -> tuple[_Body, Callable[[], None]]:
+    numbers = _numbers(e, a, 2)
+    kinds = {some.lanes: some.type("float64") for some in (e, e.one)}
+    totals = {
+        some.lanes: [e.variable(kinds[some.lanes], some.constant("float64", 0)) for _ in range(2)]
+        for some in (e, e.one)
+    }
+
+    def body(some: Emitter, i: str) -> None:
+        x, ends = load(some, _FLOAT, a["x"], i), numbers(some)
+        dy = _keep_inside(some, a, x, ends, i)
+        for total, name, end in zip(totals[some.lanes], ("olt", "ogt"), ends):
+            outside = some.compare(f"fcmp {name}", _FLOAT, x, end)
+            term = some.convert(some.select(outside, _FLOAT, dy, some.constant(_FLOAT, 0)), _FLOAT, "float64")
+            kind = kinds[some.lanes]
+            e.set(kind, total, some.binary("fadd", "float64", e.get(kind, total), term))
+
+    def finish() -> None:
+        name = f"llvm.vector.reduce.fadd.v{e.lanes}f64"
+        for i in range(2):
+            parts = [e.get(kinds[lanes], totals[lanes][i]) for lanes in (1, e.lanes)]
+            total = e.call(name, "double", [("double", parts[0]), (kinds[e.lanes], parts[1])])
+            e.set("double", e.at(a["sums"], e.add(e.mul(a["me"], 2), i), "double"), total)
+
+    return body, finish
+
+
+def _quantize(e: Code, a: dict[str, str], kind: str) -> _Body:
+    numbers = _numbers(e, a, 8)
+
+    def body(some: Emitter, i: str) -> None:
+        low, high, shift, scale, half, offset, lowest, highest = numbers(some)
+        x = _bounded(some, load(some, _FLOAT, a["x"], i), low, high)
+        for name, number in (("fsub", shift), ("fmul", scale), ("fsub", half)):
+            x = some.binary(name, _FLOAT, x, number)
+        part = some.binary("fmul", _FLOAT, x, some.constant(_FLOAT, _LARGE))
+        ends = [some.constant(_FLOAT, sign * _BELOW_HALF) for sign in (-1, 1)]
+        x = some.binary("fadd", _FLOAT, _bounded(some, part, ends[0], ends[1]), x)
+        x = some.binary("fsub", _FLOAT, some.intrinsic("trunc", _FLOAT, x), offset)
+        x = _bounded(some, x, lowest, highest)
+        whole = some.let(f"fptosi {some.type(_FLOAT)} {x} to {some.vector('i32')}")
+        if kind != "i32":
+            whole = some.let(f"trunc {some.vector('i32')} {whole} to {some.vector(kind)}")
+        some.do(f"store {some.vector(kind)} {whole}, ptr {e.at(a['out'], i, kind)}, align 1")
+
+    return body
+
+
+def _dequantize(e: Code, a: dict[str, str], types: tuple[str, bool, str]) -> _Body:
+    kind, is_signed, wide = types
+    numbers = _numbers(e, a, 3, wide)
+
+    def body(some: Emitter, i: str) -> None:
+        plus, times, end = numbers(some)
+        size = SIZES[wide]
+        given = some.let(f"load {some.vector(kind)}, ptr {e.at(a['x'], i, kind)}, align 1")
+        if kind != "i32":  # the processor converts no shorter ones
+            name = "sext" if is_signed else "zext"
+            given = some.let(f"{name} {some.vector(kind)} {given} to {some.vector('i32')}")
+        x = some.let(f"sitofp {some.vector('i32')} {given} to {some.type(wide)}")
+        for operation, number in (("fadd", plus), ("fmul", times), ("fadd", end)):
+            x = some.binary(operation, wide, x, number)
+        store(some, _FLOAT, some.convert(x, wide, _FLOAT) if size > 4 else x, a["out"], i)
+
+    return body

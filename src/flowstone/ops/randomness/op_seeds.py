@@ -1,0 +1,126 @@
+"""Seeds of random ops, and the sequences that they begin.
+
+An op's seed attributes come from the graph's seed and the op's own (`get_seed`), as TensorFlow chooses them.
+With seeds, an op gives the same sequence in every new session, its own for each op and continued from step to
+step; without, one that differs from session to session. The state belongs to the session, shared by all plans
+that run the op: a `torch.Generator`; or on a CPU, for the ops that ask for it, a `SeededSequence`, whose
+numbers are TensorFlow's own.
+
+>>> generator_seed(87654321, 5) == generator_seed(87654321, 5) != generator_seed(87654321, 6)
+True
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework.kernel import Environment
+from flowstone.framework.node import Node
+from flowstone.framework.scope import get_default_graph
+from flowstone.ops.randomness.philox import State
+
+__all__ = [
+    "SEEDS",
+    "SeededSequence",
+    "generator_of",
+    "get_seed",
+    "seed_attributes",
+    "sequence_of",
+    "set_random_seed",
+]
+
+SEEDS = "seed: int = 0 ; seed2: int = 0"
+_DEFAULT_GRAPH_SEED = 87654321
+_LARGEST = 2**31 - 1
+_KEPT = 256  # blocks of each number
+_WHOLE = 1 << 64
+
+
+def set_random_seed(seed: int) -> None:
+    """Sets the seed of the default graph,
+
+    from which ops created later without a seed of their own derive theirs.
+    """
+    get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The pair of seeds for an op created now: (None, None) if neither the graph nor the op has one.
+
+    Without a seed of its own an op of a seeded graph gets the number of nodes that the graph has had.
+    """
+    graph = get_default_graph()
+    if graph.seed is None:
+        if op_seed is None:
+            return None, None
+        seeds = (_DEFAULT_GRAPH_SEED, op_seed)
+    else:
+        if op_seed is None:
+            op_seed = graph._last_id
+        seeds = (graph.seed, op_seed)
+    first, second = (int(seed) % _LARGEST for seed in seeds)
+    return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)
+
+
+def seed_attributes(op_seed: int | None) -> dict[str, Any]:
+    """The seed attributes for an op created now."""
+    first, second = get_seed(op_seed)
+    return {"seed": first or 0, "seed2": second or 0}
+
+
+def generator_seed(seed: int, seed2: int) -> int:
+    """One number from two seeds, for `torch.Generator.manual_seed`."""
+    state = np.random.SeedSequence([seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF])
+    return int(state.generate_state(1, np.uint64)[0])
+
+
+def generator_of(node: Node, env: Environment) -> torch.Generator:
+    """The session's generator of a random node, seeded by its attributes; anew each session by (0, 0)."""
+
+    def make() -> torch.Generator:
+        generator = torch.Generator(device=env.device)
+        seed, seed2 = node.attributes["seed"], node.attributes["seed2"]
+        if seed or seed2:
+            generator.manual_seed(generator_seed(seed, seed2))
+        else:
+            generator.seed()
+        return generator
+
+    generator: torch.Generator = env.state(node, make)
+    return generator
+
+
+class SeededSequence:
+    """Where a sequence of Philox stands, which two seeds begin; several threads may draw from it.
+
+    The seeds are the key and the upper half of the counter. Each run draws from where the one before has left
+    256 blocks for each of its numbers, or as many as it says.
+    """
+
+    def __init__(self, seed: int, seed2: int) -> None:
+        self._state = State(seed % _WHOLE, (seed2 % _WHOLE) << 64)
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> State:
+        """The state from which the next `count` numbers are drawn."""
+        return self.take_blocks(count * _KEPT)
+
+    def take_blocks(self, count: int) -> State:
+        """The state from which something is drawn that so many blocks are left for."""
+        with self._lock:
+            state = self._state
+            self._state = state.skipped(count)
+        return state
+
+
+def sequence_of(node: Node, env: Environment) -> SeededSequence | None:
+    """The session's sequence of a random node; None without seeds, and on another device than a CPU."""
+    seed, seed2 = node.attributes["seed"], node.attributes["seed2"]
+    if env.device.type != "cpu" or not (seed or seed2):
+        return None
+    sequence: SeededSequence = env.state(node, lambda: SeededSequence(seed, seed2))
+    return sequence

@@ -1,0 +1,52 @@
+"""The incomplete beta function with and without machine code, and beside its closed forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.framework import flags
+from flowstone.native import beta_fractions, host
+
+pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
+
+
+def computed(monkeypatch: pytest.MonkeyPatch, native: int, *arrays: Any) -> Any:
+    monkeypatch.setattr(flags, "NATIVE", native)
+    with tf.Graph().as_default(), tf.Session() as session:
+        return session.run(tf.betainc(*(tf.constant(each) for each in arrays)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [0, 1, 7, 50_000])
+def test_values_are_the_same(monkeypatch: pytest.MonkeyPatch, count: int, dtype: str) -> None:
+    chance = np.random.default_rng(count)
+    a, b = (np.exp(chance.normal(0, 2, count)).astype(dtype) for _ in range(2))
+    x = chance.uniform(0, 1, count).astype(dtype)
+    plain, fast = (computed(monkeypatch, native, a, b, x) for native in (0, 1))
+    # Steps that go on for all elements until the last one rests add up rounding errors.
+    np.testing.assert_allclose(fast, plain, rtol=1e-6, atol=1e-30 if dtype == "float32" else 2e-12)
+    one, wide = np.ones_like(a), x.astype("float64")
+    limit = {"rtol": 1e-5 if dtype == "float32" else 1e-10, "atol": 1e-11}
+    np.testing.assert_allclose(computed(monkeypatch, 1, a, one, x), wide ** a.astype("float64"), **limit)
+    expected = -np.expm1(b.astype("float64") * np.log1p(-wide))
+    np.testing.assert_allclose(computed(monkeypatch, 1, one, b, x), expected, **limit)
+
+
+def test_ends_and_what_is_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.array([1, 1, 1, 1, -1, 0, 2, np.nan, 1e5, 1e-5])
+    b = np.array([2, 2, 2, 2, 2, 2, np.inf, 2, 1e5, 1e-5])
+    x = np.array([0, 1, -0.1, 1.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    plain, fast = (computed(monkeypatch, native, a, b, x) for native in (0, 1))
+    np.testing.assert_allclose(fast, plain, rtol=1e-12)
+    assert fast[:2].tolist() == [0, 1]
+    assert np.isnan(fast[[2, 3, 4, 5, 7]]).all()
+
+
+def test_nothing_is_offered_without_the_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert beta_fractions.beta_fraction() is not None
+    monkeypatch.setattr(flags, "NATIVE", 0)
+    assert beta_fractions.beta_fraction() is None

@@ -1,0 +1,27 @@
+"""The text of sums of picked rows: a module for all types, reductions and widths, with and without a team."""
+
+from __future__ import annotations
+
+import pytest
+
+from flowstone.native import compiler, host, segment_code
+
+TYPES = [("float32", "int32", "int64"), ("float64", "int64", "int32"), ("int8", "int32", "int32")]
+
+
+@pytest.mark.parametrize("lanes", [2, 8, 16])
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("how", ["sum", "mean", "sqrtn"])
+@pytest.mark.parametrize("team", [False, True])
+def test_the_text_is_valid_and_has_its_functions(monkeypatch, lanes, types, how, team) -> None:
+    if how != "sum" and types[0] == "int8":
+        pytest.skip("whole numbers have no means")
+    monkeypatch.setattr(host, "has", lambda name: team)
+    text = segment_code.segment_code(how, types, lanes)
+    assert ("GOMP_parallel" in text) == team
+    llvm = compiler._llvm()
+    module = llvm.parse_assembly(text)
+    module.verify()
+    defined = {each.name for each in module.functions if not each.is_declaration}
+    shown = {each.name for each in module.functions if each.linkage == llvm.Linkage.external} & defined
+    assert shown == set(segment_code.PLACES)

@@ -1,0 +1,30 @@
+"""The text of passes of quantisation: a module for all types and widths, with and without a team."""
+
+from __future__ import annotations
+
+import pytest
+
+from flowstone.native import compiler, host, step_code
+
+TEXTS = {
+    "float": lambda lanes: step_code.float_code(lanes),
+    "u8": lambda lanes: step_code.integer_code("i8", False, lanes),
+    "i32": lambda lanes: step_code.integer_code("i32", True, lanes),
+    "i16": lambda lanes: step_code.integer_code("i16", True, lanes),
+}
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("team", [False, True])
+def test_the_text_is_valid_and_has_its_functions(monkeypatch, lanes: int, name: str, team: bool) -> None:
+    monkeypatch.setattr(host, "has", lambda name: team)
+    text = TEXTS[name](lanes)
+    assert ("GOMP_parallel" in text) == team
+    llvm = compiler._llvm()
+    module = llvm.parse_assembly(text)
+    module.verify()
+    defined = {each.name for each in module.functions if not each.is_declaration}
+    shown = {each.name for each in module.functions if each.linkage == llvm.Linkage.external} & defined
+    of_floats = {"round", "masked", "passed"}
+    assert shown == (of_floats if name == "float" else set(step_code.PLACES) - of_floats)

@@ -1,0 +1,118 @@
+"""Seeds of ops, and the sequences that they begin: on a CPU TensorFlow 1.15.5's own, run by run.
+
+`golden/random_sequences.json` has, for each op of `OPS`, the last ten numbers of three runs in one session.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import flowstone as tf
+from flowstone.framework import machine_code
+from flowstone.ops.randomness import philox
+from flowstone.ops.randomness.op_seeds import SeededSequence
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "random_sequences.json").read_text())
+LOGITS = [[0.0, 1.0, 2.0, 0.5], [1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 1.0, 1.0]]
+OPS: dict[str, Any] = {
+    "uniform float32": lambda: tf.random_uniform([3], seed=1),
+    "uniform float64": lambda: tf.random_uniform([5], dtype=tf.float64, seed=2),
+    "normal float32": lambda: tf.random_normal([7], seed=3),
+    "normal float64": lambda: tf.random_normal([3], dtype=tf.float64, seed=4),
+    "truncated float32": lambda: tf.truncated_normal([40], seed=5),
+    "truncated float64": lambda: tf.truncated_normal([3], dtype=tf.float64, seed=6),
+    "int32": lambda: tf.random_uniform([5], 0, 100, tf.int32, seed=7),
+    "int64": lambda: tf.random_uniform([3], -5, 100, tf.int64, seed=8),
+    "uniform float16": lambda: tf.random_uniform([5], dtype=tf.float16, seed=9),
+    "normal float16": lambda: tf.random_normal([5], dtype=tf.float16, seed=10),
+    "truncated float16": lambda: tf.truncated_normal([5], dtype=tf.float16, seed=17),
+    "uniform bfloat16": lambda: tf.random_uniform([5], dtype=tf.bfloat16, seed=18),
+    "many": lambda: tf.random_uniform([1003], seed=11),
+    "multinomial": lambda: tf.multinomial(LOGITS, 3, seed=12),
+    "many multinomial": lambda: tf.multinomial(LOGITS, 50, seed=22),
+    "shuffle": lambda: tf.random_shuffle(tf.range(6), seed=13),
+    "shuffle rows": lambda: tf.random_shuffle(tf.reshape(tf.range(6), [3, 2]), seed=14),
+    "glorot": lambda: tf.glorot_uniform_initializer(seed=3)([3, 2]),
+    "orthogonal": lambda: tf.orthogonal_initializer(seed=4)([3, 2]),
+    "dropout": lambda: tf.nn.dropout(tf.ones([12]), 0.5, seed=2),
+    "crop": lambda: tf.random_crop(tf.range(20), [3], seed=5),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("has_code", [True, False])
+def test_sequences_are_those_of_tensorflow(
+    name: str, has_code: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_code:
+        monkeypatch.setattr(machine_code.random_words, "_ask", None)
+    with tf.Graph().as_default(), tf.device("/cpu:0"):
+        tf.set_random_seed(5)
+        value = OPS[name]()
+        for _ in range(2):  # each session begins anew
+            with tf.Session() as session:
+                for expected in GOLDEN[name]:
+                    found = np.asarray(session.run(value)).astype(np.float64).ravel()[-10:]
+                    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
+
+
+def test_every_golden_sequence_has_an_op() -> None:
+    assert set(GOLDEN) == set(OPS)
+
+
+def test_seeds_without_a_seed_of_the_ops_own() -> None:
+    with tf.Graph().as_default():
+        assert tf.get_seed(None) == (None, None)
+        assert tf.get_seed(3) == (87654321, 3)
+        tf.set_random_seed(7)
+        x = tf.placeholder(tf.float32, [None, 784])
+        weights = tf.Variable(tf.truncated_normal([784, 10], stddev=0.1))
+        bias = tf.Variable(tf.zeros([10]))
+        tf.nn.softmax(tf.matmul(x, weights) + bias)
+        tf.get_variable("g", [3, 3])
+        tf.layers.dense(x, 5)
+        seeds = {
+            op.type: op.get_attr("seed2")
+            for op in tf.get_default_graph().get_operations()
+            if "seed2" in op.node_def.attr
+        }
+        assert seeds == {"TruncatedNormal": 4, "RandomUniform": 30}
+        assert tf.get_seed(5) == (7, 5)
+
+
+def test_without_seeds_sessions_differ() -> None:
+    with tf.Graph().as_default():
+        value = tf.random_uniform([20])
+        found = []
+        for _ in range(2):
+            with tf.Session() as session:
+                found.append(session.run(value))
+        assert not np.array_equal(*found)
+
+
+def test_threads_share_a_sequence() -> None:
+    sequence, taken = SeededSequence(5, 1), []
+
+    def take() -> None:
+        for _ in range(200):
+            taken.append(sequence.take(3).counter)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == [(1 << 64) + 768 * i for i in range(800)]
+
+
+def test_negative_seeds() -> None:
+    state = SeededSequence(-1, -2).take(1)
+    assert (state.key, state.counter >> 64) == (2**64 - 1, 2**64 - 2)
+    assert philox.uniform(state, 5, torch.float32, torch.device("cpu")).shape == (5,)
