@@ -13,7 +13,7 @@ import pytest
 import flowstone as tf
 import meta_graph_programs
 from flowstone.io.proto import control_flow_pb2
-from flowstone.training import meta_graph as meta_graphs
+from flowstone.training import meta_graph_import
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "meta_graphs"
 VALUES = json.loads((GOLDEN / "values.json").read_text())
@@ -59,7 +59,7 @@ def test_what_is_exported_is_differentiated(name: str, scope: str, tmp_path: Pat
 
 @pytest.mark.parametrize("name", meta_graph_programs.PROGRAMS)
 def test_contexts_are_named_as_tensorflow_names_them(name: str) -> None:
-    golden = meta_graphs.read_meta_graph_file(str(GOLDEN / f"{name}.pb"))
+    golden = meta_graph_import.read_meta_graph_file(str(GOLDEN / f"{name}.pb"))
     ours = meta_graph_programs.exported(tf, name)
     for own, theirs in zip(contexts(ours), contexts(golden), strict=True):
         own.values_def.Clear()
@@ -74,7 +74,7 @@ def test_an_imported_context_is_exported_as_it_was(name: str) -> None:
     golden = str(GOLDEN / f"{name}.pb")
     tf.train.import_meta_graph(golden)
     again = tf.train.export_meta_graph()
-    theirs = contexts(meta_graphs.read_meta_graph_file(golden))
+    theirs = contexts(meta_graph_import.read_meta_graph_file(golden))
     for own, given in zip(contexts(again), theirs, strict=True):
         assert own.context_name == given.context_name
         assert dict(own.values_def.external_values) == dict(given.values_def.external_values)
@@ -94,7 +94,7 @@ def test_a_loop_is_imported_twice() -> None:
 
 
 def test_a_context_of_tensors_that_are_not_there_is_refused() -> None:
-    meta = meta_graphs.read_meta_graph_file(str(GOLDEN / "conditionals.pb"))
+    meta = meta_graph_import.read_meta_graph_file(str(GOLDEN / "conditionals.pb"))
     held = meta.collection_def["cond_context"].bytes_list.value
     message = control_flow_pb2.CondContextDef.FromString(held[0])
     message.pred_name = "absent:0"
@@ -127,7 +127,7 @@ def test_a_graph_in_a_file(tmp_path: Path, as_text: bool) -> None:
     path = tmp_path / "below" / "graph.meta"
     meta = tf.train.export_meta_graph(str(path), as_text=as_text)
     assert path.read_bytes().startswith(b"meta_info_def {") is as_text
-    assert meta_graphs.read_meta_graph_file(str(path)) == meta
+    assert meta_graph_import.read_meta_graph_file(str(path)) == meta
 
 
 def test_files_that_hold_no_graph(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from flowstone.training.object_graph import Root
 __all__ = ["AutoTrackable", "NoDependency", "Trackable", "no_automatic_dependency_tracking"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_Value = TypeVar("_Value")
+_Kept = TypeVar("_Kept")
 AutoTrackable = Trackable = Root
 
 
-def NoDependency(value: _Value) -> _Value:
+def NoDependency(value: _Kept) -> _Kept:
     """The value itself: what an attribute that was given so holds."""
     return value
 

@@ -42,11 +42,11 @@ def test_seed_pairs_are_tensorflows() -> None:
 
 
 def test_ops_of_a_seeded_graph_get_numbers() -> None:
-    """An op without a seed of its own gets the number of nodes before it."""
+    """Each op without a seed of its own gets the next one."""
     with tf.Graph().as_default():
         subject.set_random_seed(7)
         seeds = [subject.random_uniform([2]).op.attributes["seed2"] for _ in range(3)]
-    assert seeds == [1, 3, 5]
+    assert seeds == [0, 1, 2]
 
 
 def test_seeded_sequences_repeat_in_new_sessions_and_differ_by_op() -> None:

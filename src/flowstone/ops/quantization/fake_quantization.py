@@ -175,8 +175,8 @@ def _ends(node: Node) -> tuple[torch.Tensor, torch.Tensor]:
 @args_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     steps, (low, high) = _Steps(node), _ends(node)
-    low, high = low.to(env.device), high.to(env.device)
     native, numbers = _native(env), steps.numbers(low.item(), high.item())
+    low, high = low.to(env.device), high.to(env.device)
     if native is not None and numbers is not None:
         return functools.partial(native.round, numbers=numbers)
     return lambda x: _rounded(x, low, high, steps, None)

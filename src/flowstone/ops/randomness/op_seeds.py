@@ -1,6 +1,6 @@
 """Seeds of random ops, and the sequences that they begin.
 
-An op's seed attributes come from the graph's seed and the op's own (`get_seed`), as TensorFlow chooses them.
+An op's seed attributes come from the graph's seed and the op's own (`get_seed`).
 With seeds, an op gives the same sequence in every new session, its own for each op and continued from step to
 step; without, one that differs from session to session. The state belongs to the session, shared by all plans
 that run the op: a `torch.Generator`; or on a CPU, for the ops that ask for it, a `SeededSequence`, whose
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -38,6 +39,7 @@ _DEFAULT_GRAPH_SEED = 87654321
 _LARGEST = 2**31 - 1
 _KEPT = 256  # blocks of each number
 _WHOLE = 1 << 64
+_seeds_given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def set_random_seed(seed: int) -> None:
@@ -51,7 +53,8 @@ def set_random_seed(seed: int) -> None:
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """The pair of seeds for an op created now: (None, None) if neither the graph nor the op has one.
 
-    Without a seed of its own an op of a seeded graph gets the number of nodes that the graph has had.
+    Without a seed of its own an op of a seeded graph gets its number among such ops, as in TensorFlow 2.4 and
+    later; before, it was the number of nodes that the graph had had.
     """
     graph = get_default_graph()
     if graph.seed is None:
@@ -60,7 +63,8 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         seeds = (_DEFAULT_GRAPH_SEED, op_seed)
     else:
         if op_seed is None:
-            op_seed = graph._last_id
+            op_seed = _seeds_given.get(graph, 0)
+            _seeds_given[graph] = op_seed + 1
         seeds = (graph.seed, op_seed)
     first, second = (int(seed) % _LARGEST for seed in seeds)
     return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)
