@@ -26,8 +26,9 @@ from types import FrameType
 from typing import Any
 
 PATIENCE_S = 5.0
-_LOOKS = 3  # in a row that find nobody at work: a thread may be between two steps when it is looked at
-_BETWEEN_LOOKS_S = 0.001
+_PATIENCE_WITH_OTHERS_S = 0.2  # threads that compute outside of this package; they may be between two steps
+_LOOKS = 3  # in a row that find nobody at work
+_BETWEEN_LOOKS_S = 0.002
 _SWITCH_S = 1e-4  # others get the interpreter's lock within this time
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
@@ -57,33 +58,37 @@ def _stop_threads() -> None:
     if threading.active_count() == 1:
         return
     sys.setswitchinterval(_SWITCH_S)
-    deadline, quiet, asked = time.monotonic() + PATIENCE_S, 0, set[int]()
-    while quiet < _LOOKS and time.monotonic() < deadline:
+    began, quiet, asked, before = time.monotonic(), 0, set[int](), dict[int, str]()
+    while quiet < _LOOKS and (waited := time.monotonic() - began) < PATIENCE_S:
         is_quiet, stacks = True, sys._current_frames()
         for thread in threading.enumerate():
             name = thread.ident
             if name is None or name in _stopped or thread is threading.current_thread():
                 continue
-            if name not in asked:
-                is_here = _is_stoppable(stacks.get(name))
-                if is_here and _ask_to_stop(name):
-                    asked.add(name)
-                    is_quiet = False
-            elif _computes(thread.native_id):
+            state = _state(thread.native_id)
+            rests, before[name] = state == before.get(name), state
+            if name in asked:
+                is_quiet &= rests
+                continue
+            is_here, is_needed = _place(stacks.get(name))
+            if is_here and not is_needed and _ask_to_stop(name):
+                asked.add(name)
+            if is_here or (waited < _PATIENCE_WITH_OTHERS_S and not rests):
                 is_quiet = False
         quiet = quiet + 1 if is_quiet else 0
         del stacks
         time.sleep(_BETWEEN_LOOKS_S)
 
 
-def _is_stoppable(frame: FrameType | None) -> bool:
-    """Whether the stack of a thread is in this package's code, and not in code that the exit needs."""
+def _place(frame: FrameType | None) -> tuple[bool, bool]:
+    """Whether the stack of a thread is in this package's code, and whether in code that the exit needs."""
     files = []
     while frame is not None:
         files.append(frame.f_code.co_filename)
         frame = frame.f_back
-    return any(file.startswith(_PACKAGE) for file in files) and not any(
-        file.startswith(_NEEDED) for file in files
+    return (
+        any(file.startswith(_PACKAGE) for file in files),
+        any(file.startswith(_NEEDED) for file in files),
     )
 
 
@@ -93,10 +98,15 @@ def _ask_to_stop(name: int) -> bool:
     return bool(raise_in(ctypes.c_ulong(name), ctypes.py_object(_Stop)))
 
 
-def _computes(number: Any) -> bool:
-    """Whether the system says that a thread runs, or would if a processor were free; where it does not say,
-    a thread counts as waiting."""
+def _state(number: Any) -> str:
+    """What the system says that a thread does: equal in two looks if it waited from one to the other.
+
+    A thread that waits for the interpreter's lock looks for it every now and then, and so does not rest. ""
+    where the system does not say: such a thread counts as waiting.
+    """
     with contextlib.suppress(OSError):
-        text = Path(f"/proc/self/task/{number}/stat").read_text()
-        return text.rpartition(")")[2].split()[0] == "R"
-    return False
+        lines = Path(f"/proc/self/task/{number}/status").read_text().splitlines()
+        state = next(line for line in lines if line.startswith("State:"))
+        waits = next(line for line in lines if line.startswith("voluntary_ctxt_switches:"))
+        return f"{time.monotonic()}" if "R" in state.split()[1] else waits
+    return ""

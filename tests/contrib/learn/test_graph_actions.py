@@ -44,8 +44,8 @@ def test_training_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert trained(tmp_path, max_steps=5) is None
     assert G.load_variable(str(tmp_path), "global_step") == 5
     written = {path.name for path in tmp_path.glob("*.index")}
-    # The supervisor's own thread may save another step.
-    assert written >= {f"model.ckpt-{step}.index" for step in (0, 3, 5)}
+    # The supervisor's own thread saves another step, the first that it sees.
+    assert written >= {f"model.ckpt-{step}.index" for step in (3, 5)}
 
 
 def test_training_ends_with_its_feeds_or_a_monitor(tmp_path: Path) -> None:
