@@ -41,12 +41,16 @@ _stopped: set[int] = set()  # identities of threads
 
 
 class _Stop(BaseException):
-    """Stops the thread that makes one; raised in another thread, it is made there."""
+    """Stops the thread that makes one; raised in another thread, it is made there.
+
+    In code that the exit needs, it is an exception like others, by which the thread frees locks and ends.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        _stopped.add(threading.get_ident())
-        _never.acquire()
+        if not _place(sys._getframe())[1]:
+            _stopped.add(threading.get_ident())
+            _never.acquire()
 
 
 def stop_threads_at_exit() -> None:
@@ -58,6 +62,8 @@ def _stop_threads() -> None:
     if threading.active_count() == 1:
         return
     sys.setswitchinterval(_SWITCH_S)
+    tell = threading.excepthook
+    threading.excepthook = lambda failure: None if failure.exc_type is _Stop else tell(failure)
     began, quiet, asked, before = time.monotonic(), 0, set[int](), dict[int, str]()
     while quiet < _LOOKS and (waited := time.monotonic() - began) < PATIENCE_S:
         is_quiet, stacks = True, sys._current_frames()
