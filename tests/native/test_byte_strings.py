@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flowstone.framework import flags, machine_code
-from flowstone.native import byte_strings
+from flowstone.native import offers
 from flowstone.native.byte_strings import StringCode
 
 LENGTHS = (0, 1, 2, 7, 8, 15, 16, 31, 100, 5000)
@@ -67,7 +67,7 @@ def test_pieces_of_other_layouts(code):
 
 
 def test_kernels_are_offered_it_where_there_is_a_native_tier(monkeypatch):
-    byte_strings.offer()
+    offers.offer_all()
     monkeypatch.setattr(flags, "NATIVE", 2)
     assert isinstance(machine_code.byte_strings(), StringCode)
     monkeypatch.setattr(flags, "NATIVE", 0)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from flowstone.framework import flags
-from flowstone.native import random_words
+from flowstone.native import offers, random_words
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.philox import State
 
@@ -42,6 +42,6 @@ def test_numbers_are_aten_s(monkeypatch, state, draw, count):
 
 
 def test_kernels_are_offered_it(monkeypatch):
-    random_words.offer()
+    offers.offer_all()
     monkeypatch.setattr(flags, "NATIVE", 2)
     assert philox.random_words() is not None

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from flowstone.framework import flags, machine_code
-from flowstone.native import row_moves
+from flowstone.native import offers
 from flowstone.native.row_moves import RowMoves
 from flowstone.ops.queues import queue_storage
 from flowstone.ops.queues.queue_rows import KeptRows, Order
@@ -167,7 +167,7 @@ def test_a_view_of_much_is_copied(moves):
 
 def test_queues_ask_for_it(monkeypatch):
     monkeypatch.setattr(flags, "NATIVE", 2)
-    row_moves.offer()
+    offers.offer_all()
     assert isinstance(machine_code.row_moves(), RowMoves)
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert machine_code.row_moves() is None

@@ -10,7 +10,7 @@ import torch
 
 import flowstone as tf
 from flowstone.framework import flags, machine_code
-from flowstone.native import host, sparse_products
+from flowstone.native import host, offers, sparse_products
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
 SHAPES = [  # height, inner, columns, elements
@@ -87,7 +87,7 @@ def test_an_element_out_of_bounds(wrong: tuple[int, int], at: int) -> None:
 
 def test_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sparse_products.sparse_product(torch.float16, torch.int64) is None
-    sparse_products.offer()
+    offers.offer_all()
     assert machine_code.sparse_product(torch.float32, torch.int64) is not None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert machine_code.sparse_product(torch.float32, torch.int64) is None

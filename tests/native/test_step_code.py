@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flowstone.native import compiler, host, step_code
+from code_texts import shown_functions
+from flowstone.native import host, step_code
 
 TEXTS = {
     "float": lambda lanes: step_code.float_code(lanes),
@@ -21,10 +22,6 @@ def test_the_text_is_valid_and_has_its_functions(monkeypatch, lanes: int, name: 
     monkeypatch.setattr(host, "has", lambda name: team)
     text = TEXTS[name](lanes)
     assert ("GOMP_parallel" in text) == team
-    llvm = compiler._llvm()
-    module = llvm.parse_assembly(text)
-    module.verify()
-    defined = {each.name for each in module.functions if not each.is_declaration}
-    shown = {each.name for each in module.functions if each.linkage == llvm.Linkage.external} & defined
+    shown = shown_functions(text)
     of_floats = {"round", "masked", "passed"}
     assert shown == (of_floats if name == "float" else set(step_code.PLACES) - of_floats)

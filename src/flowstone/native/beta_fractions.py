@@ -10,13 +10,13 @@ import functools
 
 import torch
 
-from flowstone.framework import flags, machine, machine_code
+from flowstone.framework import flags, machine
 from flowstone.framework.machine_code import BetaFraction
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.fraction_code import PLACES, WORDS, fraction_code
 
-__all__ = ["beta_fraction", "offer"]
+__all__ = ["beta_fraction"]
 
 _WORK = 500  # of an element, in additions: some ten steps, with six quotients each
 
@@ -26,11 +26,6 @@ def beta_fraction() -> BetaFraction | None:
     if not flags.NATIVE or host.reason():
         return None
     return functools.partial(_fraction, _library())
-
-
-def offer() -> None:
-    """Has the kernel of the incomplete beta function ask `beta_fraction`."""
-    machine_code.beta_fraction.offer(beta_fraction)
 
 
 @functools.cache

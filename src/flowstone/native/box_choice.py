@@ -12,13 +12,13 @@ import functools
 
 import torch
 
-from flowstone.framework import flags, machine, machine_code
+from flowstone.framework import flags, machine
 from flowstone.native import host
 from flowstone.native.choice_code import PLACES, WORDS, choice_code
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.emitter import sleef_name
 
-__all__ = ["ChoiceCode", "box_choice", "offer"]
+__all__ = ["ChoiceCode", "box_choice"]
 
 _Numbers = ctypes.c_float * 3
 
@@ -115,8 +115,3 @@ def box_choice(softly: bool) -> ChoiceCode | None:
     if not flags.NATIVE or host.reason() or (softly and not host.has(sleef_name("exp", "float32"))):
         return None
     return _code()
-
-
-def offer() -> None:
-    """Has the kernels of images ask `box_choice`."""
-    machine_code.box_choice.offer(box_choice)

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import machine_code
 from flowstone.native import compiler
 from flowstone.native.code_library import when_asked
 
-__all__ = ["StringCode", "byte_strings", "offer", "string_code_text"]
+__all__ = ["StringCode", "byte_strings", "string_code_text"]
 
 _TYPE, _LENGTH, _BYTES = 8, 16, 32  # offsets in an object of bytes
 _ITEMS = 24  # in a list, of the address of its array
@@ -177,8 +176,3 @@ def _check() -> bool:
 
 byte_strings = when_asked(lambda: StringCode() if _check() else None)
 """The machine code, if it is there by now."""
-
-
-def offer() -> None:
-    """Has the kernels of strings ask `byte_strings`."""
-    machine_code.byte_strings.offer(byte_strings)

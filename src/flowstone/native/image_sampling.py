@@ -13,13 +13,13 @@ from collections.abc import Mapping
 
 import torch
 
-from flowstone.framework import dtypes, flags, machine, machine_code
+from flowstone.framework import dtypes, flags, machine
 from flowstone.framework.machine_code import Sampler
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.sampling_code import PLACES, WORDS, crop_code
 
-__all__ = ["CropSampler", "offer", "sampler"]
+__all__ = ["CropSampler", "sampler"]
 
 _READ = frozenset(
     {torch.float32, torch.float64, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
@@ -34,11 +34,6 @@ def sampler(dtype: torch.dtype | None, nearest: bool) -> Sampler | None:
     if not flags.NATIVE or host.reason() or dtype is None:
         return None
     return CropSampler(dtype if dtype in _READ else torch.float32, nearest)
-
-
-def offer() -> None:
-    """Has the kernels of images ask `sampler`."""
-    machine_code.sampler.offer(sampler)
 
 
 @functools.cache

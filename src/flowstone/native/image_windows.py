@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 import torch
 
-from flowstone.framework import dtypes, flags, machine, machine_code
+from flowstone.framework import dtypes, flags, machine
 from flowstone.framework.machine_code import BoxDrawing, GlimpseCut, Projection
 from flowstone.native import drawing_code, glimpse_code, host, projection_code
 from flowstone.native.code_library import CodeLibrary
 
-__all__ = ["box_drawing", "glimpse_cut", "offer", "projection"]
+__all__ = ["box_drawing", "glimpse_cut", "projection"]
 
 _READ = frozenset({torch.float32, torch.float64, torch.uint8, torch.int32, torch.int64})
 _NARROW = frozenset({torch.float16, torch.bfloat16})
@@ -42,13 +42,6 @@ def box_drawing(dtype: torch.dtype | None) -> BoxDrawing | None:
     """What draws boxes into images of a type; None if there is none, or no native tier."""
     kind = {torch.float32: "float", torch.float16: "i16"}.get(dtype) if dtype else None
     return functools.partial(_drawn, kind) if kind and _has_tier() else None
-
-
-def offer() -> None:
-    """Has the kernels of images ask these."""
-    machine_code.projection.offer(projection)
-    machine_code.glimpse_cut.offer(glimpse_cut)
-    machine_code.box_drawing.offer(box_drawing)
 
 
 def _has_tier() -> bool:

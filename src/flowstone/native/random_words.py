@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import ctypes
 
-from flowstone.framework import machine_code
 from flowstone.framework.machine_code import RandomCode
 from flowstone.native import compiler
 from flowstone.native.code_library import when_asked
 
-__all__ = ["made", "offer", "random_words", "words_code"]
+__all__ = ["made", "random_words", "words_code"]
 
 _WORD = 0xFFFFFFFF
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
@@ -129,8 +128,3 @@ def made() -> RandomCode:
 
 random_words = when_asked(made)
 """The machine code, if it is there by now."""
-
-
-def offer() -> None:
-    """Has the kernels of random numbers ask `random_words`."""
-    machine_code.random_words.offer(random_words)

@@ -15,7 +15,7 @@ from flowstone.native import compiler
 from flowstone.native.code_library import when_asked
 from flowstone.native.structured import Code
 
-__all__ = ["RowMoves", "offer", "row_moves", "row_moves_text"]
+__all__ = ["RowMoves", "row_moves", "row_moves_text"]
 
 _MUCH = 1 << 21  # bytes from which other threads run meanwhile
 _MEMCPY = "llvm.memcpy.p0.p0.i64"
@@ -130,8 +130,3 @@ class RowMoves:
 
 row_moves = when_asked(RowMoves)
 """The machine code, if it is there by now."""
-
-
-def offer() -> None:
-    """Has shuffling queues ask `row_moves`."""
-    machine_code.row_moves.offer(row_moves)

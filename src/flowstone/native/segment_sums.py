@@ -12,13 +12,13 @@ import math
 
 import torch
 
-from flowstone.framework import dtypes, flags, machine, machine_code
+from flowstone.framework import dtypes, flags, machine
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.emitter import FLOATS, INTEGERS, SIZES
 from flowstone.native.segment_code import PLACES, WORDS, segment_code
 
-__all__ = ["SegmentCode", "offer", "segment_sums"]
+__all__ = ["SegmentCode", "segment_sums"]
 
 _WORK = 4  # of an element of a picked row, in additions
 
@@ -33,11 +33,6 @@ def segment_sums(how: str, *types: torch.dtype | None) -> SegmentCode | None:
     if names[0] not in allowed or not set(names[1:]) <= {"int32", "int64"}:
         return None
     return SegmentCode(_library(how, names))
-
-
-def offer() -> None:
-    """Has the kernels of segments ask `segment_sums`."""
-    machine_code.segment_sums.offer(segment_sums)
 
 
 @functools.cache

@@ -11,14 +11,14 @@ import functools
 
 import torch
 
-from flowstone.framework import dtypes, flags, machine_code
+from flowstone.framework import dtypes, flags
 from flowstone.framework.machine_code import SparseProduct
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.emitter import SIZES
 from flowstone.native.sparse_code import PLACES, WORDS, product_code
 
-__all__ = ["offer", "sparse_product"]
+__all__ = ["sparse_product"]
 
 _VALUES = frozenset({torch.float32, torch.float64})
 _INDICES = frozenset({torch.int32, torch.int64})
@@ -31,11 +31,6 @@ def sparse_product(values: torch.dtype, indices: torch.dtype) -> SparseProduct |
     if not flags.NATIVE or host.reason() or values not in _VALUES or indices not in _INDICES:
         return None
     return functools.partial(_product, _library(values, indices))
-
-
-def offer() -> None:
-    """Has the kernels of sparse tensors ask `sparse_product`."""
-    machine_code.sparse_product.offer(sparse_product)
 
 
 @functools.cache

@@ -13,12 +13,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import flags, machine, machine_code
+from flowstone.framework import flags, machine
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.step_code import PLACES, WORDS, float_code, integer_code
 
-__all__ = ["StepPasses", "offer", "step_passes"]
+__all__ = ["StepPasses", "step_passes"]
 
 _INTEGERS = {
     torch.uint8: ("i8", False), torch.int8: ("i8", True), torch.uint16: ("i16", False),
@@ -92,8 +92,3 @@ def step_passes(dtype: torch.dtype | None) -> StepPasses | None:
     if not flags.NATIVE or host.reason() or dtype is None:
         return None
     return StepPasses(dtype) if dtype is torch.float32 or dtype in _INTEGERS else None
-
-
-def offer() -> None:
-    """Has the kernels of quantisation ask `step_passes`."""
-    machine_code.step_passes.offer(step_passes)

@@ -18,18 +18,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.lowering.programs.program_regions import join_programs
-from flowstone.native import (
-    beta_fractions,
-    box_choice,
-    byte_strings,
-    image_sampling,
-    image_windows,
-    random_words,
-    row_moves,
-    segment_sums,
-    sparse_products,
-    step_passes,
-)
+from flowstone.native.offers import offer_all
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
@@ -56,16 +45,7 @@ from flowstone.runtime.traced_units import unit_program
 from flowstone.runtime.unit_program import UnitProgram
 from flowstone.runtime.units import needs_units
 
-byte_strings.offer()
-box_choice.offer()
-beta_fractions.offer()
-random_words.offer()
-row_moves.offer()
-segment_sums.offer()
-sparse_products.offer()
-step_passes.offer()
-image_sampling.offer()
-image_windows.offer()
+offer_all()
 _NODE_BYTES = 4096  # of memory for a node, with its line of code and its log
 Program = Segment | UnitProgram | PartitionedProgram
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from flowstone.framework import flags
-from flowstone.native import box_choice
+from flowstone.native.offers import offer_all
 from flowstone.ops.images.greedy_choice import chosen_boxes, chosen_in_columns, softly_chosen
 
-box_choice.offer()
+offer_all()
 
 
 @pytest.fixture(autouse=True, params=[0, 1])

@@ -6,7 +6,7 @@ Uniform, normal and truncated values and integers with seeds on a CPU are Tensor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ def _filled_kernel(function: Callable[..., torch.Tensor], seeded: Draw) -> Kerne
     def factory(node: Node, env: Environment) -> Kernel:
         sequence = sequence_of(node, env)
         if sequence is not None:
-            return _seeded_kernel(sequence, seeded, node.attributes["dtype"].torch, env.device)
+            return _seeded_kernel(sequence, seeded, node, env.device)
         keywords = {
             "generator": generator_of(node, env),
             "dtype": node.attributes["dtype"].torch,
@@ -94,13 +94,15 @@ def _filled_kernel(function: Callable[..., torch.Tensor], seeded: Draw) -> Kerne
     return factory
 
 
-def _seeded_kernel(sequence: SeededSequence, draw: Draw, dtype: torch.dtype, device: torch.device) -> Kernel:
-    def values(shape: torch.Tensor) -> torch.Tensor:
-        sizes = shape.tolist()
-        count = math.prod(sizes)
+def _seeded_kernel(sequence: SeededSequence, draw: Draw, node: Node, device: torch.device) -> Kernel:
+    dtype, fixed = node.attributes["dtype"].torch, _fixed_shape(node)
+
+    def values(sizes: Sequence[int], count: int) -> torch.Tensor:
         return draw(sequence.take(count), count, dtype, device).view(sizes)
 
-    return values
+    if fixed is not None:
+        return Call(values, fixed, math.prod(fixed))
+    return lambda shape: values(sizes := shape.tolist(), math.prod(sizes))
 
 
 def _filled(name: str, function: Callable[..., torch.Tensor], seeded: Draw) -> OpDeclaration:

@@ -1,0 +1,35 @@
+"""What the native tier offers to kernels of the rooms below it: the slots of `framework/machine_code.py`."""
+
+from __future__ import annotations
+
+from flowstone.framework import machine_code
+from flowstone.native import (
+    beta_fractions,
+    box_choice,
+    byte_strings,
+    image_sampling,
+    image_windows,
+    random_words,
+    row_moves,
+    segment_sums,
+    sparse_products,
+    step_passes,
+)
+
+__all__ = ["offer_all"]
+
+
+def offer_all() -> None:
+    """Fills all slots; a second call changes nothing."""
+    machine_code.beta_fraction.offer(beta_fractions.beta_fraction)
+    machine_code.box_choice.offer(box_choice.box_choice)
+    machine_code.byte_strings.offer(byte_strings.byte_strings)
+    machine_code.sampler.offer(image_sampling.sampler)
+    machine_code.projection.offer(image_windows.projection)
+    machine_code.glimpse_cut.offer(image_windows.glimpse_cut)
+    machine_code.box_drawing.offer(image_windows.box_drawing)
+    machine_code.random_words.offer(random_words.random_words)
+    machine_code.row_moves.offer(row_moves.row_moves)
+    machine_code.segment_sums.offer(segment_sums.segment_sums)
+    machine_code.sparse_product.offer(sparse_products.sparse_product)
+    machine_code.step_passes.offer(step_passes.step_passes)
