@@ -159,7 +159,7 @@ ELEMENTS["Neg"] = Element(_NUMBERS, 1, lambda e, dtype, x, attributes: e.negate(
 ELEMENTS["Square"] = Element(_NUMBERS, 1, _square)
 ELEMENTS["SquaredDifference"] = Element(FLOATS | {"int32", "int64"}, 2, _difference_squared)
 ELEMENTS["Abs"] = Element(_NUMBERS, 1, _absolute)
-ELEMENTS["Sign"] = Element(_NUMBERS, 1, _sign)
+ELEMENTS["Sign"] = Element(_NUMBERS, 1, _sign, alone=True)
 ELEMENTS["Maximum"] = Element(FLOATS | INTEGERS, 2, _extreme("ogt", "ge"))
 ELEMENTS["Minimum"] = Element(FLOATS | INTEGERS, 2, _extreme("olt", "le"))
 ELEMENTS["Sqrt"] = Element(FLOATS, 1, _intrinsic("sqrt"), 4)
@@ -188,6 +188,11 @@ def _comparison(floating: str, whole: str) -> Emit:
     return emit
 
 
+def _near(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    apart = e.intrinsic("fabs", dtype, e.binary("fsub", dtype, x[0], x[1]))
+    return e.compare("fcmp olt", dtype, apart, e.constant(dtype, attributes["tolerance"]))
+
+
 def _choice(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
     return e.select(x[0], dtype, x[1], x[2])
 
@@ -213,6 +218,7 @@ for _name, _floating, _whole in (
     ("NotEqual", "une", "ne"),
 ):
     ELEMENTS[_name] = Element(FLOATS | INTEGERS, 2, _comparison(_floating, _whole), result="bool")
+ELEMENTS["ApproximateEqual"] = Element(FLOATS, 2, _near, 3, result="bool", alone=True)
 ELEMENTS["Select"] = ELEMENTS["SelectV2"] = Element(_ALL, 3, _choice, alone=True)
 ELEMENTS["LogicalAnd"] = Element(frozenset({"bool"}), 2, _logical("and"))
 ELEMENTS["LogicalOr"] = Element(frozenset({"bool"}), 2, _logical("or"))
@@ -228,6 +234,7 @@ ELEMENTS["IsFinite"] = Element(FLOATS, 1, _classified("olt", math.inf, True), re
 
 _POLYNOMIALS = {
     "Exp": transcendental.exp,
+    "Expm1": transcendental.expm1,
     "Log": transcendental.log,
     "Tanh": transcendental.tanh,
     "Sigmoid": transcendental.sigmoid,
@@ -352,7 +359,9 @@ def _leaky(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> 
 
 def _elu(scale: float, alpha: float) -> Emit:
     def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-        below = e.binary("fmul", dtype, e.sleef("expm1", dtype, x[0]), e.constant(dtype, scale * alpha))
+        is_short = _is_polynomial(dtype)
+        below = transcendental.expm1(e, x[0]) if is_short else e.sleef("expm1", dtype, x[0])
+        below = e.binary("fmul", dtype, below, e.constant(dtype, scale * alpha))
         above = x[0] if scale == 1 else e.binary("fmul", dtype, x[0], e.constant(dtype, scale))
         return e.select(e.compare("fcmp ole", dtype, x[0], e.constant(dtype, 0)), dtype, below, above)
 
@@ -362,6 +371,14 @@ def _elu(scale: float, alpha: float) -> Emit:
 def _elu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
     below = e.binary("fmul", dtype, x[0], e.binary("fadd", dtype, x[1], e.constant(dtype, 1)))
     return e.select(e.compare("fcmp ole", dtype, x[1], e.constant(dtype, 0)), dtype, below, x[0])
+
+
+def _selu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    below = e.binary("fadd", dtype, x[1], e.constant(dtype, _SELU_SCALE * _SELU_ALPHA))
+    factor = e.select(
+        e.compare("fcmp olt", dtype, x[1], e.constant(dtype, 0)), dtype, below, e.constant(dtype, _SELU_SCALE)
+    )
+    return e.binary("fmul", dtype, x[0], factor)
 
 
 def _softplus(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
@@ -417,7 +434,8 @@ ELEMENTS["Relu6Grad"] = Element(FLOATS, 2, _relu6_grad)
 ELEMENTS["LeakyRelu"] = Element(FLOATS, 1, _leaky)
 ELEMENTS["LeakyReluGrad"] = Element(FLOATS, 2, _leaky)
 ELEMENTS["Elu"] = Element(FLOATS, 1, _elu(1.0, 1.0), _COSTLY, calls=("expm1",))
-ELEMENTS["EluGrad"] = Element(FLOATS, 2, _elu_grad, 2)
+ELEMENTS["EluGrad"] = Element(FLOATS, 2, _elu_grad, 2, alone=True)
+ELEMENTS["SeluGrad"] = Element(FLOATS, 2, _selu_grad, 2, alone=True)
 ELEMENTS["Selu"] = Element(FLOATS, 1, _elu(_SELU_SCALE, _SELU_ALPHA), _COSTLY, calls=("expm1",))
 ELEMENTS["Softplus"] = Element(FLOATS, 1, _softplus, 2 * _COSTLY, calls=("exp", "log1p"))
 ELEMENTS["SoftplusGrad"] = Element(FLOATS, 2, _softplus_grad, _COSTLY, calls=("exp",))

@@ -106,7 +106,7 @@ def element_of(node: PlanNode) -> tuple[str, dict[str, Any], int]:
         if name is not None and node.inputs[0].dims == node.outputs[0].dims:
             return name, {}, 1
     attributes: dict[str, Any] = {
-        key: node.attributes[key] for key in ("alpha", "DstT") if key in node.attributes
+        key: node.attributes[key] for key in ("alpha", "DstT", "tolerance") if key in node.attributes
     }
     return node.type, attributes, len(node.inputs)
 
