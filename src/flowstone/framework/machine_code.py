@@ -3,11 +3,11 @@
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `sparse_product(values,
 indices)` multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked
-rows, `step_passes(dtype)` quantises, `beta_fraction()` computes a part of the incomplete beta function. Of
-images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap
-little, `projection`, `glimpse_cut` and `box_drawing`. They are None where there is no machine code, the first
-three also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
-results (products and other sums within rounding).
+rows, `step_passes(dtype)` quantises, `beta_fraction()` and `gamma_series()` compute parts of the incomplete
+beta and gamma functions. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which
+chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`. They are None where there is
+no machine code, the first three also where there is none yet. Without them kernels do the same by Python,
+NumPy and ATen, with the same results (products and other sums within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -26,6 +26,7 @@ __all__ = [
     "BoxChoice",
     "BoxDrawing",
     "ByteStrings",
+    "GammaSeries",
     "GlimpseCut",
     "Move",
     "Projection",
@@ -40,6 +41,7 @@ __all__ = [
     "box_choice",
     "box_drawing",
     "byte_strings",
+    "gamma_series",
     "glimpse_cut",
     "projection",
     "random_words",
@@ -177,6 +179,16 @@ class BetaFraction(Protocol):
         """Each element until a step changes it by no more than `precise`, in less than `most` steps."""
 
 
+class GammaSeries(Protocol):
+    """The series of x^n / ((a + 1) … (a + n)), of float64 tensors of one shape on the host."""
+
+    def __call__(
+        self, a: torch.Tensor, x: torch.Tensor, precise: float, most: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The sum of the terms and its derivative by `a`, which go on for each element until a step changes
+        the latter by no more than `precise` of the sum, in less than `most` steps."""
+
+
 class BoxChoice(Protocol):
     """Choices of `ops/images/greedy_choice.py`, among boxes [n, 4] by scores [n]; float32, on the host."""
 
@@ -264,6 +276,7 @@ byte_strings: Slot[[], ByteStrings] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
 box_choice: Slot[[bool], BoxChoice] = Slot()
 box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
+gamma_series: Slot[[], GammaSeries] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_words: Slot[[], RandomCode] = Slot()

@@ -1,4 +1,5 @@
-"""The incomplete beta function's continued fraction by machine code (`fraction_code.py`), on a host.
+"""The incomplete beta function's continued fraction, and the incomplete gamma function's series with its
+derivative, by machine code (`fraction_code.py`), on a host.
 
 The code is compiled on a thread when a plan first asks for it; what is called before it is there waits.
 """
@@ -11,14 +12,14 @@ import functools
 import torch
 
 from flowstone.framework import flags, machine
-from flowstone.framework.machine_code import BetaFraction
+from flowstone.framework.machine_code import BetaFraction, GammaSeries
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.fraction_code import PLACES, WORDS, fraction_code
 
-__all__ = ["beta_fraction"]
+__all__ = ["beta_fraction", "gamma_series"]
 
-_WORK = 500  # of an element, in additions: some ten steps, with six quotients each
+_WORK = 500  # of an element, in additions: some ten steps with six quotients each, or forty with one
 
 
 def beta_fraction() -> BetaFraction | None:
@@ -33,15 +34,34 @@ def _library() -> CodeLibrary:
     return CodeLibrary(lambda: fraction_code(host.lanes() // 2), WORDS, PLACES)
 
 
+def gamma_series() -> GammaSeries | None:
+    """The function; None if there is no native tier."""
+    if not flags.NATIVE or host.reason():
+        return None
+    return functools.partial(_series, _library())
+
+
 def _fraction(
     library: CodeLibrary, a: torch.Tensor, b: torch.Tensor, x: torch.Tensor, precise: float, most: int
 ) -> torch.Tensor:
-    out, limit = torch.empty(x.shape, dtype=torch.float64), ctypes.c_double(precise)
-    has_team = x.numel() * _WORK >= machine.current().profile.native_team
-    words = {"threads": torch.get_num_threads() if has_team else 1, "count": x.numel(), "most": most}
-    places: dict[str, torch.Tensor | int] = {
-        "precise": ctypes.addressof(limit), "a": a.contiguous(), "b": b.contiguous(), "x": x.contiguous(),
-        "out": out,
-    }  # fmt: skip
-    library.call("fraction", words, places)
+    out = torch.empty(x.shape, dtype=torch.float64)
+    _call(library, "fraction", {"a": a, "b": b, "x": x, "out": out}, precise, most)
     return out
+
+
+def _series(
+    library: CodeLibrary, a: torch.Tensor, x: torch.Tensor, precise: float, most: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    total, slope = (torch.empty(x.shape, dtype=torch.float64) for _ in range(2))
+    _call(library, "series", {"a": a, "x": x, "total": total, "slope": slope}, precise, most)
+    return total, slope
+
+
+def _call(
+    library: CodeLibrary, name: str, tensors: dict[str, torch.Tensor], precise: float, most: int
+) -> None:
+    count, limit = tensors["x"].numel(), ctypes.c_double(precise)
+    has_team = count * _WORK >= machine.current().profile.native_team
+    words = {"threads": torch.get_num_threads() if has_team else 1, "count": count, "most": most}
+    dense = {place: x.contiguous() for place, x in tensors.items()}
+    library.call(name, words, {"precise": ctypes.addressof(limit), **dense})

@@ -22,6 +22,7 @@ __all__ = ["offer_all"]
 def offer_all() -> None:
     """Fills all slots; a second call changes nothing."""
     machine_code.beta_fraction.offer(beta_fractions.beta_fraction)
+    machine_code.gamma_series.offer(beta_fractions.gamma_series)
     machine_code.box_choice.offer(box_choice.box_choice)
     machine_code.byte_strings.offer(byte_strings.byte_strings)
     machine_code.sampler.offer(image_sampling.sampler)

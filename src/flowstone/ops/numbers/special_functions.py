@@ -19,7 +19,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
-from flowstone.framework.machine_code import beta_fraction
+from flowstone.framework.machine_code import beta_fraction, gamma_series
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import merge
@@ -123,14 +123,17 @@ igamma_op = _two("Igamma", "a", "x", _for_positive_parameter(torch.special.gamma
 igammac_op = _two("Igammac", "a", "x", _for_positive_parameter(torch.special.gammaincc), FLOATS)
 
 
-def _gamma_derivative(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """d P(a, x) / da, where P is the regularised lower incomplete gamma function."""
-    kind = a.dtype
-    a, x = a.to(torch.float64), x.to(torch.float64)
-    front = torch.exp(a * torch.log(x) - x - torch.lgamma(a + 1))
+def _gamma_series(a: torch.Tensor, x: torch.Tensor, least: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """The sum of x^n / ((a + 1) … (a + n)) and its derivative by a, until a step changes the latter by no
+    more than `least` of the sum in any element. Machine code goes on until no float64 shows a step, since it
+    asks a few elements at a time, where ATen's kernels take most of them further than they need.
+    """
+    native = gamma_series() if x.device.type == "cpu" else None
+    if native is not None:
+        return native(a, x, _PRECISE[torch.float64] / 16, _MOST_TERMS)
     term, total = torch.ones_like(a), torch.ones_like(a)
     slope, harmonic = torch.zeros_like(a), torch.zeros_like(a)
-    least, divisor = _PRECISE[kind] / 16, a.clone()
+    divisor = a.clone()
     for n in range(1, _MOST_TERMS):
         share = divisor.add_(1).reciprocal()
         term.mul_(x).mul_(share)
@@ -139,14 +142,29 @@ def _gamma_derivative(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         slope.addcmul_(term, harmonic, value=-1)
         if n % 8 == 0 and not bool((term * harmonic > least * total).any()):
             break
-    result = front * (total * (torch.log(x) - torch.digamma(a + 1)) + slope)
+    return total, slope
+
+
+def _gamma_derivative(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """d P(a, x) / da, where P is the regularised lower incomplete gamma function."""
+    kind = a.dtype
+    a, x = a.to(torch.float64), x.to(torch.float64)
+    log, next_a = torch.log(x), a + 1
+    front = torch.exp(a * log - x - torch.lgamma(next_a))
+    total, slope = _gamma_series(a, x, _PRECISE[kind] / 16)
+    result = front * (total * (log - torch.digamma(next_a)) + slope)
     result = torch.where(x == 0, 0.0, result)
     return torch.where((a <= 0) | (x < 0), float("nan"), result).to(kind)
 
 
-igamma_grad_a_op = _two(
-    "IgammaGradA", "a", "x", _in_blocks(_gamma_derivative), _REAL_FLOATS, capturable=False
-).no_gradient()
+igamma_grad_a_op = op("IgammaGradA", "a: T, x: T -> z: T", T=_REAL_FLOATS, capturable=False).no_gradient()
+igamma_grad_a_op.infer(broadcast_shape)
+
+
+@igamma_grad_a_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    is_native = env.device.type == "cpu" and gamma_series() is not None
+    return Call(_in_blocks(_gamma_derivative, _LARGE_BLOCK if is_native else _BLOCK), X0, X1)
 
 
 def _gamma_gradients(op: Operation, dz: Tensor, sign: int) -> Gradients:
