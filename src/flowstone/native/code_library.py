@@ -22,17 +22,22 @@ from flowstone.framework import flags
 from flowstone.native import compiler, host
 from flowstone.native.structured import Code
 
-__all__ = ["CodeLibrary", "my_part", "places_of", "share", "when_asked", "words_of"]
+__all__ = ["CodeLibrary", "in_background", "my_part", "places_of", "share", "when_asked", "words_of"]
 
 _Made = TypeVar("_Made")
 _pool = functools.cache(lambda: concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-code"))
+
+
+def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]:
+    """What `make` makes on the thread that compiles."""
+    return _pool().submit(make)
 
 
 def when_asked(make: Callable[[], _Made]) -> Callable[[], _Made | None]:
     """A function that gives what `make` makes on a thread, which the first call begins: None until it is
     there, and where there is no native tier. With ``FLOWSTONE_NATIVE=2`` a call waits."""
 
-    begun = functools.cache(lambda: _pool().submit(make))
+    begun = functools.cache(lambda: in_background(make))
 
     def found() -> _Made | None:
         if not flags.NATIVE or host.reason():
