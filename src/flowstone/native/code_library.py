@@ -13,6 +13,7 @@ import array
 import concurrent.futures
 import ctypes
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -62,16 +63,16 @@ class CodeLibrary:
 
     def call(self, name: str, words: Mapping[str, int], places: Mapping[str, torch.Tensor | int]) -> None:
         """Calls a function by its name; numbers that are not given are 0."""
-        numbers = array.array("q", [words.get(word, 0) for word in self._words])
-        addresses = array.array("q", [numbers.buffer_info()[0]])
-        for place in self._places[name]:
-            found = places[place]
-            addresses.append(found if isinstance(found, int) else found.data_ptr())
+        own = self._places[name]
+        addresses = [x if isinstance(x, int) else x.data_ptr() for x in map(places.__getitem__, own)]
+        memory = array.array("q", [0, *addresses, *map(words.get, self._words, itertools.repeat(0))])
+        start = memory.buffer_info()[0]
+        memory[0] = start + 8 * (1 + len(addresses))
         function = self._functions.get(name)
         if function is None:
             kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
             function = self._functions[name] = kind(self._module.result().address(name))
-        function(addresses.buffer_info()[0])
+        function(start)
 
 
 # ---- text
