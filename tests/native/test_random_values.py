@@ -95,3 +95,15 @@ def test_kernels_are_offered_it(monkeypatch) -> None:
     assert philox.random_values("normal", torch.float16) is None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert philox.random_values("normal", torch.float32) is None
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("count", [0, 1, 2, 32, 33, 34, 1000])
+def test_permutations_are_python_s(monkeypatch, state, count) -> None:
+    monkeypatch.setattr(philox, "random_values", random_values.random_values)
+    found = philox.permutation(state, count)
+    monkeypatch.setattr(philox, "random_values", lambda how, dtype: None)
+    expected = philox.permutation(state, count)
+    assert found.dtype is expected.dtype is torch.int64
+    assert found.tolist() == expected.tolist()
+    assert sorted(found.tolist()) == list(range(count))

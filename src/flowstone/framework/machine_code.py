@@ -86,7 +86,7 @@ class RandomCode(NamedTuple):
 
 class RandomValues(Protocol):
     """Random numbers on the host: "uniform", "normal" or "truncated" ones of float32 or float64; "integers"
-    of int32 or int64."""
+    of int32 or int64, a "permutation" of the first numbers in int64."""
 
     def __call__(self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1) -> None:
         """Fills a contiguous array of the type, or for integers of their size, with the numbers that follow a

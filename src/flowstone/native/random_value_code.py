@@ -1,4 +1,4 @@
-"""LLVM's text of functions that fill arrays with random numbers: uniform, normal, truncated normal, integers.
+"""LLVM's text of functions that fill arrays with random numbers: uniform and normal ones, integers, orders.
 
 The words are those of Philox (`random_words.py`), a vector of blocks at a time; the numbers are what
 `ops/randomness/philox.py` makes of them. Threads share an array by *parts* of some thousand numbers. A part
@@ -28,6 +28,7 @@ NAMES = (
     *(f"{how}_{kind}" for how in ("uniform", "normal", "truncated") for kind in ("float32", "float64")),
     "integers_int32",
     "integers_int64",
+    "permutation_int64",
 )
 """The functions, each of the numbers of `PARAMETERS` and the address of the results."""
 PARAMETERS = ("threads", "count", "key", "low", "high", "least", "width")
@@ -51,7 +52,11 @@ def random_value_code(lanes: int, names: Sequence[str] = NAMES) -> str:
     texts = []
     for name in names:
         how, kind = name.split("_")
-        texts += [_Filling(name, how, kind, lanes, declarations).text(), _public(name, declarations)]
+        if how == "permutation":
+            filling: _Filling = _Exchanges(name, how, "int32", lanes, declarations)
+        else:
+            filling = _Filling(name, how, kind, lanes, declarations)
+        texts += [filling.text(), _public(name, declarations)]
     return "\n".join([*declarations.values(), *texts])
 
 
@@ -189,6 +194,8 @@ class _Filling:
     def _values(self, skipped: str) -> list[str]:
         """The numbers of the blocks after so many others."""
         x = self._words_after(skipped)
+        if self._how == "permutation":
+            return [self._e.convert(word, "int64", "int32") for word in x]
         if self._how == "integers":
             return self._integers(x)
         uniform = [self._float(word) for word in x]
@@ -324,6 +331,27 @@ class _Filling:
             more = e.let(f"zext i1 {e.let(f'and i1 {fits}, {has_room}')} to i64")
             filled = e.add(filled, more)
         return filled
+
+
+class _Exchanges(_Filling):
+    """A permutation: each number is exchanged with one of the rest, by a word each (Fisher and Yates)."""
+
+    def _fill(self) -> None:
+        e, of_vector = self._e, self._lanes * self._of_block
+        order, drawn, count = e.pointer("%a", 1), e.array("i32", of_vector), self._words["count"]
+        with e.loop(0, count) as i:
+            e.set("i64", e.at(order, i, "i64"), i)
+        steps = e.most(e.sub(count, 1), 0)
+        with e.loop(0, steps, of_vector) as start:
+            block = in_all_lanes(e, "i64", e.quotient(start, self._of_block))
+            self._write(self._values(self._whole("add", block, self._lane_numbers())), drawn)
+            with e.loop(start, e.least(steps, e.add(start, of_vector))) as i:
+                word = e.let(f"zext i32 {e.get('i32', e.at(drawn, e.sub(i, start), 'i32'))} to i64")
+                other = e.add(i, e.rest(word, e.sub(count, i)))
+                places = [e.at(order, each, "i64") for each in (i, other)]
+                numbers = [e.get("i64", place) for place in places]
+                for place, number in zip(places, reversed(numbers)):
+                    e.set("i64", place, number)
 
 
 class _Queue:

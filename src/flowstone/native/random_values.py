@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 
 import torch
 
@@ -20,7 +21,8 @@ from flowstone.native.random_value_code import NAMES, PARAMETERS, random_value_c
 
 __all__ = ["random_values"]
 
-_WORK = {"uniform": 4, "normal": 20, "truncated": 30, "integers": 20}  # of a number, in additions
+_WORK = {"uniform": 4, "normal": 20, "truncated": 30, "integers": 20, "permutation": 0}
+"""Of a number, in additions; 0 where one thread does it all."""
 _FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(PARAMETERS), ctypes.c_void_p)
 
 
@@ -43,7 +45,7 @@ class _Filling:
     """One function."""
 
     def __init__(self, name: str, work: int) -> None:
-        self._team = machine.current().profile.native_team // work
+        self._team = machine.current().profile.native_team // work if work else math.inf
         self._made = in_background(lambda: _made(name))
 
     def __call__(self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1) -> None:

@@ -134,6 +134,20 @@ def _integers_between(
     return rest.to(kind) if kind is not torch.uint64 else rest.view(torch.uint64)
 
 
+def permutation(state: State, count: int) -> torch.Tensor:
+    """The numbers below count, int64, each exchanged with one of the rest by a word (Fisher and Yates)."""
+    code = random_values("permutation", torch.int64)
+    if code is not None:
+        out = torch.empty(count, dtype=torch.int64)
+        code(*state, out)
+        return out
+    order = list(range(count))
+    steps = (words(state, count, torch.device("cpu")) % torch.arange(count, 0, -1)).tolist()
+    for i, step in enumerate(steps):
+        order[i], order[i + step] = order[i + step], order[i]
+    return torch.tensor(order, dtype=torch.int64)
+
+
 class Distribution:
     """Numbers of one distribution: ``f(state, sizes, dtype, device)``, where sizes may be their number.
 

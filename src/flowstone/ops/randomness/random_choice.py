@@ -20,7 +20,6 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.op_seeds import (
     SEEDS,
-    SeededSequence,
     generator_of,
     seed_attributes,
     sequence_of,
@@ -113,20 +112,11 @@ def _(node: Node, env: Environment) -> Kernel:
         if sequence is None:
             order = torch.randperm(value.shape[0], generator=generator, device=env.device)
         else:
-            order = _order(sequence, value.shape[0])
+            count = value.shape[0]
+            order = philox.permutation(sequence.take_blocks(-(-count // 4)), count)
         return value[order] if isinstance(value, torch.Tensor) else value[order.numpy()]
 
     return shuffle
-
-
-def _order(sequence: SeededSequence, count: int) -> torch.Tensor:
-    """A permutation: each place is exchanged with one of the rest, by a word each (Fisher and Yates)."""
-    words = philox.words(sequence.take_blocks(-(-count // 4)), count, torch.device("cpu")).tolist()
-    order = list(range(count))
-    for place in range(count - 1):
-        other = place + words[place] % (count - place)
-        order[place], order[other] = order[other], order[place]
-    return torch.tensor(order)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
