@@ -218,9 +218,11 @@ def _normal(state: State, count: int, dtype: torch.dtype, device: torch.device) 
 
 def box_muller(x: torch.Tensor) -> torch.Tensor:
     """Normal numbers of pairs [n, 2] of uniform ones (Box and Muller, 1958)."""
+    on_host = x.device.type == "cpu"
 
     def exactly(function: Callable[[torch.Tensor], torch.Tensor], given: torch.Tensor) -> torch.Tensor:
-        return function(given.double()).to(x.dtype)  # as C libraries, not as ATen's faster functions
+        # On a host as C libraries, not as ATen's faster functions.
+        return function(given.double() if on_host else given).to(x.dtype)
 
     radius = exactly(torch.sqrt, exactly(torch.log, x[:, 0].clamp_min(_LEAST)).mul_(-2))
     angle = exactly(lambda turns: turns * (2 * math.pi), x[:, 1])

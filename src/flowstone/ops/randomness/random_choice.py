@@ -86,14 +86,14 @@ def _chosen(logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
 
     those not finite are never chosen.
     """
-    wide = logits.to(torch.float64)
-    wide = wide.masked_fill(~torch.isfinite(wide), -math.inf)
-    peak = wide.amax(1, keepdim=True).clamp(min=-1e300) if wide.shape[1] else wide
-    cumulated = torch.exp(wide - peak).cumsum(1)
-    if not wide.shape[1]:
+    if not logits.shape[1]:
         return uniform.to(torch.int64)
+    never = -math.inf
+    wide = torch.nan_to_num(logits.to(torch.float64), nan=never, posinf=never, neginf=never)
+    peak = wide.amax(1, keepdim=True).clamp_(min=-1e300)
+    cumulated = wide.sub_(peak).exp_().cumsum(1)
     found = torch.searchsorted(cumulated, uniform * cumulated[:, -1:], right=True)
-    return found.clamp(max=wide.shape[1] - 1)
+    return found.clamp_(max=wide.shape[1] - 1)
 
 
 random_shuffle_op = op("RandomShuffle", "value: T -> output: T", SEEDS, T=None, stateful=True)
