@@ -20,18 +20,19 @@ from typing import TypeVar
 import torch
 
 from flowstone.framework import flags
+from flowstone.framework.daemon_threads import DaemonThreads
 from flowstone.native import compiler, host
 from flowstone.native.structured import Code
 
 __all__ = ["CodeLibrary", "in_background", "my_part", "places_of", "share", "when_asked", "words_of"]
 
 _Made = TypeVar("_Made")
-_pool = functools.cache(lambda: concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-code"))
+_threads = DaemonThreads("flowstone native code", most=1)
 
 
 def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]:
     """What `make` makes on the thread that compiles."""
-    return _pool().submit(make)
+    return _threads.submit(make)
 
 
 def when_asked(make: Callable[[], _Made]) -> Callable[[], _Made | None]:
@@ -59,7 +60,7 @@ class CodeLibrary:
     ) -> None:
         self._words, self._places = words, places
         self._functions: dict[str, Callable[[int], None]] = {}
-        self._module = _pool().submit(lambda: compiler.compiled(text(), list(places)))
+        self._module = _threads.submit(lambda: compiler.compiled(text(), list(places)))
 
     def call(self, name: str, words: Mapping[str, int], places: Mapping[str, torch.Tensor | int]) -> None:
         """Calls a function by its name; numbers that are not given are 0."""
