@@ -75,16 +75,18 @@ def test_a_model_learns_and_is_saved(tmp_path: Path) -> None:
 
 
 @with_keras
-def test_namespaces_are_the_packages_modules() -> None:
+def test_namespaces_are_those_of_a_package_of_their_own() -> None:
     from flowstone.keras.preprocessing import sequence
 
     keras = pytest.importorskip("keras")
-    assert issubclass(tf.keras.Model, keras.models.Model)
-    assert tf.keras.layers.Layer is keras.layers.Layer
-    assert tf.keras.losses is keras.losses
+    assert tf.keras.Model.__module__ == "flowstone.keras.package.engine.training"
+    assert not issubclass(tf.keras.Model, keras.models.Model)
+    assert tf.keras.losses is not keras.losses
+    assert keras.layers.LSTM(2).recurrent_activation.__name__ == "sigmoid"  # as Keras 2.3 has it
+    assert tf.keras.layers.LSTM(2).recurrent_activation.__name__ == "hard_sigmoid"
     assert issubclass(tf.keras.utils.OrderedEnqueuer, tf.keras.utils.SequenceEnqueuer)
     assert sequence.pad_sequences([[1], [2, 3]], 2).tolist() == [[0, 1], [2, 3]]
-    assert tf.keras.__version__.startswith(keras.__version__)
+    assert tf.keras.__version__ == "2.2.4-tf"
 
 
 @with_keras
@@ -94,9 +96,9 @@ def test_programs_import_it_from_tensorflow() -> None:
         "from tensorflow.python.keras import backend as K\n"
         "from tensorflow.python.keras.utils.np_utils import to_categorical\n"
         "import keras\n"
-        "assert isinstance(keras.layers.Dense(3), Dense)\n"
+        "assert not isinstance(keras.layers.Dense(3), Dense)\n"
         "assert K.get_session().graph is K.get_session().graph\n"
-        "print(to_categorical([1]).tolist(), K.batch_dot is keras.backend.batch_dot)\n"
+        "print(to_categorical([1]).tolist(), K.get_session is not None)\n"
     )
     run = [sys.executable, "-m", "flowstone", "run", "-"]
     result = subprocess.run(run, input=program, capture_output=True, text=True, timeout=100)

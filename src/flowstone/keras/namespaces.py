@@ -18,6 +18,7 @@ from typing import Any
 
 from flowstone.framework.alias_modules import AliasModule, add_paths
 from flowstone.keras import installation
+from flowstone.keras.published import OWN, VERSION
 
 __all__ = ["NAMES", "find", "install"]
 
@@ -28,7 +29,7 @@ _NAMESPACES = (
     "activations applications backend callbacks constraints datasets engine initializers layers losses"
     " metrics models optimizers preprocessing regularizers utils wrappers"
 )
-_MODELS = "flowstone.keras.model_classes"
+_MODELS = f"{OWN}.models"
 _CLASSES = {"Input": "flowstone.keras.layer_classes", "Model": _MODELS, "Sequential": _MODELS}
 _FILES = ("estimator",)  # namespaces that are files here
 NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, *_FILES, "__version__"})
@@ -36,13 +37,11 @@ NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, *_FILES, "__version__"})
 
 # What is looked up instead of the package's module, and where that lacks a name, by the namespace's path.
 INSTEAD: dict[str, tuple[str, ...]] = {
-    "initializers": ("flowstone.keras.initializer_classes", "keras.initializers"),
-    "layers": ("flowstone.keras.layer_classes",),
-    "models": ("flowstone.keras.model_classes", "keras.models"),
+    "layers": ("flowstone.keras.layer_classes", f"{OWN}.layers"),
 }
 BESIDE: dict[str, tuple[str, ...]] = {
     "backend": ("flowstone.keras.foundation",),
-    "utils": ("keras.utils.data_utils",),  # SequenceEnqueuer
+    "utils": (f"{OWN}.utils.data_utils",),  # SequenceEnqueuer
     "utils.tf_utils": ("flowstone.keras.tf_utils",),
 }
 
@@ -52,10 +51,10 @@ def find(name: str) -> Any:
     if name in NAMES and name not in (*BESIDE, *_FILES):
         installation.check()
     if name in _CLASSES:
-        import_module("keras")
+        import_module(OWN)
         return getattr(import_module(_CLASSES[name]), name)
     if name == "__version__":
-        return f"{import_module('keras').__version__}-tf"
+        return VERSION
     if name in NAMES:
         return import_module(_OURS + name)
     raise AttributeError(f"flowstone does not have the name tf.keras.{name}")
@@ -81,7 +80,7 @@ def _exists(path: str) -> bool:
     if not installation.is_installed():
         return path in NAMES
     try:
-        return find_spec(f"keras.{path}") is not None
+        return find_spec(f"{OWN}.{path}") is not None
     except ModuleNotFoundError:
         return False
 
@@ -123,9 +122,9 @@ class NamespaceFinder(MetaPathFinder, Loader):
             namespace: ModuleType = AliasModule(module.__name__, INSTEAD[path])
         elif ours is None:
             installation.check()
-            namespace = import_module(f"keras.{path}")
+            namespace = import_module(f"{OWN}.{path}")
         elif installation.is_installed():
-            published = (f"keras.{path}",) if find_spec(f"keras.{path}") is not None else ()
+            published = (f"{OWN}.{path}",) if find_spec(f"{OWN}.{path}") is not None else ()
             namespace = AliasModule(module.__name__, (*published, *ours))
         else:
             namespace = PartOfNamespace(module.__name__, ours)

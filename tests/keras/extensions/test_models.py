@@ -18,7 +18,7 @@ import flowstone as tf
 if find_spec("keras") is None:
     pytest.skip("needs flowstone[keras]", allow_module_level=True)
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "keras"
+GOLDEN = Path(__file__).parents[2] / "golden" / "keras"
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 

@@ -1,0 +1,19 @@
+"""Names of `tf.keras.layers` that the package does not have, or that saved models call a layer by."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from flowstone.keras.published import own
+
+__all__ = ["extend"]
+
+
+def extend(module: ModuleType) -> None:
+    """Puts the names into `keras.layers`."""
+    names = vars(module)
+    normalization = own("layers.normalization")
+    for name in ("BatchNormalization", "LayerNormalization"):
+        names[name] = getattr(normalization, name)
+    for version in ("BatchNormalizationV1", "BatchNormalizationV2"):
+        names[version] = names["BatchNormalization"]
