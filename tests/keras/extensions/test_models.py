@@ -26,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def _graph() -> Iterator[None]:
     tf.keras.backend.clear_session()
     np.random.seed(0)
+    tf.set_random_seed(0)
     yield
     tf.keras.backend.clear_session()
 
