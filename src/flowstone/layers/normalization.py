@@ -98,6 +98,12 @@ class BatchNormalization(Layer):
 
     # ---- variables
 
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of; an only axis is a number before the layer is built."""
+        config = super().get_config()
+        is_open = not self.built and len(self.axis) == 1
+        return {**config, "axis": self.axis[0] if is_open else self.axis}
+
     def build(self, input_shape: Any) -> None:
         self._build_for(as_shape(input_shape))
         super().build(input_shape)
