@@ -232,6 +232,29 @@ def losses_and_metrics(tf: Any) -> Any:
     return found
 
 
+def attention(tf: Any) -> Any:
+    layers = tf.keras.layers
+    query, value = layers.Input((3, 4)), layers.Input((5, 4))
+    kinds = [layers.Attention(), layers.Attention(use_scale=True), layers.AdditiveAttention(causal=True)]
+    model = tf.keras.Model([query, value], [layer([query, value]) for layer in kinds])
+    model.set_weights([np.float32(0.5), np.float32([0.1, 0.2, 0.3, 0.4])])
+    outputs = model.predict([inputs(2, 3, 4), inputs(2, 5, 4)])
+    return [outputs, [weight.name for weight in model.weights], [layer.get_config() for layer in kinds]]
+
+
+def feature_columns(tf: Any) -> Any:
+    made, layers = tf.feature_column, tf.keras.layers
+    table = made.embedding_column(made.categorical_column_with_identity("c", 5), 2)
+    entries = {"a": layers.Input((1,), name="a"), "c": layers.Input((1,), name="c", dtype="int64")}
+    features = layers.DenseFeatures([made.numeric_column("a"), table])(entries)
+    model = tf.keras.Model(list(entries.values()), layers.Dense(1)(features))
+    set_weights(model)
+    model.compile("sgd", "mse")
+    data = {"a": np.arange(4.0).reshape(4, 1), "c": np.arange(4).reshape(4, 1)}
+    history = model.fit(data, np.ones((4, 1)), epochs=2, verbose=0, shuffle=False).history
+    return [history, model.predict(data), [weight.name for weight in model.weights]]
+
+
 def flattened(tf: Any) -> Any:
     model = tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(4,)), tf.keras.layers.Dense(2)])
     set_weights(model)
@@ -248,6 +271,8 @@ CASES = [
     a_model_of_a_program,
     losses_and_metrics,
     flattened,
+    attention,
+    feature_columns,
 ]
 
 

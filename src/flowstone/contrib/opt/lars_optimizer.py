@@ -112,4 +112,6 @@ class LARSOptimizer(Optimizer):
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
         slot, options = self.get_slot(handle, "momentum"), self._sparse_options(grad.dtype)
-        return F.ResourceSparseApplyMomentum(handle.handle, slot.handle, grad=grad, indices=indices, **options)
+        return F.ResourceSparseApplyMomentum(
+            handle.handle, slot.handle, grad=grad, indices=indices, **options
+        )

@@ -50,8 +50,8 @@ class DecoupledWeightDecayExtension:
         grad_loss: Any = None,
         decay_var_list: Any = None,
     ) -> Any:
-        """As `Optimizer.minimize`. All variables decay: as in TensorFlow, `decay_var_list` is lost on the way to
-        `apply_gradients`, which takes it."""
+        """As `Optimizer.minimize`. All variables decay: as in TensorFlow, `decay_var_list` is lost on the way
+        to `apply_gradients`, which takes it."""
         base: Any = super()
         return base.minimize(
             loss,

@@ -87,6 +87,7 @@ def call_layer(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         outputs = nest.map_structure(lambda y: tf.identity(y) if any(y is x for x in flat) else y, outputs)
         _set_masks(self, inputs, outputs, kwargs.get("mask", mask))
         _note_call(self, flat, masks, outputs, given)
+        self._inbound_nodes[-1].form = inputs
         _regularize(self, flat, outputs)
     if hasattr(self, "_set_inputs") and not self.inputs:
         self._set_inputs(inputs, outputs)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from flowstone.keras.extensions.attention_layers import attention_classes
+from flowstone.keras.extensions.feature_layers import dense_features_class
 from flowstone.keras.published import own
 
 __all__ = ["extend"]
@@ -15,5 +17,7 @@ def extend(module: ModuleType) -> None:
     normalization = own("layers.normalization")
     for name in ("BatchNormalization", "LayerNormalization"):
         names[name] = getattr(normalization, name)
+    base = own("engine.base_layer")
+    names.update(attention_classes(base), DenseFeatures=dense_features_class(base))
     for version in ("BatchNormalizationV1", "BatchNormalizationV2"):
         names[version] = names["BatchNormalization"]

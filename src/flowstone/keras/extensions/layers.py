@@ -271,6 +271,13 @@ def _graph(layer: Any) -> Any:
     return (layer.weights[0] if layer.weights else layer.output).graph
 
 
+def _output(layer: Any) -> Any:
+    """The outputs of the first call; AttributeError before it."""
+    if not layer._inbound_nodes:
+        raise AttributeError(f"Layer {layer.name} has no inbound nodes.")
+    return layer.get_output_at(0)
+
+
 def _of(attribute: str, text: str) -> property:
     return property(lambda layer: getattr(layer, attribute), doc=text)
 
@@ -294,6 +301,7 @@ _MEMBERS: dict[str, Any] = {
     "graph": property(_graph),
     "inbound_nodes": _of("_inbound_nodes", "The calls that made its outputs."),
     "non_trainable_variables": _of("non_trainable_weights", "The variables that training does not change."),
+    "output": property(_output),
     "outbound_nodes": _of("_outbound_nodes", "The calls that took its outputs."),
     "scope_name": _of("name", "The scope of its variables."),
     "submodules": property(lambda layer: tuple(calls.below(layer)), doc="The layers within, at any depth."),

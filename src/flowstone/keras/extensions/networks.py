@@ -94,7 +94,9 @@ def _outputs_of(node: Any, flat: list[Any], training: Any) -> Any:
     layer, arguments = node.outbound_layer, dict(node.arguments or {})
     if training is not None and has_argument(layer.call, "training"):
         arguments.setdefault("training", training)
-    return layer(flat[0] if len(flat) == 1 else flat, **arguments)
+    form = getattr(node, "form", flat if len(flat) > 1 else None)
+    inputs = nest.pack_sequence_as(form, flat) if nest.is_nested(form) else flat[0]
+    return layer(inputs, **arguments)
 
 
 def _collect(self: Any, layer: Any, flat: list[Any], inputs: list[Any]) -> None:

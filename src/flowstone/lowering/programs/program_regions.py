@@ -243,7 +243,7 @@ class _Regions:
         return [node for node in nodes if not node.is_constant or is_part_of_code(node)]
 
     def _check_waits(self, nodes: Sequence[PlanNode], inside: set[PlanNode]) -> None:
-        """Raises Untranslatable for a node of a branch that waits for others there: the program runs always."""
+        """Raises Untranslatable for a node that waits for what only a branch does: a program runs always."""
         for node in nodes:
             for source in node.control_inputs:
                 if source not in inside and self.liveness.node(source) != TRUE:
