@@ -77,13 +77,17 @@ def test_a_model_learns_and_is_saved(tmp_path: Path) -> None:
 
 @with_keras
 def test_namespaces_are_those_of_a_package_of_their_own() -> None:
+    from flowstone.keras.optimizers import schedules
     from flowstone.keras.preprocessing import sequence
 
     keras = pytest.importorskip("keras")
     assert tf.keras.Model.__module__ == "flowstone.keras.package.engine.training"
     assert not issubclass(tf.keras.Model, keras.models.Model)
     assert tf.keras.losses is not keras.losses
-    assert keras.layers.LSTM(2).recurrent_activation.__name__ == "sigmoid"  # as Keras 2.3 has it
+    assert tf.keras.optimizers.schedules is schedules
+    assert schedules.ExponentialDecay(0.1, 2, 0.5).get_config()["decay_steps"] == 2
+    expected = "sigmoid" if keras.__version__.startswith("2.3") else "hard_sigmoid"
+    assert keras.layers.LSTM(2).recurrent_activation.__name__ == expected
     assert tf.keras.layers.LSTM(2).recurrent_activation.__name__ == "hard_sigmoid"
     assert issubclass(tf.keras.utils.OrderedEnqueuer, tf.keras.utils.SequenceEnqueuer)
     assert sequence.pad_sequences([[1], [2, 3]], 2).tolist() == [[0, 1], [2, 3]]
@@ -104,6 +108,22 @@ def test_programs_import_it_from_tensorflow() -> None:
     run = [sys.executable, "-m", "flowstone", "run", "-"]
     result = subprocess.run(run, input=program, capture_output=True, text=True, timeout=100)
     assert result.stdout == "[[0.0, 1.0]] True\n", result.stderr
+
+
+@with_keras
+def test_modules_that_only_tensorflow_has() -> None:
+    program = (
+        "import tensorflow as tf\n"
+        "from tensorflow.keras.optimizers.schedules import ExponentialDecay\n"
+        "from tensorflow.python.keras.saving import hdf5_format\n"
+        "from tensorflow.python.keras.saving.hdf5_format import save_weights_to_hdf5_group\n"
+        "from tensorflow.python.keras.optimizer_v2 import adam\n"
+        "from tensorflow.python.keras.optimizer_v2.optimizer_v2 import OptimizerV2\n"
+        "print(adam.Adam is tf.keras.optimizers.Adam, issubclass(adam.Adam, OptimizerV2))\n"
+    )
+    run = [sys.executable, "-m", "flowstone", "run", "-"]
+    result = subprocess.run(run, input=program, capture_output=True, text=True, timeout=100)
+    assert result.stdout == "True True\n", result.stderr
 
 
 @with_keras

@@ -38,9 +38,21 @@ NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, *_FILES, "__version__"})
 # What is looked up instead of the package's module, and where that lacks a name, by the namespace's path.
 INSTEAD: dict[str, tuple[str, ...]] = {
     "layers": ("flowstone.keras.layer_classes", f"{OWN}.layers"),
+    "optimizers": (f"{OWN}.optimizers",),
 }
 BESIDE: dict[str, tuple[str, ...]] = {
     "backend": ("flowstone.keras.foundation",),
+    "optimizers.schedules": ("flowstone.keras.extensions.learning_rate_schedules",),
+    **{
+        f"optimizer_v2.{name}": (f"{OWN}.optimizers",)
+        for name in ["adadelta", "adagrad", "adam", "adamax", "ftrl", "gradient_descent", "nadam", "rmsprop"]
+    },
+    "optimizer_v2": (f"{OWN}.optimizers",),
+    "optimizer_v2.learning_rate_schedule": ("flowstone.keras.extensions.learning_rate_schedules",),
+    "optimizer_v2.optimizer_v2": ("flowstone.keras.extensions.optimizer_base",),
+    "saving": (f"{OWN}.engine.saving",),
+    "saving.hdf5_format": (f"{OWN}.engine.saving",),
+    "saving.save": (f"{OWN}.engine.saving",),
     "utils": (f"{OWN}.utils.data_utils",),  # SequenceEnqueuer
     "utils.tf_utils": ("flowstone.keras.tf_utils",),
 }
@@ -79,6 +91,11 @@ def _exists(path: str) -> bool:
         return True
     if not installation.is_installed():
         return path in NAMES
+    return _has_module(path)
+
+
+def _has_module(path: str) -> bool:
+    """Whether the package has a module of that path."""
     try:
         return find_spec(f"{OWN}.{path}") is not None
     except ModuleNotFoundError:
@@ -105,7 +122,8 @@ class NamespaceFinder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         """The spec of a namespace; None for other names."""
         inner = fullname.removeprefix(_OURS)
-        if inner == fullname or inner in _FILES or not (inner.partition(".")[0] in NAMES and _exists(inner)):
+        known = inner in BESIDE or (inner.partition(".")[0] in NAMES and _exists(inner))
+        if inner == fullname or inner in _FILES or not known:
             return None
         return ModuleSpec(fullname, self, is_package=True)
 
@@ -124,7 +142,7 @@ class NamespaceFinder(MetaPathFinder, Loader):
             installation.check()
             namespace = import_module(f"{OWN}.{path}")
         elif installation.is_installed():
-            published = (f"{OWN}.{path}",) if find_spec(f"{OWN}.{path}") is not None else ()
+            published = (f"{OWN}.{path}",) if _has_module(path) else ()
             namespace = AliasModule(module.__name__, (*published, *ours))
         else:
             namespace = PartOfNamespace(module.__name__, ours)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,13 @@ def _compare(found: Any, expected: Any, path: str) -> None:
         assert found == expected, path
 
 
+# Texts, layers in layers and classes of losses, which the package has since 2.3.
+NEEDING = ("names_and_configurations", "a_layer_of_a_program", "losses_and_metrics")
+
+
 @pytest.mark.parametrize("case", MAKER.CASES, ids=lambda case: case.__name__)
 def test_it_does_as_tensorflow_1_15(case: Any) -> None:
+    if version("keras").startswith("2.2") and case.__name__ in NEEDING:
+        pytest.skip("needs Keras 2.3")
     found = json.loads(json.dumps(MAKER.result(tf, case)))
     _compare(found, EXPECTED[case.__name__], case.__name__)

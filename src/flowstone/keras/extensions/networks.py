@@ -26,6 +26,8 @@ def _changed_base_init(published: Callable[..., None]) -> Callable[..., None]:
         options.pop("autocast", None)
         options.pop("dynamic", None)
         published(self, name=name or unique_name(type(self).__name__), **options)
+        for kind in ("_trainable_weights", "_non_trainable_weights"):  # which Keras 2.2 has of layers only
+            self.__dict__.setdefault(kind, [])
 
     return _base_init
 

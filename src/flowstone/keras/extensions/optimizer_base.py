@@ -21,7 +21,7 @@ from flowstone.framework import nest
 from flowstone.keras import sessions, variables
 from flowstone.keras.extensions import learning_rate_schedules as schedules
 
-__all__ = ["Optimizer"]
+__all__ = ["Optimizer", "OptimizerV2"]
 
 _new: Any = tf.Variable
 _OPTIONS = frozenset({"clipnorm", "clipvalue", "lr", "decay"})
@@ -337,6 +337,9 @@ class Optimizer:
             config["learning_rate"] = schedules.deserialize(config["learning_rate"], custom_objects)
         make: Callable[..., Any] = cls
         return make(**config)
+
+
+OptimizerV2 = Optimizer  # its name in tensorflow.python.keras.optimizer_v2
 
 
 def _summed_rows(gradient: Any) -> tuple[Any, Any]:
