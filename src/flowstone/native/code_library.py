@@ -10,7 +10,6 @@ kernels can do without is made on the same thread, `when_asked`.
 from __future__ import annotations
 
 import array
-import concurrent.futures
 import ctypes
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -19,20 +18,21 @@ from typing import TypeVar
 import torch
 
 from flowstone.framework import flags
+from flowstone.framework.daemon_threads import DaemonThreads
 from flowstone.native import compiler, host
 from flowstone.native.structured import Code
 
 __all__ = ["CodeLibrary", "my_part", "places_of", "share", "when_asked", "words_of"]
 
 _Made = TypeVar("_Made")
-_pool = functools.cache(lambda: concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-code"))
+_threads = DaemonThreads("flowstone native code", most=1)
 
 
 def when_asked(make: Callable[[], _Made]) -> Callable[[], _Made | None]:
     """A function that gives what `make` makes on a thread, which the first call begins: None until it is
     there, and where there is no native tier. With ``FLOWSTONE_NATIVE=2`` a call waits."""
 
-    begun = functools.cache(lambda: _pool().submit(make))
+    begun = functools.cache(lambda: _threads.submit(make))
 
     def found() -> _Made | None:
         if not flags.NATIVE or host.reason():
@@ -53,7 +53,7 @@ class CodeLibrary:
     ) -> None:
         self._words, self._places = words, places
         self._functions: dict[str, Callable[[int], None]] = {}
-        self._module = _pool().submit(lambda: compiler.compiled(text(), list(places)))
+        self._module = _threads.submit(lambda: compiler.compiled(text(), list(places)))
 
     def call(self, name: str, words: Mapping[str, int], places: Mapping[str, torch.Tensor | int]) -> None:
         """Calls a function by its name; numbers that are not given are 0."""
