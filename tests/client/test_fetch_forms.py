@@ -125,3 +125,33 @@ def test_what_is_no_form(session: Any) -> None:
     ):
         with pytest.raises(TypeError, match="has invalid type"):
             session.run(fetch)
+
+
+def test_sparse_feeds_find_their_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = tf.sparse_placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32, [])
+    total = tf.sparse_reduce_sum(x) * y + tf.cast(tf.reduce_sum(x.dense_shape), tf.float32)
+    slow = []
+    with tf.Session() as session:
+        run_slowly = session._run_slowly
+        monkeypatch.setattr(session, "_run_slowly", lambda *given: slow.append(1) or run_slowly(*given))
+        for rows, value in ((2, 1.0), (2, 5.0), (4, 2.0)):
+            fed = tf.SparseTensorValue(np.array([[0, 0], [1, 2]]), np.array([value, 2.0]), (rows, 3))
+            expected = (value + 2) * 2 + rows + 3
+            assert session.run(total, {x: fed, y: 2.0}) == expected
+            assert session.run([total], {y: 2.0, x: fed}) == [expected]
+            assert len(slow) == 2
+        assert session.run(total, {x: tuple(fed), y: 2.0}) == expected
+        assert session.run(total, {x: tuple(fed), y: 2.0}) == expected
+        assert len(slow) == 4
+
+
+def test_fed_tuples_are_read_again_where_they_differ() -> None:
+    x = tf.placeholder(tf.int32, [2])
+    changing = [1, 2]
+    with tf.Session() as session:
+        for given in ((1, 2), (3, 4), (1, 2)):
+            assert session.run(x + 0, {x: given}).tolist() == list(given)
+            assert session.run(x + 0, {x: given}).tolist() == list(given)
+        for value in (5, 6):
+            changing[0] = value
+            assert session.run(x + 0, {x: changing}).tolist() == [value, 2]

@@ -42,6 +42,25 @@ def test_the_session_begins_with_the_first_request_and_gets_what_is_new(cluster:
     assert len(cluster.servers["worker", 0].master._sessions) == known
 
 
+class GrowingGraph(tf.Graph):
+    """A graph that another thread adds to whenever somebody has asked for its version."""
+
+    @property
+    def version(self) -> int:
+        found = super().version
+        with self.as_default():
+            tf.constant(1.0)
+        return found
+
+
+def test_what_another_thread_adds_meanwhile_is_sent_once(cluster: clusters.Cluster) -> None:
+    with GrowingGraph().as_default():
+        client = client_of(cluster)
+        for i in range(4):
+            assert numbers(client.run([], [tf.constant(float(i)).name], [])) == [i]
+    client.close()
+
+
 def test_options_and_metadata(cluster: clusters.Cluster) -> None:
     client = client_of(cluster)
     with tf.device("/job:ps/task:0"):

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 BEGINNING = """
-import sys, threading, time
+import socket, sys, threading, time
 import flowstone as tf
 x = tf.Variable(tf.ones([64, 64]))
 y = tf.matmul(x, x)
@@ -23,6 +23,13 @@ def in_thread(function):
 def steps():
     while True:
         session.run([y, y + 1])
+
+def free_ports(count):
+    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
 """
 
 PROGRAMS = {
@@ -76,6 +83,17 @@ PROGRAMS = {
         time.sleep(0.2)
         sys.exit(3)
         """,
+    "a cluster's step that waits for an element": """
+        spec = tf.train.ClusterSpec({"worker": [f"localhost:{port}" for port in free_ports(2)]})
+        servers = [tf.train.Server(spec, "worker", i) for i in range(2)]
+        with tf.device("/job:worker/task:1"):
+            element = tf.FIFOQueue(50, tf.float32, [[]]).dequeue()
+        with tf.device("/job:worker/task:0"):
+            element = tf.negative(element)
+        in_thread(lambda: tf.Session(servers[0].target).run(element))
+        time.sleep(0.5)
+        sys.exit(3)
+        """,
 }
 
 
@@ -87,6 +105,33 @@ def test_the_end_of_a_program_with_threads(kind: str) -> None:
             [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
         )
         assert (result.returncode, result.stderr) == (3, ""), result.stderr[-2000:]
+
+
+LATER = """
+def later():
+    threading.main_thread().join()
+    time.sleep(0.1)
+    crop = tf.image.crop_and_resize(tf.ones([1, 9, 9, 1]), [[0.0, 0.0, 1.0, 1.0]], [0], [5, 5])
+    print([float(session.run(tf.tanh(y) + tf.reduce_mean(crop) * i)[0, 0]) for i in range(3)])
+
+threading.Thread(target=later).start()
+"""
+CLUSTER = """
+spec = tf.train.ClusterSpec({"worker": [f"localhost:{port}" for port in free_ports(2)]})
+servers = [tf.train.Server(spec, "worker", i) for i in range(2)]
+session = tf.Session(servers[0].target)
+with tf.device("/job:worker/task:1"):
+    x = tf.Variable(tf.ones([64, 64]))
+y = tf.matmul(x, x)
+session.run(x.initializer)
+"""
+
+
+@pytest.mark.parametrize("cluster", ["", CLUSTER])
+def test_steps_after_the_main_thread_has_ended(cluster: str) -> None:
+    program = [sys.executable, "-c", BEGINNING + cluster + LATER]
+    result = subprocess.run(program, capture_output=True, text=True, timeout=120, check=True)
+    assert (result.stdout, result.stderr) == ("[1.0, 2.0, 3.0]\n", "")
 
 
 WAITED = """

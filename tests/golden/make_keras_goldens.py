@@ -1,4 +1,4 @@
-"""A model that tf.keras of TensorFlow 1.15 trained and saved, for tests/keras/test_model_classes.py.
+"""A model that tf.keras of TensorFlow 1.15 trained and saved, for tests/keras/extensions/test_models.py.
 
     python tests/golden/make_keras_goldens.py     # with TensorFlow 1.15
 

@@ -30,17 +30,6 @@ def test_words_are_aten_s(monkeypatch, state, count):
     assert torch.equal(found, philox.blocks_after(state, skipped))
 
 
-@pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("draw", [philox.uniform, philox.normal, philox.truncated_normal])
-@pytest.mark.parametrize("count", [1, 4, 7, 130, 4099])
-def test_numbers_are_aten_s(monkeypatch, state, draw, count):
-    code, device = random_words.made(), torch.device("cpu")
-    monkeypatch.setattr(philox, "random_words", lambda: code)
-    found = draw(state, count, torch.float32, device)
-    monkeypatch.setattr(philox, "random_words", lambda: None)
-    assert torch.equal(found, draw(state, count, torch.float32, device))
-
-
 def test_kernels_are_offered_it(monkeypatch):
     offers.offer_all()
     monkeypatch.setattr(flags, "NATIVE", 2)

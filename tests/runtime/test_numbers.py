@@ -72,6 +72,34 @@ def test_a_counter_that_is_compared_with_a_vector_is_a_number(compare):
 
 
 @pytest.mark.by_aten
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float32])
+@pytest.mark.parametrize("compare", [tf.less, tf.less_equal, tf.greater, tf.greater_equal])
+def test_arrays_beside_counters(dtype, compare):
+    """A counter may be either operand; in every run it has the same values."""
+    array = np.arange(-2, 8)
+    wanted = {
+        tf.less: np.less, tf.less_equal: np.less_equal, tf.greater: np.greater,
+        tf.greater_equal: np.greater_equal,
+    }[compare]  # fmt: skip
+    with tf.Session() as session:
+        x = tf.placeholder(dtype, [10])
+
+        def body(i, first, second):
+            return (
+                i + tf.constant(1, dtype),
+                first + tf.cast(compare(x, i), tf.int32),
+                second + tf.cast(compare(i, x), tf.int32),
+            )
+
+        start = tf.constant(0, dtype), tf.zeros([10], tf.int32), tf.zeros([10], tf.int32)
+        _, first, second = tf.while_loop(lambda i, *_: i < tf.constant(5, dtype), body, start)
+        for _ in range(2):
+            found = session.run([first, second], {x: array})
+            np.testing.assert_array_equal(found[0], sum(wanted(array, i).astype(int) for i in range(5)))
+            np.testing.assert_array_equal(found[1], sum(wanted(i, array).astype(int) for i in range(5)))
+
+
+@pytest.mark.by_aten
 def test_scalars_of_which_one_is_a_tensor_are_compared():
     n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [5])
 

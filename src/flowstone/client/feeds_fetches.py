@@ -295,10 +295,15 @@ def feed_converter(
     plain = dtype.torch is not None and dtype is not dtypes.bfloat16 and not dtype.is_quantized
     from_numpy, array_type, is_cpu = torch.from_numpy, np.ndarray, device.type == "cpu"
     move = to_device(device)
+    known: tuple[Any, Any] = (None, None)  # the last tuple of numbers, which nobody can change, as an array
 
     def convert(value: Any) -> Any:
+        nonlocal known
         if type(value) is not array_type or value.dtype is not wanted:
-            value = _as_feed_array(value, tensor, wanted)
+            given, (before, array) = value, known
+            value = array if given is before is not None else _as_feed_array(given, tensor, wanted)
+            if type(given) is tuple and given is not before and all([type(x) is int for x in given]):
+                known = given, value
         if value.shape != dims and not is_compatible(value.shape, dims):
             if only_dims is not None:
                 raise OtherShape

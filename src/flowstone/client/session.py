@@ -26,7 +26,7 @@ from flowstone.client.run_metadata import Measurements
 from flowstone.client.steps import Steps, closed_error
 from flowstone.client.target import Target, is_remote
 from flowstone.framework import scope
-from flowstone.framework.composite import IndexedSlices, SparseTensor
+from flowstone.framework.composite import IndexedSlices, SparseTensor, SparseTensorValue
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.placement_log import PlacementLog
@@ -151,8 +151,7 @@ class BaseSession:
     def _run_slowly(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         """The first run of these fetches and feeds, or one with options: plans, and remembers the runner.
 
-        Also handles every run with nested fetches or sparse feeds, whose runner is looked up by their
-        form."""
+        Also handles every run with nested fetches, whose runner is looked up by their form."""
         self._check_usable()
         if feed_dict is not None and not hasattr(feed_dict, "items"):
             raise TypeError(f"Argument `feed_dict` must be a dictionary, not {type(feed_dict).__name__}")
@@ -171,9 +170,31 @@ class BaseSession:
         run = self._described_runs.runner(structure, feeds)
         if not self._closed:
             key = _key_by_identity(fetches, feed_dict)
-            if key is not None or form is not None:
-                self._runners[form_key if key is None else key] = run
+            has_parts = key is not None and any([isinstance(each, SparseTensor) for each in feed_dict or ()])
+            if has_parts:
+                self._runners[key] = self._by_parts(fetches, list(feed_dict), run)
+            if has_parts or (key is None and form is not None):
+                self._runners[form_key] = run
+            elif key is not None:
+                self._runners[key] = run
         return run(*values)
+
+    def _by_parts(self, fetches: Any, keys: list[Any], run: Callable[..., Any]) -> Callable[..., Any]:
+        """A runner of values for these keys, for one of the parts of the sparse ones."""
+        is_sparse = [isinstance(key, SparseTensor) for key in keys]
+
+        def whole(*values: Any) -> Any:
+            parts: list[Any] = []
+            for value, has_parts in zip(values, is_sparse):
+                if not has_parts:
+                    parts.append(value)
+                elif type(value) is SparseTensorValue:
+                    parts += value
+                else:
+                    return self._run_slowly(fetches, dict(zip(keys, values)), None, None)
+            return run(*parts)
+
+        return whole
 
     def plan_of(self, operation: Operation) -> Plan | None:
         """The plan of running `operation` alone; None if its steps are measured, have a time limit or run on
@@ -330,13 +351,13 @@ class BaseSession:
 
 
 def _key_by_identity(fetches: Any, feed_dict: Any) -> Any:
-    """The key by which `run` looks up a runner, if fetches are a leaf or a flat list and feed keys are plain.
-    Else None."""
+    """The key by which `run` looks up a runner, if fetches are a leaf or a flat list and feed keys are plain
+    or sparse. Else None."""
     items = list(fetches) if type(fetches) in (list, tuple) else [fetches]
     feed_keys = list(feed_dict or {})
     if not all([isinstance(x, _LEAVES) or _is_variable(x) for x in items]):
         return None
-    if not all([isinstance(key, (Tensor, str)) or _is_variable(key) for key in feed_keys]):
+    if not all([isinstance(key, (Tensor, SparseTensor, str)) or _is_variable(key) for key in feed_keys]):
         return None
     if type(fetches) in (list, tuple):
         return (type(fetches), *items) if feed_dict is None else (type(fetches), *items, None, *feed_keys)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from flowstone.data.arguments import as_bool, as_int64, common_shape, prefixed_by, seed_tensors
+from flowstone.data.elements import Described
 from flowstone.data.functions import DatasetFunction, MapFunction
 from flowstone.data.generators import generated
 from flowstone.data.iterator import Iterator, initializable_iterator, one_shot_iterator
@@ -30,7 +31,7 @@ from flowstone.ops.sparse.sparse_conversions import serialize_many_sparse
 __all__ = ["Dataset"]
 
 
-class Dataset(Tunable, Windowed, ABC):
+class Dataset(Described, Tunable, Windowed, ABC):
     """A sequence of elements: nested tuples and dicts of tensors, sparse tensors and datasets.
 
     Each method returns a new Dataset. `output_types`, `output_shapes` and `output_classes` are nested as the

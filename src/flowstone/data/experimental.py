@@ -40,6 +40,7 @@ __getattr__, __dir__ = late_names(
     globals(),
     {
         "flowstone.data.bucketing": "bucket_by_sequence_length",
+        "flowstone.data.cardinality": "cardinality",
         "flowstone.data.choosing": "Counter RandomDataset choose_from_datasets parallel_interleave"
         " rejection_resample sample_from_datasets take_while unique",
         "flowstone.data.csv_files": "CsvDataset make_csv_dataset",
@@ -48,6 +49,8 @@ __getattr__, __dir__ = late_names(
         "flowstone.data.example_files": "make_batched_features_dataset parse_example_dataset",
         "flowstone.data.options": "ThreadingOptions",
         "flowstone.data.reducing": "Reducer group_by_reducer",
+        "flowstone.data.specs": "DatasetStructure OptionalStructure SparseTensorStructure Structure"
+        " TensorArrayStructure TensorStructure get_structure",
         "flowstone.data.refused_names": "CheckpointInputPipelineHook Optional TFRecordWriter"
         " get_next_as_optional make_saveable_from_iterator",
     },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from flowstone.data.structure import Structure
@@ -109,6 +110,11 @@ class Iterator:
         """The handle, a string scalar, by which `from_string_handle` finds it in the same session."""
         handle: Tensor = F.IteratorToStringHandle(self._iterator_resource, name=name)
         return handle
+
+    @property
+    def element_spec(self) -> Any:
+        """The nested specs of an element; see `Dataset.element_spec`."""
+        return import_module("flowstone.data.specs").element_spec_of(self)
 
     @property
     def output_classes(self) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.data.dataset import Dataset
+from flowstone.data.iterator import Iterator
 from flowstone.data.structure import NestedDataset, mapped
 from flowstone.framework import type_specs
 from flowstone.framework.composite import SparseTensor
@@ -14,7 +15,11 @@ from flowstone.framework.type_specs import SparseTensorSpec, TensorSpec, TypeSpe
 from flowstone.ops.lists.tensor_array import TensorArray
 from flowstone.ops.lists.tensor_array_spec import TensorArraySpec
 
-__all__ = ["DatasetSpec", "OptionalSpec", "type_spec_from_value"]
+__all__ = [
+    "DatasetSpec", "DatasetStructure", "OptionalSpec", "OptionalStructure", "SparseTensorStructure",
+    "Structure", "TensorArrayStructure", "TensorStructure", "element_spec_of", "get_structure",
+    "type_spec_from_value",
+]  # fmt: skip
 
 
 class DatasetSpec(TypeSpec):
@@ -80,3 +85,35 @@ def type_spec_from_value(value: Any) -> TypeSpec:
     if isinstance(value, TensorArray):
         return TensorArraySpec.from_value(value)
     return type_specs.type_spec_from_value(value)
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """The nested specs of an element of a dataset or iterator; TypeError for anything else."""
+    if not isinstance(dataset_or_iterator, (Dataset, Iterator)):
+        raise TypeError(
+            "`dataset_or_iterator` must be a Dataset or Iterator object, but got "
+            f"{type(dataset_or_iterator)}."
+        )
+    return element_spec_of(dataset_or_iterator)
+
+
+# ---- the names that TensorFlow 1.13 to 1.15 had for specs
+
+Structure, DatasetStructure, OptionalStructure = TypeSpec, DatasetSpec, OptionalSpec
+
+
+def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
+    """The spec of a tensor."""
+    return TensorSpec(shape, dtype)
+
+
+def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
+    """The spec of a sparse tensor."""
+    return SparseTensorSpec(shape, dtype)
+
+
+def TensorArrayStructure(
+    dtype: Any, element_shape: Any, dynamic_size: bool = False, infer_shape: bool = True
+) -> TensorArraySpec:
+    """The spec of a TensorArray."""
+    return TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)

@@ -13,10 +13,9 @@ import io
 import itertools
 import random
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from flowstone.distributed.cluster_costs import cost_graph, record
 from flowstone.distributed.cluster_devices import ClusterDevice, attributes_of
@@ -30,6 +29,7 @@ from flowstone.distributed.worker import Wanted
 from flowstone.distributed.worker_links import Described, WorkerLink
 from flowstone.framework import errors
 from flowstone.framework import logging as log
+from flowstone.framework.daemon_threads import DaemonThreads
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.import_graph import extend_graph
@@ -48,7 +48,7 @@ __all__ = ["Master", "MasterSession"]
 
 _NODE_BYTES = 4096  # about what a node takes of its worker's memory
 _PATIENCE_S = 10.0  # after which the log says which tasks a new session waits for
-_Result = TypeVar("_Result")
+_threads = DaemonThreads("flowstone master")
 
 
 class _Callable(NamedTuple):
@@ -191,7 +191,7 @@ class MasterSession:
             self._log.add(placement)
         if kind.is_watched:
             parts = [part._replace(is_watched=True) for part in parts]
-        handles = _at_once(lambda part: self._links[part.task].register(self.handle, part), parts)
+        handles = _threads.at_once(lambda part: self._links[part.task].register(self.handle, part), parts)
         size = sum(part.graph_def.ByteSize() + _NODE_BYTES * len(part.graph_def.node) for part in parts)
         for part in parts:
             part.graph_def.Clear()  # the worker has it
@@ -213,7 +213,9 @@ class MasterSession:
         have them. Nothing runs. Raises what `step` does for names that the graph does not have."""
         plan = self._plans.last(StepKind(tuple(feeds), tuple(fetches), tuple(targets)))
         options = self._options._replace(feed_dims=plan.shapes)
-        told = _at_once(lambda p: self._links[p.graph.task].explain(self.handle, p.handle), plan.parts)
+        told = _threads.at_once(
+            lambda p: self._links[p.graph.task].explain(self.handle, p.handle), plan.parts
+        )
         operations = [self._operation(name) for name in targets]
         with self._planning:  # once more, in the same way: what has state is assigned
             subgraph, chosen = placed_nodes(plan.fetched, operations, plan.fed, options, self._home)
@@ -277,7 +279,7 @@ class MasterSession:
             with contextlib.suppress(errors.OpError):  # who is gone has nothing to end
                 link.delete_session(self.handle)
 
-        _at_once(delete, self._links.values())
+        _threads.at_once(delete, self._links.values())
 
 
 class Master:
@@ -313,7 +315,7 @@ class Master:
             attributes_of(device, request.cluster_device_attributes.add())
         self._sessions[handle] = session
         try:
-            _at_once(lambda link: link.create_session(request), links.values())
+            _threads.at_once(lambda link: link.create_session(request), links.values())
         except BaseException:
             self.close_session(handle)
             raise
@@ -322,7 +324,7 @@ class Master:
     def _devices(self, links: Mapping[str, WorkerLink], given_up: threading.Event) -> list[ClusterDevice]:
         """The devices of these tasks, the master's own first; waits for tasks that are not there yet."""
         order = sorted(links, key=lambda task: (task != self._task, task))
-        found = _at_once(lambda task: self._devices_of(task, links[task], given_up), order)
+        found = _threads.at_once(lambda task: self._devices_of(task, links[task], given_up), order)
         return [device for devices in found for device in devices]
 
     def _devices_of(self, task: str, link: WorkerLink, given_up: threading.Event) -> list[ClusterDevice]:
@@ -365,7 +367,7 @@ class Master:
         """Drops containers on all tasks, and ends all sessions."""
         self._close_all()
         links = [link for task, link in self._links.items() if matches_filters(task, list(filters))]
-        _at_once(lambda link: link.reset(containers), links)
+        _threads.at_once(lambda link: link.reset(containers), links)
 
     def end(self) -> None:
         """Ends all sessions."""
@@ -376,15 +378,6 @@ class Master:
         for handle in list(self._sessions):
             with contextlib.suppress(errors.OpError):
                 self.close_session(handle)
-
-
-def _at_once(function: Callable[[Any], _Result], items: Iterable[Any]) -> list[_Result]:
-    """The function's results of all items, each computed on a thread of its own; raises the first failure."""
-    items = list(items)
-    if len(items) == 1:
-        return [function(items[0])]
-    with ThreadPoolExecutor(max(1, len(items)), thread_name_prefix="flowstone master") as pool:
-        return list(pool.map(function, items))
 
 
 def _closed() -> errors.CancelledError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from flowstone.distributed.cluster_devices import attributes_of, device_of
@@ -21,6 +20,7 @@ from flowstone.distributed.worker import Wanted, Worker
 from flowstone.distributed.worker_links import Described, described_by
 from flowstone.framework import errors
 from flowstone.framework import logging as log
+from flowstone.framework.daemon_threads import DaemonThreads
 from flowstone.framework.dtypes import DType
 from flowstone.io.proto import master_pb2, worker_pb2
 
@@ -28,7 +28,7 @@ __all__ = ["MasterService", "WorkerService", "in_thread", "threads"]
 
 Handler = Callable[[bytes], Awaitable[bytes]]
 _Result = TypeVar("_Result")
-threads = ThreadPoolExecutor(1024, thread_name_prefix="flowstone step")
+threads = DaemonThreads("flowstone step")
 
 
 async def in_thread(function: Callable[..., _Result], *arguments: Any) -> _Result:

@@ -27,7 +27,7 @@ from flowstone.distributed.worker_links import Described, described_by
 from flowstone.framework import errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph
-from flowstone.framework.graph_def import graph_def, op_def
+from flowstone.framework.graph_def import graph_def_since, op_def
 from flowstone.framework.operation import OpDeclaration, registry
 from flowstone.framework.tensor_proto import messages
 from flowstone.io.proto import master_pb2
@@ -90,17 +90,18 @@ class SessionClient:
         return self._handle
 
     def _extend(self) -> None:
-        version = self._graph.version
+        more, version = graph_def_since(self._graph, self._version)
         if not self._handle:
-            request = master_pb2.CreateSessionRequest(graph_def=_portable(graph_def(self._graph)))
+            request = master_pb2.CreateSessionRequest(graph_def=_portable(more))
             request.config.CopyFrom(self._config or messages("config_pb2").ConfigProto())
             response = master_pb2.CreateSessionResponse.FromString(self._call("CreateSession", request))
             self._handle, self._remote_version = response.session_handle, response.graph_version
             self._be_quiet_with_others()
         elif version != self._version:
-            more = _portable(graph_def(self._graph, self._version))
             request = master_pb2.ExtendSessionRequest(
-                session_handle=self._handle, graph_def=more, current_graph_version=self._remote_version
+                session_handle=self._handle,
+                graph_def=_portable(more),
+                current_graph_version=self._remote_version,
             )
             response = master_pb2.ExtendSessionResponse.FromString(self._call("ExtendSession", request))
             self._remote_version = response.new_graph_version
@@ -199,12 +200,13 @@ class OwnServerClient:
         return session
 
     def _extend(self) -> MasterSession:
-        version, session = self._graph.version, self._session
+        session = self._session
+        more, version = graph_def_since(self._graph, self._version)
         if session is None:
             config = self._config or messages("config_pb2").ConfigProto()
-            session = self._session = self._master.create_session(graph_def(self._graph), config)
+            session = self._session = self._master.create_session(more, config)
         elif version != self._version:
-            session.extend(graph_def(self._graph, self._version))
+            session.extend(more)
         self._version = version
         return session
 

@@ -65,6 +65,13 @@ def graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = 
     return message
 
 
+def graph_def_since(graph: Graph, version: int) -> tuple[Any, int]:
+    """What was added to the graph after this version, as a GraphDef, and the version that this makes: other
+    threads may add operations meanwhile."""
+    with graph._lock:
+        return graph_def(graph, version), graph.version
+
+
 def node_def(operation: Operation) -> Any:
     """The operation as a NodeDef."""
     message = messages("node_def_pb2").NodeDef()
@@ -338,6 +345,7 @@ __all__ = [
     "attribute_from_proto",
     "attribute_value",
     "graph_def",
+    "graph_def_since",
     "messages",
     "node_def",
     "op_def",

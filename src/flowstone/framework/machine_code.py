@@ -1,13 +1,14 @@
 """What the native tier offers to kernels of the rooms below it: slots, which `native` fills.
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
-blocks of random words, `row_moves()` what moves the rows of shuffling queues. `sparse_product(values,
-indices)` multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked
-rows, `step_passes(dtype)` quantises, `beta_fraction()` and `gamma_series()` compute parts of the incomplete
-beta and gamma functions. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which
-chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`. They are None where there is
-no machine code, the first three also where there is none yet. Without them kernels do the same by Python,
-NumPy and ATen, with the same results (products and other sums within rounding).
+blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
+draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse matrices of these types,
+`segment_sums(how, rows, indices, ids)` sums up picked rows, `step_passes(dtype)` quantises, `beta_fraction()`
+and `gamma_series()` compute parts of the incomplete beta and gamma functions. Of images are `sampler(images,
+nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little, `projection`,
+`glimpse_cut` and `box_drawing`. They are None where there is no machine code, the first three also where
+there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results
+(products, other sums and normal numbers within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -31,6 +32,7 @@ __all__ = [
     "Move",
     "Projection",
     "RandomCode",
+    "RandomValues",
     "RowMoves",
     "Sampler",
     "SegmentSums",
@@ -44,6 +46,7 @@ __all__ = [
     "gamma_series",
     "glimpse_cut",
     "projection",
+    "random_values",
     "random_words",
     "row_moves",
     "sampler",
@@ -74,15 +77,22 @@ class ByteStrings(Protocol):
 
 
 class RandomCode(NamedTuple):
-    """Blocks of random words, and of uniform numbers; the arguments are addresses and integers.
+    """Blocks of random words; the arguments are addresses and integers.
 
     `words`: (address of how many blocks to skip, how many of these there are, the counter's lower and upper
-    64 bits, the key's two words, address of the results); what is at the addresses is int64. `floats`: the
-    same with, first, how many blocks lie from one to the next; the results are float32.
+    64 bits, the key's two words, address of the results); what is at the addresses is int64.
     """
 
     words: Callable[[int, int, int, int, int, int, int], None]
-    floats: Callable[[int, int, int, int, int, int, int], None]
+
+
+class RandomValues(Protocol):
+    """Random numbers on the host: "uniform", "normal" or "truncated" ones of float32 or float64; "integers"
+    of int32 or int64, a "permutation" of the first numbers in int64."""
+
+    def __call__(self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1) -> None:
+        """Fills a contiguous array of the type, or for integers of their size, with the numbers that follow a
+        key of 64 bits and a counter of 128 bits. Integers: so many, from the least on."""
 
 
 class RowMoves(Protocol):
@@ -279,6 +289,7 @@ box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
+random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()

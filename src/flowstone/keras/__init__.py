@@ -1,9 +1,10 @@
-"""`tf.keras`: the published package `keras` 2.2 or 2.3 over flowstone, with what `tf.keras` had beside it.
+"""`keras` 2.2 or 2.3 over flowstone, and `tf.keras`: the package once more, as TensorFlow 1.15 had it.
 
 | file | gives |
 | --- | --- |
 | `installation` | whether the package is there |
-| `published` | the package, loaded with `tensorflow` meaning flowstone |
+| `published` | the package, loaded with `tensorflow` meaning flowstone, and once more for `tf.keras` |
+| `extensions` | what `tf.keras` has differently from the package |
 | `namespaces` | `tf.keras.layers` and the others: the package's modules and what they lack of `tf.keras` |
 | `foundation` | what the package takes from `tensorflow.python.keras.backend`; it gathers other files |
 | `tf_utils` | `tensorflow.python.keras.utils.tf_utils` |

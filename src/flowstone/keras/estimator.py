@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import flowstone as tf
+from flowstone.keras.published import own
 
 __all__ = ["model_to_estimator"]
 
@@ -33,7 +33,7 @@ def model_to_estimator(
     if (keras_model is None) == (keras_model_path is None):
         raise ValueError("Give either keras_model or keras_model_path, and not both.")
     if keras_model is None:
-        models = import_module("flowstone.keras.model_classes")
+        models = own("models")
         keras_model = models.load_model(keras_model_path, custom_objects)
     if not getattr(keras_model, "optimizer", None):
         raise ValueError(
@@ -46,7 +46,7 @@ def model_to_estimator(
     return tf.estimator.Estimator(_model_fn(keras_model, weights, step), model_dir, config)
 
 
-# From the loss and the trained variables to the operations of a step.
+# From the loss and the trained variables to the operations of a step, which count it.
 OptimizerStep = Callable[[Any, Sequence[Any]], list[Any]]
 
 
@@ -54,8 +54,8 @@ def _model_fn(model: Any, weights: Sequence[Any], step: OptimizerStep) -> Callab
     modes = tf.estimator.ModeKeys
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        import_module("keras.backend").set_learning_phase(int(mode == modes.TRAIN))
-        clone = import_module("keras.models").clone_model
+        own("backend").set_learning_phase(int(mode == modes.TRAIN))
+        clone = own("models").clone_model
         copy = clone(model, _in_order(features, model.input_names))
         predictions = dict(zip(model.output_names, copy.outputs))
         scaffold = tf.train.Scaffold(init_fn=_initializer(copy, weights))
@@ -108,7 +108,7 @@ def _by_output(given: Any, model: Any) -> list[Any]:
 
 
 def _total_loss(model: Any, copy: Any, targets: Sequence[Any]) -> Any:
-    losses = import_module("keras.losses")
+    losses = own("losses")
     factors = _by_output(1.0 if model.loss_weights is None else model.loss_weights, model)
     total = tf.constant(0.0)
     for loss, factor, target, output in zip(_by_output(model.loss, model), factors, targets, copy.outputs):
@@ -119,23 +119,31 @@ def _total_loss(model: Any, copy: Any, targets: Sequence[Any]) -> Any:
 
 def _optimizer_step(optimizer: Any) -> OptimizerStep:
     """The step of an optimiser like this one, in whatever graph."""
-    if isinstance(optimizer, import_module("keras.optimizers").TFOptimizer):
-        own = optimizer.optimizer
-        return lambda loss, trained: [own.apply_gradients(own.compute_gradients(loss, trained))]
+    if isinstance(optimizer, own("optimizers").TFOptimizer):
+        inner = optimizer.optimizer
+
+        def step_of_train(loss: Any, trained: Sequence[Any]) -> list[Any]:
+            number = tf.train.get_or_create_global_step()
+            return [inner.apply_gradients(inner.compute_gradients(loss, trained), number)]
+
+        return step_of_train
     kind, config = type(optimizer), optimizer.get_config()
 
     def step(loss: Any, trained: Sequence[Any]) -> list[Any]:
-        return [_operation(update) for update in kind.from_config(config).get_updates(loss, trained)]
+        with tf.name_scope("training"), tf.name_scope(kind.__name__):
+            made = kind.from_config(config)
+            made.iterations = tf.train.get_or_create_global_step()
+            updates = made.get_updates(loss, trained)
+        return [_operation(update) for update in updates]
 
     return step
 
 
 def _train_op(step: OptimizerStep, copy: Any, loss: Any) -> Any:
-    """One step of the optimiser, the layers' updates and the step's number."""
-    number = tf.train.get_or_create_global_step()
-    updates = step(loss, copy.trainable_weights) + [_operation(update) for update in copy.updates]
+    """One step of the optimiser, which counts it, and the layers' updates."""
+    updates = [_operation(update) for update in copy.updates]
     with tf.control_dependencies([loss, *updates]):
-        return tf.assign_add(number, 1).op
+        return tf.group(*step(loss, copy.trainable_weights))
 
 
 def _operation(update: Any) -> Any:
@@ -152,15 +160,20 @@ def _metrics(model: Any, copy: Any, targets: Sequence[Any]) -> dict[str, Any]:
             if metric is None:
                 continue
             function = _metric_function(metric, target, output)
-            label = metric if isinstance(metric, str) else function.__name__
+            label = _label(metric, function)
             key = label if len(targets) == 1 else f"{name}_{label}"
             found[key] = tf.metrics.mean(function(target, output))
     return found
 
 
+def _label(metric: Any, function: Any) -> str:
+    """The name of a metric in results: TensorFlow 1 calls accuracies `acc`, others by their functions."""
+    return "acc" if metric in ("accuracy", "acc") else str(function.__name__)
+
+
 def _metric_function(metric: Any, target: Any, output: Any) -> Any:
     """The function of a metric; of 'accuracy' the one that fits the shapes."""
-    metrics = import_module("keras.metrics")
+    metrics = own("metrics")
     if metric not in ("accuracy", "acc"):
         return metrics.get(metric)
     if output.shape[-1].value == 1:

@@ -1,61 +1,13 @@
-"""The layers of `tf.keras.layers`: the package's classes, with the arguments in TensorFlow's order.
-
-Keras itself reads positional arguments after the first ones as those of Keras 1: `Conv2D(32, 3, 2)` has a
-kernel of 3 × 2 there, and strides of 2 in `tf.keras`. A class here takes them as `tf.keras` does, by the
-order in which the constructor names them. What it makes is of the package's class, of which it is a subclass;
-whatever is of that class is an instance of it.
-"""
+"""Names of `tf.keras.layers` that the package has elsewhere or not at all."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import flowstone as tf
+from flowstone.keras.published import own
 
-__all__ = ["Input", "SameInstances", "in_order"]
-
-
-class SameInstances(type):
-    """The type of classes whose instances are all those of `published`."""
-
-    published: type
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        own = vars(cls).get("published")
-        return super().__instancecheck__(instance) if own is None else isinstance(instance, own)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        own = vars(cls).get("published")
-        return super().__subclasscheck__(other) if own is None else issubclass(other, own)
-
-
-def in_order(published: type) -> type:
-    """A class that makes objects of the class `published` from arguments in the order of its constructor."""
-    constructor: Callable[..., None] = vars(published)["__init__"]._original_function
-
-    def new(cls: type, *arguments: Any, **keywords: Any) -> Any:
-        if cls is not made:  # a program's own subclass
-            return object.__new__(cls)
-        layer: Any = object.__new__(published)
-        initialize(layer, *arguments, **keywords)
-        return layer
-
-    def initialize(layer: Any, *arguments: Any, **keywords: Any) -> None:
-        constructor(layer, *arguments, **keywords)
-
-    initialize.__dict__["__signature__"] = inspect.signature(constructor)
-    members = {
-        "__new__": new,
-        "__init__": initialize,
-        "__doc__": published.__doc__,
-        "__module__": published.__module__,
-        "published": published,
-    }
-    made: type = SameInstances(published.__name__, (published,), members)
-    return made
+__all__ = ["Input"]
 
 
 def Input(
@@ -77,30 +29,26 @@ def Input(
     elif shape is not None:
         shape = tuple(tf.TensorShape(shape).as_list())
     dtype = None if dtype is None else tf.as_dtype(dtype).name
-    published = import_module("keras.layers").Input
+    published = own("layers").Input
     return published(shape=shape, name=name, dtype=dtype, sparse=sparse, tensor=tensor, **keywords)
 
 
 # Names that only tf.keras.layers has, and the package's module and name.
 _ELSEWHERE = {
-    "Convolution2DTranspose": ("keras.layers", "Conv2DTranspose"),
-    "Convolution3DTranspose": ("keras.layers", "Conv3DTranspose"),
-    "SeparableConvolution1D": ("keras.layers", "SeparableConv1D"),
-    "SeparableConvolution2D": ("keras.layers", "SeparableConv2D"),
-    "Wrapper": ("keras.layers.wrappers", "Wrapper"),
+    "Convolution2DTranspose": ("layers", "Conv2DTranspose"),
+    "Convolution3DTranspose": ("layers", "Conv3DTranspose"),
+    "SeparableConvolution1D": ("layers", "SeparableConv1D"),
+    "SeparableConvolution2D": ("layers", "SeparableConv2D"),
+    "Wrapper": ("layers.wrappers", "Wrapper"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    module, own = _ELSEWHERE.get(name, ("keras.layers", name))
-    found = None if name.startswith("_") else getattr(import_module(module), own, None)
-    if found is None:
+    if name not in _ELSEWHERE:
         raise AttributeError(f"flowstone does not have the name tf.keras.layers.{name}")
-    if isinstance(found, type) and hasattr(vars(found).get("__init__"), "_original_function"):
-        found = in_order(found)
-    globals()[name] = found
-    return found
+    module, there = _ELSEWHERE[name]
+    return getattr(own(module), there)
 
 
 def __dir__() -> list[str]:
-    return sorted({*_ELSEWHERE, *dir(import_module("keras.layers"))})
+    return sorted({*_ELSEWHERE, *__all__})

@@ -18,6 +18,7 @@ from typing import Any
 
 from flowstone.framework.alias_modules import AliasModule, add_paths
 from flowstone.keras import installation
+from flowstone.keras.published import OWN, VERSION
 
 __all__ = ["NAMES", "find", "install"]
 
@@ -28,7 +29,7 @@ _NAMESPACES = (
     "activations applications backend callbacks constraints datasets engine initializers layers losses"
     " metrics models optimizers preprocessing regularizers utils wrappers"
 )
-_MODELS = "flowstone.keras.model_classes"
+_MODELS = f"{OWN}.models"
 _CLASSES = {"Input": "flowstone.keras.layer_classes", "Model": _MODELS, "Sequential": _MODELS}
 _FILES = ("estimator",)  # namespaces that are files here
 NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, *_FILES, "__version__"})
@@ -36,13 +37,23 @@ NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, *_FILES, "__version__"})
 
 # What is looked up instead of the package's module, and where that lacks a name, by the namespace's path.
 INSTEAD: dict[str, tuple[str, ...]] = {
-    "initializers": ("flowstone.keras.initializer_classes", "keras.initializers"),
-    "layers": ("flowstone.keras.layer_classes",),
-    "models": ("flowstone.keras.model_classes", "keras.models"),
+    "layers": ("flowstone.keras.layer_classes", f"{OWN}.layers"),
+    "optimizers": (f"{OWN}.optimizers",),
 }
 BESIDE: dict[str, tuple[str, ...]] = {
     "backend": ("flowstone.keras.foundation",),
-    "utils": ("keras.utils.data_utils",),  # SequenceEnqueuer
+    "optimizers.schedules": ("flowstone.keras.extensions.learning_rate_schedules",),
+    **{
+        f"optimizer_v2.{name}": (f"{OWN}.optimizers",)
+        for name in ["adadelta", "adagrad", "adam", "adamax", "ftrl", "gradient_descent", "nadam", "rmsprop"]
+    },
+    "optimizer_v2": (f"{OWN}.optimizers",),
+    "optimizer_v2.learning_rate_schedule": ("flowstone.keras.extensions.learning_rate_schedules",),
+    "optimizer_v2.optimizer_v2": ("flowstone.keras.extensions.optimizer_base",),
+    "saving": (f"{OWN}.engine.saving",),
+    "saving.hdf5_format": (f"{OWN}.engine.saving",),
+    "saving.save": (f"{OWN}.engine.saving",),
+    "utils": (f"{OWN}.utils.data_utils",),  # SequenceEnqueuer
     "utils.tf_utils": ("flowstone.keras.tf_utils",),
 }
 
@@ -52,10 +63,10 @@ def find(name: str) -> Any:
     if name in NAMES and name not in (*BESIDE, *_FILES):
         installation.check()
     if name in _CLASSES:
-        import_module("keras")
+        import_module(OWN)
         return getattr(import_module(_CLASSES[name]), name)
     if name == "__version__":
-        return f"{import_module('keras').__version__}-tf"
+        return VERSION
     if name in NAMES:
         return import_module(_OURS + name)
     raise AttributeError(f"flowstone does not have the name tf.keras.{name}")
@@ -80,8 +91,13 @@ def _exists(path: str) -> bool:
         return True
     if not installation.is_installed():
         return path in NAMES
+    return _has_module(path)
+
+
+def _has_module(path: str) -> bool:
+    """Whether the package has a module of that path."""
     try:
-        return find_spec(f"keras.{path}") is not None
+        return find_spec(f"{OWN}.{path}") is not None
     except ModuleNotFoundError:
         return False
 
@@ -106,7 +122,8 @@ class NamespaceFinder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         """The spec of a namespace; None for other names."""
         inner = fullname.removeprefix(_OURS)
-        if inner == fullname or inner in _FILES or not (inner.partition(".")[0] in NAMES and _exists(inner)):
+        known = inner in BESIDE or (inner.partition(".")[0] in NAMES and _exists(inner))
+        if inner == fullname or inner in _FILES or not known:
             return None
         return ModuleSpec(fullname, self, is_package=True)
 
@@ -123,9 +140,9 @@ class NamespaceFinder(MetaPathFinder, Loader):
             namespace: ModuleType = AliasModule(module.__name__, INSTEAD[path])
         elif ours is None:
             installation.check()
-            namespace = import_module(f"keras.{path}")
+            namespace = import_module(f"{OWN}.{path}")
         elif installation.is_installed():
-            published = (f"keras.{path}",) if find_spec(f"keras.{path}") is not None else ()
+            published = (f"{OWN}.{path}",) if _has_module(path) else ()
             namespace = AliasModule(module.__name__, (*published, *ours))
         else:
             namespace = PartOfNamespace(module.__name__, ours)

@@ -3,7 +3,11 @@
 `install()` puts a finder in front of Python's own. It loads `keras` 2.2 or 2.3, `keras_applications` and
 `keras_preprocessing` from where they are installed, as they are, but with an `__import__` of their own: what
 they import from `tensorflow` comes from flowstone, in whatever process, whether or not TensorFlow is
-installed or loaded there. It also finds `flowstone.keras.NAME` (see `namespaces`).
+installed or loaded there.
+
+`flowstone.keras.package` is a second load of `keras`: the ground of `tf.keras`, which in TensorFlow 1 was a
+package of its own and in part behaved otherwise. Once a module of it is loaded, `extensions` changes what
+`tf.keras` had differently. A program that imports `keras` gets that package unchanged.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import spec_from_file_location
 from types import ModuleType
 from typing import Any
 
@@ -23,12 +28,14 @@ from flowstone.framework.alias_modules import alias_module
 from flowstone.keras import installation
 from flowstone.keras.older_python import prepare, substitute
 
-__all__ = ["BoundLoader", "KerasFinder", "install"]
+__all__ = ["OWN", "VERSION", "BoundLoader", "KerasFinder", "install", "own", "published_class"]
 
-# Modules of the package that get members once they are loaded, and which file here has them.
-_EXTENDED = {
-    "keras.engine.base_layer": "flowstone.keras.layer_members",
-}
+OWN = "flowstone.keras.package"
+"""The name of the package that `tf.keras` is made of."""
+
+VERSION = "2.2.4-tf"
+"""The version that `tf.keras` of TensorFlow 1.15 says it has."""
+
 _PACKAGES = frozenset({"keras", "keras_applications", "keras_preprocessing"})
 
 
@@ -62,15 +69,54 @@ def _module(name: str) -> ModuleType:
     return module
 
 
+def _own_import(
+    name: str,
+    globals: Mapping[str, object] | None = None,
+    locals: Mapping[str, object] | None = None,
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> ModuleType:
+    """`__import__` of the modules of `flowstone.keras.package`, for which `keras` is that package."""
+    if level == 0 and name.partition(".")[0] == "keras":
+        own = f"{OWN}{name.removeprefix('keras')}"
+        if fromlist:
+            return builtins.__import__(own, globals, locals, fromlist, 0)
+        import_module(own)
+        return sys.modules[OWN]
+    return _import(name, globals, locals, fromlist, level)
+
+
+def own(path: str) -> Any:
+    """The module of that path within `flowstone.keras.package`."""
+    return import_module(f"{OWN}.{path}")
+
+
+def published_class(path: str, name: str) -> Any:
+    """A class of a module of `flowstone.keras.package`; None before it is there."""
+    module = sys.modules.get(f"{OWN}.{path}")
+    return None if module is None else getattr(module, name, None)
+
+
+def _inner(name: str) -> str | None:
+    """The path of a module within `flowstone.keras.package`, "" for itself; None for other modules."""
+    if name == OWN:
+        return ""
+    return name.removeprefix(f"{OWN}.") if name.startswith(f"{OWN}.") else None
+
+
 class BoundLoader(SourceFileLoader):
     """Loads a module of Keras' with the `__import__` above."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Runs the module's code."""
-        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
+        """Runs the module's code, and has one of `tf.keras` extended."""
+        inner = _inner(module.__name__)
+        importer = _import if inner is None else _own_import
+        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": importer}
         super().exec_module(module)
-        if module.__name__ in _EXTENDED:
-            import_module(_EXTENDED[module.__name__]).extend(module)
+        if inner == "":
+            module.__dict__["__version__"] = VERSION
+        elif inner:
+            import_module("flowstone.keras.extensions").extend(inner, module)
 
 
 class KerasFinder(MetaPathFinder):
@@ -80,14 +126,25 @@ class KerasFinder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a module of Keras'; None for others, and for those of a version that does not fit."""
-        if fullname.partition(".")[0] not in _PACKAGES or not installation.is_installed():
+        is_own = _inner(fullname) is not None
+        if (not is_own and fullname.partition(".")[0] not in _PACKAGES) or not installation.is_installed():
             return None
-        if fullname == "keras":
+        if fullname in ("keras", OWN):
             prepare()
-        spec = PathFinder.find_spec(fullname, path, target)
+        spec = _own_root() if fullname == OWN else PathFinder.find_spec(fullname, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
             spec.loader = BoundLoader(spec.loader.name, spec.loader.path)
         return spec
+
+
+def _own_root() -> ModuleSpec | None:
+    """The spec by which `flowstone.keras.package` is the installed package `keras`."""
+    found = PathFinder.find_spec("keras")
+    if found is None or found.origin is None:
+        return None
+    places = found.submodule_search_locations
+    loader = SourceFileLoader(OWN, found.origin)
+    return spec_from_file_location(OWN, found.origin, loader=loader, submodule_search_locations=places)
 
 
 def install() -> None:

@@ -19,10 +19,12 @@ from weakref import WeakKeyDictionary, WeakSet
 import flowstone as tf
 
 __all__ = [
+    "chosen_learning_phase",
     "clear_session",
     "get_graph",
     "get_session",
     "get_uid",
+    "is_phase_symbolic",
     "learning_phase",
     "learning_phase_scope",
     "manual_variable_initialization",
@@ -150,6 +152,17 @@ def symbolic_learning_phase() -> Any:
         with graph.as_default(), tf.name_scope(None), tf.control_dependencies(None):
             state.phase_tensor = tf.placeholder_with_default(False, [], "keras_learning_phase")
     return state.phase_tensor
+
+
+def chosen_learning_phase() -> Any:
+    """What `set_learning_phase` chose for the default graph; None if it did not."""
+    return _state(tf.get_default_graph()).phase
+
+
+def is_phase_symbolic() -> bool:
+    """Whether the default graph has a placeholder of the learning phase that decides what it computes."""
+    state = _state(tf.get_default_graph())
+    return state.phase is None and state.phase_tensor is not None
 
 
 def learning_phase() -> Any:

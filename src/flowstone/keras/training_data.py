@@ -8,10 +8,10 @@ list or dict.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import flowstone as tf
+from flowstone.keras.published import own
 
 __all__ = ["Batches", "batches_of", "is_symbolic"]
 
@@ -57,7 +57,7 @@ def _length(dataset: Any) -> int:
             "When passing an infinitely repeating dataset, you must specify the number of steps: "
             "`steps_per_epoch`, `validation_steps` or `steps`."
         )
-    return int(import_module("keras.backend").get_session().run(count))
+    return int(own("backend").get_session().run(count))
 
 
 def _is_endless(op: Any) -> bool:
@@ -87,7 +87,7 @@ class Batches:
     def read(self, inputs_only: bool = False) -> Iterator[Any]:
         """Epoch after epoch, without end; with `inputs_only` of each element its first part."""
         with self._graph.as_default():
-            session = import_module("keras.backend").get_session()
+            session = own("backend").get_session()
         while True:
             if self._initializer is not None:
                 session.run(self._initializer)

@@ -8,13 +8,14 @@ that lead to it, through the layers that a layer holds (`cell`, `forward_layer`,
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import flowstone as tf
+from flowstone.keras.published import own
 
 __all__ = ["is_checkpoint", "load_weights", "save_weights"]
 
+_NOT_PARTS = ("_layer_entries", "_inbound_nodes", "_outbound_nodes", "_input_layers", "_output_layers")
 _HDF5 = (".h5", ".keras", ".hdf5")
 
 
@@ -36,35 +37,40 @@ def is_checkpoint(path: Any, save_format: str | None = None) -> bool:
     return True
 
 
-def _tracked(layer: Any) -> Any:
-    """A Checkpoint of a layer's weights, by the layer's attributes; of a model's layers, by number."""
-    layer_class = import_module("keras.engine.base_layer").Layer
-    network_class = import_module("keras.engine.network").Network
-    if isinstance(layer, network_class):
-        return checkpoint_of(layer)
+def children_of(layer: Any) -> list[tuple[str, Any]]:
+    """What a checkpoint has of a layer or model, by the names that lead to it (see above)."""
+    found: list[tuple[str, Any]] = []
+    if isinstance(layer, own("engine.network").Network):
+        if getattr(layer, "_is_graph_network", False) or type(layer).__name__ == "Sequential":
+            layers = [each for each in layer.layers if each.weights]
+            found = [(f"layer_with_weights-{number}", each) for number, each in enumerate(layers)]
+        if hasattr(layer.optimizer, "_checkpoint_children"):
+            found.append(("optimizer", layer.optimizer))
+    return [*found, *_attributes_of(layer)] if not found or found[0][0] == "optimizer" else found
+
+
+def _attributes_of(layer: Any) -> list[tuple[str, Any]]:
+    layer_class = own("engine.base_layer").Layer
     weights = {id(weight) for weight in layer.weights}
-    found: dict[str, Any] = {}
+    found: list[tuple[str, Any]] = []
     for name, value in vars(layer).items():
-        if id(value) in weights:
-            found[name] = value
-        elif isinstance(value, layer_class) and value.weights:
-            found[name] = _tracked(value)
-        elif isinstance(value, list) and value and all(isinstance(item, layer_class) for item in value):
-            found[name] = [_tracked(item) for item in value]
-    return tf.train.Checkpoint(**found)
+        is_layers = isinstance(value, list) and value and all(isinstance(item, layer_class) for item in value)
+        if name in _NOT_PARTS:
+            continue
+        if id(value) in weights or (isinstance(value, layer_class) and value.weights) or is_layers:
+            found.append((name, value))
+    return found
 
 
-def checkpoint_of(model: Any) -> Any:
-    """The Checkpoint of a model's layers that have weights."""
-    layers = [layer for layer in model.layers if layer.weights]
-    return tf.train.Checkpoint(
-        **{f"layer_with_weights-{number}": _tracked(layer) for number, layer in enumerate(layers)}
-    )
+def checkpoint_of(model: Any, with_optimizer: bool = True) -> Any:
+    """The Checkpoint of a model: of its weights, and of the optimiser that has trained it."""
+    children = [(name, each) for name, each in children_of(model) if with_optimizer or name != "optimizer"]
+    return tf.train.Checkpoint(**dict(children))
 
 
 def save_weights(model: Any, path: str) -> None:
     """Writes the model's weights as the checkpoint `path`."""
-    checkpoint_of(model).write(path, import_module("keras.backend").get_session())
+    checkpoint_of(model).write(path, own("backend").get_session())
     folder, _, name = path.rpartition("/")
     tf.train.update_checkpoint_state(folder or ".", name if folder else path)
 
@@ -74,7 +80,10 @@ def load_weights(model: Any, path: str) -> Any:
 
     Raises NotFoundError if there is none, AssertionError if it lacks a weight of the model.
     """
-    restored = checkpoint_of(model).restore(path)
+    session = own("backend").get_session()
+    restored = checkpoint_of(model, with_optimizer=False).restore(path)
     restored.assert_existing_objects_matched()
-    restored.run_restore_ops(import_module("keras.backend").get_session())
+    restored.run_restore_ops(session)
+    if getattr(model.optimizer, "weights", None) if hasattr(model.optimizer, "get_slot_names") else False:
+        checkpoint_of(model).restore(path).run_restore_ops(session)
     return restored

@@ -145,10 +145,15 @@ _INITIALIZERS: dict[str, Callable[[], Any]] = {
 
 
 def initializer_named(initializer: Any) -> Any:
-    """The initialiser for a name; anything else, None among it, stays as it is.
+    """The initialiser for a name or a configuration; anything else, None among it, stays as it is.
 
     ValueError for an unknown name.
     """
+    if isinstance(initializer, dict):
+        made = getattr(initializers, str(initializer["class_name"]), None)
+        if made is None:
+            raise ValueError(f"Unknown initializer: '{initializer['class_name']}'.")
+        return made(**initializer["config"])
     if not isinstance(initializer, str):
         return initializer
     if initializer not in _INITIALIZERS:

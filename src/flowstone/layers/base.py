@@ -34,6 +34,7 @@ from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.layers.calls import Node, shape_of_value
+from flowstone.layers.configurations import Configured
 from flowstone.layers.input_spec import InputSpec
 from flowstone.layers.weight_values import WeightValues
 from flowstone.ops.arrays.shapes import shape as shape_of
@@ -63,7 +64,7 @@ def _numbered_name(base: str) -> str:
     return f"{base}_{taken[base]}"
 
 
-class Layer(WeightValues):
+class Layer(Configured, WeightValues):
     """The base of layers; see the module.
 
     Args:

@@ -17,6 +17,7 @@ from flowstone.framework.node import static_value
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.layers import lstm_cells, recurrent_cells
 from flowstone.layers.cell_state import check_is_cell
 from flowstone.layers.lstm_cells import LSTMStateTuple
 from flowstone.layers.recurrent_cells import RNNCell
@@ -42,6 +43,10 @@ class MultiRNNCell(RNNCell):
     ValueError for an empty list, or for cells with tuple states if `state_is_tuple` is False; TypeError if
     `cells` is no list.
     """
+
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of beside the cells, which its configuration does not have."""
+        return {"name": self.name, "trainable": self.trainable, "dtype": self._dtype}
 
     def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
         super().__init__()
@@ -104,13 +109,42 @@ class MultiRNNCell(RNNCell):
             begin += cell.state_size
 
 
+def _cell_of(config: dict[str, Any]) -> Any:
+    """The cell of a class here that a configuration names; ValueError for another class."""
+    name = config["class_name"]
+    found = (vars(module).get(name) for module in (recurrent_cells, lstm_cells))
+    made: Any = next((each for each in found if each is not None), globals().get(name))
+    if made is None:
+        raise ValueError(f"Unknown layer: {name}")
+    return made.from_config(config["config"])
+
+
 class CellWrapper(RNNCell):
     """The base of cells around one cell: sizes, zero state and variables are that cell's."""
+
+    _CONFIGURED: tuple[str, ...] = ()
 
     def __init__(self, cell: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_is_cell("cell", cell)
         self._cell = cell
+
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of: the cell, and what the wrapper keeps of its arguments."""
+        cell = {"class_name": type(self._cell).__name__, "config": self._cell.get_config()}
+        config = {"name": self.name, "trainable": self.trainable, "dtype": self._dtype, "cell": cell}
+        return {
+            **config,
+            **{name: getattr(self, f"_{name}") for name in self._CONFIGURED},
+            **self._FURTHER_CONFIG,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """A wrapper of this configuration."""
+        kept = {name: value for name, value in config.items() if name not in cls._FURTHER_CONFIG}
+        cell = kept.pop("cell")
+        return cls(_cell_of(cell), **kept)
 
     @property
     def wrapped_cell(self) -> Any:
@@ -175,6 +209,15 @@ class DropoutWrapper(CellWrapper):
     ValueError for probabilities that are not between 0 and 1 or missing sizes and types, TypeError for a
     filter that is no function.
     """
+
+    _CONFIGURED = (
+        "input_keep_prob",
+        "output_keep_prob",
+        "state_keep_prob",
+        "variational_recurrent",
+        "seed",
+    )
+    _FURTHER_CONFIG = {"input_size": None}
 
     def __init__(
         self,

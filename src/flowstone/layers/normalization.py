@@ -98,8 +98,18 @@ class BatchNormalization(Layer):
 
     # ---- variables
 
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of; an only axis is a number before the layer is built."""
+        config = super().get_config()
+        is_open = not self.built and len(self.axis) == 1
+        return {**config, "axis": self.axis[0] if is_open else self.axis}
+
     def build(self, input_shape: Any) -> None:
-        sizes = self._known_sizes(as_shape(input_shape))
+        self._build_for(as_shape(input_shape))
+        super().build(input_shape)
+
+    def _build_for(self, input_shape: TensorShape) -> None:
+        sizes = self._known_sizes(input_shape)
         rank = len(sizes)
         dtype = dtypes.as_dtype(self.dtype or dtypes.float32)
         if not dtype.is_floating:
@@ -119,7 +129,6 @@ class BatchNormalization(Layer):
         else:
             shape = [sizes[i] if i in self.axis else 1 for i in range(len(sizes))]
         self._make_variables(shape, dtypes.float32 if dtype in _NARROW else dtype)
-        super().build(input_shape)
 
     def _known_sizes(self, shape: TensorShape) -> list[int | None]:
         """The inputs' sizes, with the axes checked against them and made numbers from 0 on."""

@@ -27,6 +27,12 @@ class _Separable(Convolution):
     ``pointwise_kernel`` [1 …, input channels * depth_multiplier, filters] and ``bias`` [filters].
     """
 
+    _FURTHER_CONFIG = {
+        "kernel_initializer": {"class_name": "GlorotUniform", "config": {"seed": None, "dtype": "float32"}},
+        "kernel_regularizer": None,
+        "kernel_constraint": None,
+    }
+
     def __init__(
         self, rank: int, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
         data_format: str | None = "channels_last", dilation_rate: Any = 1, depth_multiplier: int = 1,

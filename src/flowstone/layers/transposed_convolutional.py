@@ -50,6 +50,8 @@ class Conv2DTranspose(_Transposed, Conv2D):
     The arguments are those of `Convolution`, without `dilation_rate`.
     """
 
+    _FURTHER_CONFIG = {"dilation_rate": (1, 1), "output_padding": None}
+
     def __init__(
         self, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
         data_format: str | None = "channels_last", activation: Any = None, use_bias: bool = True,
@@ -71,6 +73,8 @@ class Conv3DTranspose(_Transposed, Conv3D):
 
     The arguments are those of `Convolution`, without `dilation_rate`.
     """
+
+    _FURTHER_CONFIG = {"output_padding": None}
 
     def __init__(
         self, filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: str = "valid",

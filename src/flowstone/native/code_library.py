@@ -13,26 +13,33 @@ import array
 import concurrent.futures
 import ctypes
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import torch
 
 from flowstone.framework import flags
+from flowstone.framework.daemon_threads import DaemonThreads
 from flowstone.native import compiler, host
 from flowstone.native.structured import Code
 
-__all__ = ["CodeLibrary", "my_part", "places_of", "share", "when_asked", "words_of"]
+__all__ = ["CodeLibrary", "in_background", "my_part", "places_of", "share", "when_asked", "words_of"]
 
 _Made = TypeVar("_Made")
-_pool = functools.cache(lambda: concurrent.futures.ThreadPoolExecutor(1, "flowstone-native-code"))
+_threads = DaemonThreads("flowstone native code", most=1)
+
+
+def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]:
+    """What `make` makes on the thread that compiles."""
+    return _threads.submit(make)
 
 
 def when_asked(make: Callable[[], _Made]) -> Callable[[], _Made | None]:
     """A function that gives what `make` makes on a thread, which the first call begins: None until it is
     there, and where there is no native tier. With ``FLOWSTONE_NATIVE=2`` a call waits."""
 
-    begun = functools.cache(lambda: _pool().submit(make))
+    begun = functools.cache(lambda: in_background(make))
 
     def found() -> _Made | None:
         if not flags.NATIVE or host.reason():
@@ -53,20 +60,20 @@ class CodeLibrary:
     ) -> None:
         self._words, self._places = words, places
         self._functions: dict[str, Callable[[int], None]] = {}
-        self._module = _pool().submit(lambda: compiler.compiled(text(), list(places)))
+        self._module = _threads.submit(lambda: compiler.compiled(text(), list(places)))
 
     def call(self, name: str, words: Mapping[str, int], places: Mapping[str, torch.Tensor | int]) -> None:
         """Calls a function by its name; numbers that are not given are 0."""
-        numbers = array.array("q", [words.get(word, 0) for word in self._words])
-        addresses = array.array("q", [numbers.buffer_info()[0]])
-        for place in self._places[name]:
-            found = places[place]
-            addresses.append(found if isinstance(found, int) else found.data_ptr())
+        own = self._places[name]
+        addresses = [x if isinstance(x, int) else x.data_ptr() for x in map(places.__getitem__, own)]
+        memory = array.array("q", [0, *addresses, *map(words.get, self._words, itertools.repeat(0))])
+        start = memory.buffer_info()[0]
+        memory[0] = start + 8 * (1 + len(addresses))
         function = self._functions.get(name)
         if function is None:
             kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
             function = self._functions[name] = kind(self._module.result().address(name))
-        function(addresses.buffer_info()[0])
+        function(start)
 
 
 # ---- text

@@ -9,6 +9,7 @@ from flowstone.native import (
     byte_strings,
     image_sampling,
     image_windows,
+    random_values,
     random_words,
     row_moves,
     segment_sums,
@@ -29,6 +30,7 @@ def offer_all() -> None:
     machine_code.projection.offer(image_windows.projection)
     machine_code.glimpse_cut.offer(image_windows.glimpse_cut)
     machine_code.box_drawing.offer(image_windows.box_drawing)
+    machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
     machine_code.row_moves.offer(row_moves.row_moves)
     machine_code.segment_sums.offer(segment_sums.segment_sums)

@@ -1,5 +1,4 @@
-"""Philox 4x32 with ten rounds (Salmon et al., 2011) as machine code: many blocks of random words at a time,
-or of the uniform numbers that they make.
+"""Philox 4x32 with ten rounds (Salmon et al., 2011) as machine code: many blocks of random words at a time.
 
 A block is a function of a key of two words and a counter of four, the sum of a state's and of how many blocks
 were skipped. `ops/randomness/philox.py` says what words and numbers are; the code gives the same. It is
@@ -22,29 +21,26 @@ _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 _WEYL = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
 _LANES = 8
-_FRACTION, _UNIT = 23, "0x3E80000000000000"  # bits of a float32's fraction, and the value of the last, 2**-23
 
 
 def words_code() -> str:
-    """LLVM's text of two functions: blocks eight at a time, and then one at a time."""
-    lines = []
-    for name, skipped in (("words", "ptr %skipped"), ("floats", "i64 %step")):
-        lines += [
-            f"define void @{name}({skipped}, i64 %count, i64 %low, i64 %high, "
-            "i64 %key0, i64 %key1, ptr %out) nounwind {",
-            "entry:",
-            f" %whole = and i64 %count, {-_LANES}",
-            " br label %head8",
-            *_loop(name, _LANES, "entry", "0", "%whole", "head1"),
-            *_loop(name, 1, "head8", "%whole", "%count", "done"),
-            "done:",
-            " ret void",
-            "}",
-        ]
+    """LLVM's text of the function: blocks eight at a time, and then one at a time."""
+    lines = [
+        "define void @words(ptr %skipped, i64 %count, i64 %low, i64 %high, i64 %key0, i64 %key1, ptr %out) "
+        "nounwind {",
+        "entry:",
+        f" %whole = and i64 %count, {-_LANES}",
+        " br label %head8",
+        *_loop(_LANES, "entry", "0", "%whole", "head1"),
+        *_loop(1, "head8", "%whole", "%count", "done"),
+        "done:",
+        " ret void",
+        "}",
+    ]
     return "\n".join(lines)
 
 
-def _loop(name: str, lanes: int, before: str, start: str, end: str, after: str) -> list[str]:
+def _loop(lanes: int, before: str, start: str, end: str, after: str) -> list[str]:
     """The blocks of a range, so many at a time."""
     kind = f"<{lanes} x i64>"
     lines = [
@@ -72,12 +68,8 @@ def _loop(name: str, lanes: int, before: str, start: str, end: str, after: str) 
         return let(f"{name} {kind} {a}, {b}")
 
     mask, half, low = each(_WORD), each(32), each("%low")
-    if name == "words":
-        place = let(f"getelementptr i64, ptr %skipped, i64 %i{lanes}")
-        skipped = let(f"load {kind}, ptr {place}, align 8")
-    else:
-        numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
-        skipped = apply("mul", apply("add", each(f"%i{lanes}"), f"<{numbers}>"), each("%step"))
+    place = let(f"getelementptr i64, ptr %skipped, i64 %i{lanes}")
+    skipped = let(f"load {kind}, ptr {place}, align 8")
     first = apply("add", skipped, low)
     wrapped = let(f"icmp ult {kind} {first}, {low}")
     second = apply("add", let(f"zext <{lanes} x i1> {wrapped} to {kind}"), each("%high"))
@@ -95,23 +87,13 @@ def _loop(name: str, lanes: int, before: str, start: str, end: str, after: str) 
             low_0,
         ]
         keys = [let(f"and i64 {let(f'add i64 {key}, {weyl}')}, {_WORD}") for key, weyl in zip(keys, _WEYL)]
-    stored = "i64"
-    if name == "floats":
-        stored, floats = "float", f"<{lanes} x float>"
-        masked = [apply("and", word, each((1 << _FRACTION) - 1)) for word in x]
-        whole = [
-            let(f"uitofp <{lanes} x i32> {let(f'trunc {kind} {w} to <{lanes} x i32>')} to {floats}")
-            for w in masked
-        ]
-        x = [let(f"fmul {floats} {w}, splat (float {_UNIT})") for w in whole]
-        kind = floats
     first_word = let(f"shl i64 %i{lanes}, 2")
-    base = let(f"getelementptr {stored}, ptr %out, i64 {first_word}")
+    base = let(f"getelementptr i64, ptr %out, i64 {first_word}")
     for lane in range(lanes):
         for i, word in enumerate(x):
             value = let(f"extractelement {kind} {word}, i32 {lane}")
-            to = let(f"getelementptr {stored}, ptr {base}, i64 {4 * lane + i}")
-            lines.append(f" store {stored} {value}, ptr {to}")
+            to = let(f"getelementptr i64, ptr {base}, i64 {4 * lane + i}")
+            lines.append(f" store i64 {value}, ptr {to}")
     return [*lines, f" %next{lanes} = add i64 %i{lanes}, {lanes}", f" br label %head{lanes}"]
 
 
@@ -119,11 +101,10 @@ _modules: list[compiler.Module] = []
 
 
 def made() -> RandomCode:
-    """The functions, compiled now."""
-    module = compiler.compiled(words_code(), ["words", "floats"], is_rough=True)
+    """The function, compiled now."""
+    module = compiler.compiled(words_code(), ["words"], is_rough=True)
     _modules.append(module)
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)
-    return RandomCode(function(module.address("words")), function(module.address("floats")))
+    return RandomCode(ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(module.address("words")))
 
 
 random_words = when_asked(made)

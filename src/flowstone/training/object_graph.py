@@ -2,6 +2,8 @@
 
 An object's name is the attribute or key that holds it, its path the names from the root. A variable's key in
 a checkpoint is its path; that of an optimiser's slot is below the path of the variable that it belongs to.
+An object of a class above this room says itself what it holds: its method `_checkpoint_children` gives pairs
+of a name and an object; one with `get_slot_names` is an optimiser.
 """
 
 from __future__ import annotations
@@ -27,15 +29,18 @@ class Root:
 
 def is_trackable(value: Any) -> bool:
     """Whether a value is, or holds, what a checkpoint can have."""
-    return isinstance(value, (Variable, Optimizer, Module, Layer, Root, list, tuple, Mapping))
+    known = isinstance(value, (Variable, Optimizer, Module, Layer, Root, list, tuple, Mapping))
+    return known or hasattr(value, "_checkpoint_children")
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
     """(name, object) of what an object holds."""
     if isinstance(value, Variable):
         return
-    if isinstance(value, Mapping):
-        pairs: Any = ((str(key), value[key]) for key in sorted(value, key=str))
+    if hasattr(value, "_checkpoint_children"):
+        pairs: Any = value._checkpoint_children()
+    elif isinstance(value, Mapping):
+        pairs = ((str(key), value[key]) for key in sorted(value, key=str))
     elif isinstance(value, (list, tuple)):
         pairs = ((str(i), item) for i, item in enumerate(value))
     elif isinstance(value, Optimizer):
@@ -49,6 +54,14 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _escaped(name: str) -> str:
     return name.replace(".", "..").replace("/", ".S")
+
+
+def _slot(optimizer: Any, variable: Any, name: str) -> Any:
+    """The optimiser's variable of that name for `variable`; None if there is none."""
+    try:
+        return optimizer.get_slot(variable, name)
+    except KeyError:
+        return None
 
 
 class ObjectGraph:
@@ -83,12 +96,12 @@ class ObjectGraph:
         return len(self.objects) - 1
 
     def _add_slots(self) -> None:
-        optimizers = [(i, each) for i, each in enumerate(self.objects) if isinstance(each, Optimizer)]
+        optimizers = [(i, each) for i, each in enumerate(self.objects) if hasattr(each, "get_slot_names")]
         variables = [(i, each) for i, each in enumerate(self.objects) if isinstance(each, Variable)]
         for number, optimizer in optimizers:
             for name in optimizer.get_slot_names():
                 for of, variable in variables:
-                    slot = optimizer.get_slot(variable, name)
+                    slot = _slot(optimizer, variable, name)
                     if slot is not None:
                         path = f"{self.paths[of]}/.OPTIMIZER_SLOT/{self.paths[number]}/{_escaped(name)}"
                         self.slots.append((number, of, name, self._add(slot, path)))

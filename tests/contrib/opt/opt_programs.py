@@ -37,14 +37,11 @@ def optimizers(tf: Any) -> dict[str, Callable[[], Any]]:
     }
 
 
-DENSE_ONLY = ("lars", "lars_nesterov")
-
-
 def cases() -> list[tuple[str, bool, bool]]:
     """(optimiser, resource variable, sparse gradient)."""
     names = list(optimizers(_Anything()))
     kinds = [(resource, sparse) for resource in (False, True) for sparse in (False, True)]
-    found = [(n, r, s) for n in names for r, s in kinds if not (s and n in DENSE_ONLY)]
+    found = [(n, r, s) for n in names for r, s in kinds]
     # TensorFlow's sign optimisers take no sparse gradient of a resource variable.
     return [(n, r, s) for n, r, s in found if not (r and s and "sign" in n)]
 

@@ -173,3 +173,42 @@ def test_what_is_only_run_is_computed(dims: tuple[int, ...]) -> None:
         assert session.run(run, {x: np.ones(dims)}) is None
         with pytest.raises(tf.errors.InvalidArgumentError, match="bad"):
             session.run(run, {x: np.full(dims, np.nan)})
+
+
+@pytest.mark.parametrize("rows", [1, 7, 128])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_with_one_column(
+    monkeypatch: pytest.MonkeyPatch, rows: int, dtype: Any, transposed: bool
+) -> None:
+    shape = [1, 50] if transposed else [50, 1]
+    x, weights, bias = (tf.placeholder(dtype, dims) for dims in ([rows, 50], shape, [1]))
+    y = tf.sigmoid(tf.matmul(tf.tanh(x), weights, transpose_b=transposed) + bias) * 2.0
+    assert clusters([y], [x, weights, bias]) == ["Tanh+Mul+Sum+AddV2+Sigmoid+Mul"]
+    feed = {x: np.random.randn(rows, 50), weights: np.random.randn(*shape), bias: [0.3]}
+    agree(monkeypatch, [y], feed, "join_clusters", fires=3)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 128])
+def test_gradients_through_one_column(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    x, weights = fed(rows, 50), fed(50, 1)
+    y = tf.matmul(tf.nn.relu(x), weights)
+    (slope,) = tf.gradients(tf.square(y), x)
+    assert clusters([slope], [x, weights]) == ["Relu+Mul+Sum+Mul+Mul+Mul+ReluGrad"]
+    feed = {x: np.random.randn(rows, 50), weights: np.random.randn(50, 1)}
+    agree(monkeypatch, [slope], feed, "join_clusters", fires=5)
+
+
+def test_products_that_are_no_members() -> None:
+    x, column = fed(7, 50), fed(50, 1)
+    large, taken = fed(20_000, 50), fed(7, 1)
+    others = [
+        tf.matmul(x, fed(50, 2)),
+        tf.matmul(x, taken, transpose_a=True),
+        tf.matmul(large, column),
+        tf.matmul(fed(None, 50), column),
+        tf.matmul(tf.cast(x, tf.int32), tf.cast(column, tf.int32)),
+    ]
+    feeds = [x, column, large, taken, *[each.op.inputs[0] for each in others[3:4]], others[0].op.inputs[1]]
+    for each in others:
+        assert not any("Mul" in found for found in clusters([tf.abs(each) + 1], feeds))

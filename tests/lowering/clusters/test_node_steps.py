@@ -21,15 +21,17 @@ def planned(x: Any, *feeds: Any) -> PlanNode:
 
 def test_kinds() -> None:
     x, y = tf.placeholder(tf.float32, [3, 4]), tf.placeholder(tf.float32, [4, None])
+    column, row = tf.placeholder(tf.float32, [4, 1]), tf.placeholder(tf.float32, [1, 5])
     kinds = {
-        "element": [x + 1.0, tf.exp(x), tf.cast(x, tf.float64), tf.broadcast_to(x, [2, 3, 4])],
+        "element": [x + 1.0, tf.exp(x), tf.cast(x, tf.float64), tf.broadcast_to(x, [2, 3, 4]), column @ row],
         "view": [tf.reshape(x, [12]), tf.expand_dims(x, 0)],
         "reduction": [tf.reduce_sum(x), tf.reduce_max(x, 1), tf.nn.l2_loss(x), tf.reduce_any(x > 0.0, 0)],
         "row": [tf.nn.softmax(x), tf.argmax(x, 1), tf.argmin(x, -1)],
+        "dot": [tf.matmul(x, column), tf.matmul(x, tf.transpose(column), transpose_b=True)],
         "": [tf.matmul(x, x, transpose_b=True), tf.exp(y), tf.argmax(x, 0), tf.transpose(x)],
     }
     for kind, tensors in kinds.items():
-        assert [kind_of(planned(each, x, y)) for each in tensors] == [kind] * len(tensors)
+        assert [kind_of(planned(each, x, y, column, row)) for each in tensors] == [kind] * len(tensors)
 
 
 def test_counters_of_loops_are_no_members() -> None:

@@ -175,3 +175,24 @@ def test_a_loop_that_does_not_end_has_a_time_limit() -> None:
     y = tf.while_loop(lambda a: a > 0.0, lambda a: a * 1.0, [tf.placeholder_with_default(1.0, [])])
     with tf.Session() as session, pytest.raises(tf.errors.DeadlineExceededError):
         session.run(y, options=tf.RunOptions(timeout_in_ms=200))
+
+
+@pytest.mark.parametrize("native", [0, 1, 2])
+@pytest.mark.parametrize("trains", [True, False])
+def test_a_branch_that_waits_for_what_only_it_does(
+    native: int, trains: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Averages that move in one branch, of images that come from the branches of another conditional."""
+    monkeypatch.setattr(flags, "NATIVE", native)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, p = tf.placeholder(tf.float32, [None, 4, 4, 3]), tf.placeholder(tf.bool, [])
+        y = tf.layers.batch_normalization(x, training=p)
+        z = tf.contrib.layers.batch_norm(y, updates_collections=None, is_training=p, decay=0.5)
+        session.run(tf.global_variables_initializer())
+        images = np.random.RandomState(0).randn(2, 4, 4, 3).astype("f") + 1.0
+        found = session.run(z, {x: images, p: trains})
+        expected = images / (1 + 1e-3)
+        if trains:
+            normal = (images - images.mean((0, 1, 2))) / np.sqrt(images.var((0, 1, 2)) + 1e-3)
+            expected = normal / np.sqrt(normal.var((0, 1, 2)) + 1e-3)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

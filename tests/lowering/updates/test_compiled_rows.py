@@ -158,3 +158,23 @@ def test_what_stays(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) ->
     found, compiled = run_op(monkeypatch, 2, False, **options)
     assert "_RowUpdate(" not in compiled
     assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize("native", [0, 2])
+def test_beside_a_loop(native: int, resource: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE", native)
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.Variable(np.arange(12, dtype=np.float32).reshape(4, 3), use_resource=resource)
+        step = tf.train.AdagradOptimizer(0.5).minimize(2.0 * tf.reduce_sum(tf.gather(table, [1, 1, 3])))
+        loop = tf.while_loop(
+            lambda i: i < 3,
+            lambda i: tf.reshape(tf.py_func(lambda n: np.int32(n + 1), [i], tf.int32), []),
+            [tf.constant(0)],
+        )
+        session.run(tf.global_variables_initializer())
+        session.run([step, loop])
+        expected = np.arange(12, dtype=np.float32).reshape(4, 3)
+        expected[1] -= 0.5 * 4 / np.sqrt(0.1 + 16)
+        expected[3] -= 0.5 * 2 / np.sqrt(0.1 + 4)
+        np.testing.assert_allclose(session.run(table), expected, rtol=1e-6)

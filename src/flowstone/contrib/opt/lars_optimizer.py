@@ -96,3 +96,22 @@ class LARSOptimizer(Optimizer):
             use_locking=False,
             use_nesterov=self._use_nesterov,
         )
+
+    # Rows take the step of momentum alone.
+
+    def _sparse_options(self, dtype: Any) -> dict[str, Any]:
+        rate, momentum = (tf.cast(x, dtype) for x in (self._rate_tensor, self._momentum_tensor))
+        flags = {"use_locking": self._use_locking, "use_nesterov": self._use_nesterov}
+        return {"lr": rate, "momentum": momentum, **flags}
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        slot, options = self.get_slot(var, "momentum"), self._sparse_options(var.dtype.base_dtype)
+        return F.SparseApplyMomentum(
+            var._ref(), slot._ref(), grad=grad.values, indices=grad.indices, **options
+        ).op
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        slot, options = self.get_slot(handle, "momentum"), self._sparse_options(grad.dtype)
+        return F.ResourceSparseApplyMomentum(
+            handle.handle, slot.handle, grad=grad, indices=indices, **options
+        )

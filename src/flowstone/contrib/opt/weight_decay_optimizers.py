@@ -23,7 +23,9 @@ class DecoupledWeightDecayExtension:
         class AdagradW(DecoupledWeightDecayExtension, tf.train.AdagradOptimizer): ...
 
     Before a variable is updated, ``weight_decay * variable`` is taken from it; of a sparse gradient only from
-    the rows that occur.
+    the rows that occur. The gradient is that of the weights before they decay. In TensorFlow nothing orders
+    the decay after the reads of a reference variable, or after the gathers of rows: there the gradient may be
+    that of the decayed weights, as the executor comes to the one or the other first.
 
     Args:
         weight_decay: the share, a scalar or a function of no arguments.
@@ -48,8 +50,8 @@ class DecoupledWeightDecayExtension:
         grad_loss: Any = None,
         decay_var_list: Any = None,
     ) -> Any:
-        """As `Optimizer.minimize`; `decay_var_list`: the variables that decay, all for None."""
-        self._decay_var_list = set(decay_var_list) if decay_var_list else None
+        """As `Optimizer.minimize`. All variables decay: as in TensorFlow, `decay_var_list` is lost on the way
+        to `apply_gradients`, which takes it."""
         base: Any = super()
         return base.minimize(
             loss,
@@ -70,7 +72,7 @@ class DecoupledWeightDecayExtension:
         decay_var_list: Any = None,
     ) -> Any:
         """As `Optimizer.apply_gradients`; `decay_var_list`: the variables that decay, all for None."""
-        self._decay_var_list = set(decay_var_list) if decay_var_list else self._decay_var_list
+        self._decay_var_list = set(decay_var_list) if decay_var_list else None
         base: Any = super()
         return base.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 

@@ -1,4 +1,4 @@
-"""Clusters: element-wise nodes, reductions and programs on rows that feed each other become one node.
+"""Clusters: element-wise nodes, reductions, programs on rows and products with a column become one node.
 
     %2 = AddV2(%0, %1) : float32[20,200]
     %3 = Tanh(%2) : float32[20,200]

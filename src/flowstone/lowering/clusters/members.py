@@ -18,6 +18,7 @@ from flowstone.lowering.clusters.node_steps import (
     Steps,
     axes_of,
     baked,
+    dot_steps,
     element_of,
     kind_of,
     row_steps,
@@ -107,7 +108,7 @@ def _shape_of(nodes: Sequence[PlanNode]) -> _Shape | None:
     splits = {
         _split_of(node, dims)
         for node, each in zip(nodes, found)
-        if each == dims and kind_of(node) in ("reduction", "row")
+        if each == dims and kind_of(node) in ("reduction", "row", "dot")
     } - {None}
     if len(splits) > 1:
         return None
@@ -136,7 +137,7 @@ def _known(dims: Dims) -> tuple[int, ...]:
 def _split_of(node: PlanNode, dims: tuple[int, ...]) -> int | None:
     """How many axes are rows for a node on the cluster's shape; -1 if that makes none."""
     rank = len(dims)
-    if kind_of(node) == "row":
+    if kind_of(node) in ("row", "dot"):
         return rank - 1
     axes = axes_of(node) or []
     if len(axes) == rank:
@@ -234,6 +235,8 @@ class _Builder:
             self.places[node.outputs[0]] = _Place(0, "row")
         elif kind == "reduction":
             self.look_at_reduction(node)
+        elif kind == "dot":
+            self.look_at_dot(node)
         else:
             self.look_at_rows(node)
 
@@ -309,6 +312,21 @@ class _Builder:
         self.drop(node.inputs[1:])
         self.places[node.outputs[0]] = _Place(0, "row" if over == "row" else "end")
 
+    def look_at_dot(self, node: PlanNode) -> None:
+        x, column, *added = node.inputs
+        dims = _known(x.dims)
+        if dims != self.shape.dims or self.level(x) not in ("", "element"):
+            raise _Refusal
+        if self.level(x) and self.places[x].transposed:
+            raise _Refusal
+        for each, own in [(x, dims), (column, dims[1:]), *[(one, (1,)) for one in added]]:
+            if each is x and self.level(x):
+                continue
+            if self.level(each) or each.op in self.inside:
+                raise _Refusal
+            self.take(each, own)
+        self.places[node.outputs[0]] = _Place(0, "row")
+
     def look_at_rows(self, node: PlanNode) -> None:
         for i, x in enumerate(node.inputs):
             dims = _known(x.dims)
@@ -365,7 +383,10 @@ class _Builder:
             self.place_rows(node, row_steps(node, self.steps, [self.array(x) for x in node.inputs[:count]]))
             return
         x = node.outputs[0]
-        if kind == "view":
+        if kind == "dot":
+            operands = [self.array(each) for each in node.inputs]
+            self.places[x] = _Place(dot_steps(node, self.steps, operands), "row")
+        elif kind == "view":
             self.places[x] = _Place(self.array(node.inputs[0]), "row")
         elif kind == "reduction":
             self.add_reduction(node)

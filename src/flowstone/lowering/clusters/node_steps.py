@@ -2,7 +2,8 @@
 
 An *element* node does something to every element, a *view* gives the results of rows another shape, a
 *reduction* goes over axes, a *row* node is a program on every row: a soft-max, a cross entropy with its
-gradient, a position of an extreme.
+gradient, a position of an extreme. A *dot* node is a small product with a matrix of one column: it adds up
+each row times that column. A product of a column and a row is an element node.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine
 from flowstone.framework.shape import Dims, num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.native.clusters import OPEN, Step
@@ -20,7 +21,18 @@ from flowstone.native.elements import suits
 from flowstone.native.emitter import FLOATS, KINDS
 from flowstone.native.reductions import reduces
 
-__all__ = ["TYPES", "Steps", "axes_of", "baked", "element_of", "kind_of", "row_steps", "seen_as", "sizes_of"]
+__all__ = [
+    "TYPES",
+    "Steps",
+    "axes_of",
+    "baked",
+    "dot_steps",
+    "element_of",
+    "kind_of",
+    "row_steps",
+    "seen_as",
+    "sizes_of",
+]
 
 TYPES = frozenset(dtypes.as_dtype(name) for name in KINDS)
 """The types of arrays in clusters."""
@@ -31,6 +43,7 @@ _ROWS = frozenset({
     "Softmax", "LogSoftmax", "ArgMax", "ArgMin", "SoftmaxCrossEntropyWithLogits",
     "SparseSoftmaxCrossEntropyWithLogits", "_SoftmaxCrossEntropyTotal", "_SparseSoftmaxCrossEntropyTotal",
 })  # fmt: skip
+_PRODUCTS = frozenset({"MatMul", "_FusedMatMul"})
 _LARGEST_CONSTANT = 1 << 16
 
 
@@ -43,7 +56,7 @@ def sizes_of(dims: Dims) -> tuple[int, ...] | None:
 
 
 def kind_of(node: PlanNode) -> str:
-    """``element``, ``view``, ``reduction`` or ``row``; empty for a node that is no member."""
+    """``element``, ``view``, ``reduction``, ``row`` or ``dot``; empty for a node that is no member."""
     if node.control_inputs or not node.inputs:
         return ""
     for x in node.outputs:
@@ -61,6 +74,8 @@ def kind_of(node: PlanNode) -> str:
         return "reduction" if _may_reduce(node) else ""
     if node.type in _ROWS:
         return "row" if _is_on_rows(node) else ""
+    if node.type in _PRODUCTS and not _is_outer(node):
+        return "dot" if _is_dot(node) else ""
     return "element" if _is_by_element(node) else ""
 
 
@@ -90,8 +105,11 @@ def _broadcasts(node: PlanNode, count: int) -> bool:
 
 
 def seen_as(x: PlanOutput, node: PlanNode) -> tuple[int, ...] | None:
-    """The shape in which an element node takes an input: a `Select` by rows has a condition for each."""
+    """The shape in which an element node takes an input: a `Select` by rows has a condition for each, a
+    product takes a column and a row."""
     dims, result = sizes_of(x.dims), sizes_of(node.outputs[0].dims)
+    if node.type in _PRODUCTS and result is not None:
+        return (result[0], 1) if x is node.inputs[0] else result[1:]
     if dims is None or result is None or node.type != "Select" or x is not node.inputs[0]:
         return dims
     return (*dims, *[1] * (len(result) - 1)) if len(dims) == 1 else dims
@@ -101,6 +119,8 @@ def element_of(node: PlanNode) -> tuple[str, dict[str, Any], int]:
     """What an element node does: the element's name, its attributes, and how many inputs that takes."""
     if node.type == "BroadcastTo":
         return "Identity", {}, 1
+    if node.type in _PRODUCTS:
+        return "Mul", {}, 2
     if node.type == "Pow" and (exponent := node.constant(1)) is not None and exponent.shape == ():
         name = _POWERS.get(float(exponent))
         if name is not None and node.inputs[0].dims == node.outputs[0].dims:
@@ -123,6 +143,37 @@ def baked(x: PlanOutput) -> Step | None:
         return None  # not one number, or a zero of some sign
     text = first.hex() if isinstance(first, float) and math.isfinite(first) else str(first)
     return Step("Const", (), x.dtype.base_dtype.name, (("value", text),))
+
+
+# ---- products
+
+
+def _is_outer(node: PlanNode) -> bool:
+    """Whether each element of a product is one of a column times one of a row; not a gradient of weights,
+    which an update takes."""
+    (first, second), dims = node.inputs[:2], node.inputs[0].dims
+    if dims is None or len(dims) != 2 or dims[1] != 1 or node.attributes["transpose_a"]:
+        return False
+    return first is not second and len(node.inputs) == 2 and not node.attributes.get("activation")
+
+
+def _is_dot(node: PlanNode) -> bool:
+    """Whether a product is one of few rows with a column; its bias is then a number."""
+    dims, dtype = sizes_of(node.inputs[0].dims), node.inputs[0].dtype.base_dtype.name
+    if (
+        dims is None
+        or dims[0] == OPEN
+        or dims[1] < 2
+        or node.attributes["transpose_a"]
+        or dtype not in FLOATS
+    ):
+        return False
+    if node.outputs[0].dims != (dims[0], 1) or math.prod(dims) > machine.current().profile.native_reduction:
+        return False
+    activation = node.attributes.get("activation")
+    if activation and not suits(activation, [dtype], {}):
+        return False
+    return all(x.dims == (1,) for x in node.inputs[2:])
 
 
 # ---- reductions
@@ -212,6 +263,16 @@ def _position(node: PlanNode, steps: Steps, dtype: str, x: int) -> int:
     first = steps.add("Min", "int32", steps.add("SelectV2", "int32", found, place, none), over="row")
     target = node.attributes["output_type"]
     return first if target is dtypes.int32 else steps.add("Cast", target.name, first, DstT=target)
+
+
+def dot_steps(node: PlanNode, steps: Steps, operands: list[int]) -> int:
+    """Adds the steps of a product with a column; returns the array of its numbers, one a row."""
+    dtype = node.outputs[0].dtype.name
+    found = steps.add("Sum", dtype, steps.add("Mul", dtype, *operands[:2]), over="row")
+    for each in operands[2:]:
+        found = steps.add("AddV2", dtype, found, each)
+    activation = node.attributes.get("activation")
+    return steps.add(activation, dtype, found) if activation else found
 
 
 def _cross_entropy(node: PlanNode, steps: Steps, labels: int, parts: tuple[int, int, int, int]) -> list[int]:

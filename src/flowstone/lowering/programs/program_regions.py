@@ -225,6 +225,7 @@ class _Regions:
         """A group as a program. Raises Untranslatable."""
         nodes = self._needed(nodes)
         inside = set(nodes)
+        self._check_waits(nodes, inside)
         inputs = self._inputs(nodes, inside)
         outputs = [x for node in nodes for x in self._taken_by_others(node, inside)]
         self._add_predicates(nodes, inside, inputs)
@@ -240,6 +241,13 @@ class _Regions:
     def _needed(self, nodes: Sequence[PlanNode]) -> Sequence[PlanNode]:
         """Constants of many numbers are handed in."""
         return [node for node in nodes if not node.is_constant or is_part_of_code(node)]
+
+    def _check_waits(self, nodes: Sequence[PlanNode], inside: set[PlanNode]) -> None:
+        """Raises Untranslatable for a node that waits for what only a branch does: a program runs always."""
+        for node in nodes:
+            for source in node.control_inputs:
+                if source not in inside and self.liveness.node(source) != TRUE:
+                    raise Untranslatable(node, "it waits for what only a branch does")
 
     def _inputs(self, nodes: Sequence[PlanNode], inside: set[PlanNode]) -> dict[PlanOutput, None]:
         """What the nodes take of others."""

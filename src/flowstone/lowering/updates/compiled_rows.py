@@ -101,7 +101,7 @@ def _compiled(subgraph: Subgraph, node: PlanNode) -> PlanNode:
         inputs,
         attributes,
         like=node,
-        group_sizes=(len(at.held), len(at.numbers)),
+        group_sizes=(len(at.held), len(at.numbers), 1, 1),
     )
     new.control_inputs = list(node.control_inputs)
     return new

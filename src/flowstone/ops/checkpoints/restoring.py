@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import functools
 from typing import Any
 
 import torch
 
+from flowstone.framework.daemon_threads import DaemonThreads
 from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, AsyncCall, Environment
 from flowstone.framework.node import Node
@@ -18,6 +19,8 @@ from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.checkpoints.saving import Part, check_names, parse_part, scalar_text
 
 __all__: list[str] = []
+
+_threads = functools.cache(lambda most: DaemonThreads("flowstone files", most))
 
 
 def read_value(reader: Any, name: str, dtype: DType, part: Part | None) -> Any:
@@ -79,10 +82,7 @@ def _(node: Node, env: Environment) -> AsyncCall:
                 name = names[i].decode("utf-8", "surrogateescape")
                 return read_value(reader, name, types[i], parse_part(parts[i]))
 
-            if len(types) == 1:
-                return (read(0),)
-            with ThreadPoolExecutor(min(len(types), torch.get_num_threads())) as threads:
-                return tuple(threads.map(read, range(len(types))))
+            return tuple(_threads(torch.get_num_threads()).at_once(read, range(len(types))))
 
     return env.blocking(restore)
 

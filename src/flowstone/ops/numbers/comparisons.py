@@ -6,6 +6,7 @@ a vector.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
+from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.node import Node
@@ -56,6 +58,28 @@ def _compared(node: Node, env: Environment, function: Callable[..., torch.Tensor
     return Call(torch.Tensor.to, numbers, torch.bool)
 
 
+def _with_number(dtype: DType, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """`function(x, y)` where y may be a Python number: a loop's counter, which comes again in every run.
+
+    ATen takes twice as long for a number as for a tensor, which it makes of it.
+    """
+    kind = dtype.torch
+    if dtype not in (dtypes.int32, dtypes.int64):
+        return ordered(dtype, function)
+
+    def compare(x: torch.Tensor, y: Any, **keywords: Any) -> torch.Tensor:
+        return function(x, y if isinstance(y, torch.Tensor) else _counter(y, kind), **keywords)
+
+    compare.__name__ = function.__name__
+    return compare
+
+
+@functools.lru_cache(4096)
+def _counter(value: int, dtype: torch.dtype) -> torch.Tensor:
+    """The number as a tensor on the host, which nobody changes."""
+    return torch.tensor(value, dtype=dtype)
+
+
 def _comparison(
     name: str, function: Callable[..., torch.Tensor], mirrored: Callable[..., torch.Tensor]
 ) -> OpDeclaration:
@@ -74,8 +98,10 @@ def _comparison(
     def _(node: Node, env: Environment) -> Kernel:
         dtype, x, y = node.dtype(0), node.dims(0), node.dims(1)
         if x == () and y is not None and y != ():
-            return _compared(node, env, ordered(dtype, mirrored), X1, X0)
-        return _compared(node, env, ordered(dtype, either if x == () else function))
+            return _compared(node, env, _with_number(dtype, mirrored), X1, X0)
+        if x == ():
+            return _compared(node, env, ordered(dtype, either))
+        return _compared(node, env, (_with_number if y == () else ordered)(dtype, function))
 
     return declaration.not_differentiable()
 

@@ -106,7 +106,7 @@ class SeededSequence:
     """
 
     def __init__(self, seed: int, seed2: int) -> None:
-        self._state = State(seed % _WHOLE, (seed2 % _WHOLE) << 64)
+        self._key, self._counter = seed % _WHOLE, (seed2 % _WHOLE) << 64
         self._lock = threading.Lock()
 
     def take(self, count: int) -> State:
@@ -116,9 +116,9 @@ class SeededSequence:
     def take_blocks(self, count: int) -> State:
         """The state from which something is drawn that so many blocks are left for."""
         with self._lock:
-            state = self._state
-            self._state = state.skipped(count)
-        return state
+            counter = self._counter
+            self._counter = (counter + count) % (1 << 128)
+        return State(self._key, counter)
 
 
 def sequence_of(node: Node, env: Environment) -> SeededSequence | None:

@@ -6,7 +6,7 @@ Uniform, normal and truncated values and integers with seeds on a CPU are Tensor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from flowstone.ops.randomness.op_seeds import (
     sequence_of,
     set_random_seed,
 )
-from flowstone.ops.randomness.philox import State
+from flowstone.ops.randomness.philox import Distribution
 
 __all__ = [
     "get_seed",
@@ -44,7 +44,6 @@ __all__ = [
 
 REAL = (*dtypes.REAL, dtypes.bfloat16)
 FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
-Draw = Callable[[State, int, torch.dtype, torch.device], torch.Tensor]
 
 # ---- distributions
 
@@ -66,12 +65,12 @@ def _shape_from_input(node: Node) -> Dims:
     return node.constant_dims(0)
 
 
-def _fixed_shape(node: Node) -> Dims:
+def _fixed_shape(node: Node) -> list[int] | None:
     value = node.constant(0)
     return None if value is None else value.tolist()
 
 
-def _filled_kernel(function: Callable[..., torch.Tensor], seeded: Draw) -> KernelFactory:
+def _filled_kernel(function: Callable[..., torch.Tensor], seeded: Distribution) -> KernelFactory:
     """A kernel factory for `function(shape, generator=, dtype=, device=)`,
 
     called by the step itself if it can be; with seeds on a CPU, for what `seeded` makes of a sequence.
@@ -94,18 +93,17 @@ def _filled_kernel(function: Callable[..., torch.Tensor], seeded: Draw) -> Kerne
     return factory
 
 
-def _seeded_kernel(sequence: SeededSequence, draw: Draw, node: Node, device: torch.device) -> Kernel:
+def _seeded_kernel(
+    sequence: SeededSequence, seeded: Distribution, node: Node, device: torch.device
+) -> Kernel:
     dtype, fixed = node.attributes["dtype"].torch, _fixed_shape(node)
-
-    def values(sizes: Sequence[int], count: int) -> torch.Tensor:
-        return draw(sequence.take(count), count, dtype, device).view(sizes)
-
-    if fixed is not None:
-        return Call(values, fixed, math.prod(fixed))
-    return lambda shape: values(sizes := shape.tolist(), math.prod(sizes))
+    if fixed is None:
+        return lambda shape: seeded(sequence.take(math.prod(sizes := shape.tolist())), sizes, dtype, device)
+    count, drawn = math.prod(fixed), seeded.of(fixed, dtype, device)
+    return Call(lambda: drawn(sequence.take(count)))
 
 
-def _filled(name: str, function: Callable[..., torch.Tensor], seeded: Draw) -> OpDeclaration:
+def _filled(name: str, function: Callable[..., torch.Tensor], seeded: Distribution) -> OpDeclaration:
     declaration = op(
         name,
         "shape: T -> output: dtype",
@@ -113,6 +111,7 @@ def _filled(name: str, function: Callable[..., torch.Tensor], seeded: Draw) -> O
         stateful=True,
         host=["shape"],
         capturable=True,
+        by_element=True,
         cost=10,
     )
     declaration.infer(_shape_from_input)
@@ -131,6 +130,7 @@ random_uniform_int_op = op(
     stateful=True,
     host=["shape", "minval", "maxval"],
     capturable=True,
+    by_element=True,
 )
 random_uniform_int_op.not_differentiable()
 
@@ -148,17 +148,18 @@ def _(node: Node, env: Environment) -> Kernel:
     dtype, device, sequence = node.attributes["Tout"].torch, env.device, sequence_of(node, env)
     generator = generator_of(node, env) if sequence is None else None
 
-    def draw(shape: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-        start, stop, sizes = int(low), int(high), shape.tolist()
-        if start >= stop:
-            raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {start} >= {stop}")
+    def drawn(sizes: list[int], low: int, high: int) -> torch.Tensor:
+        if low >= high:
+            raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {low} >= {high}")
         if sequence is None:
-            return torch.randint(start, stop, sizes, generator=generator, dtype=dtype, device=device)
-        count = math.prod(sizes)
-        state = sequence.take(count)
-        return philox.integers_between(state, count, start, stop, dtype, device).view(sizes)
+            return torch.randint(low, high, sizes, generator=generator, dtype=dtype, device=device)
+        state = sequence.take(math.prod(sizes))
+        return philox.integers_between(state, sizes, low, high, dtype, device)
 
-    return draw
+    shape, low, high = (node.constant(i) for i in range(3))
+    if shape is None or low is None or high is None:
+        return lambda shape, low, high: drawn(shape.tolist(), int(low), int(high))
+    return Call(drawn, shape.tolist(), int(low), int(high))
 
 
 # ---- distributions with parameters

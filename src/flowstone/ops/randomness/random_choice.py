@@ -20,7 +20,6 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.op_seeds import (
     SEEDS,
-    SeededSequence,
     generator_of,
     seed_attributes,
     sequence_of,
@@ -87,14 +86,14 @@ def _chosen(logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
 
     those not finite are never chosen.
     """
-    wide = logits.to(torch.float64)
-    wide = wide.masked_fill(~torch.isfinite(wide), -math.inf)
-    peak = wide.amax(1, keepdim=True).clamp(min=-1e300) if wide.shape[1] else wide
-    cumulated = torch.exp(wide - peak).cumsum(1)
-    if not wide.shape[1]:
+    if not logits.shape[1]:
         return uniform.to(torch.int64)
+    never = -math.inf
+    wide = torch.nan_to_num(logits.to(torch.float64), nan=never, posinf=never, neginf=never)
+    peak = wide.amax(1, keepdim=True).clamp_(min=-1e300)
+    cumulated = wide.sub_(peak).exp_().cumsum(1)
     found = torch.searchsorted(cumulated, uniform * cumulated[:, -1:], right=True)
-    return found.clamp(max=wide.shape[1] - 1)
+    return found.clamp_(max=wide.shape[1] - 1)
 
 
 random_shuffle_op = op("RandomShuffle", "value: T -> output: T", SEEDS, T=None, stateful=True)
@@ -113,20 +112,11 @@ def _(node: Node, env: Environment) -> Kernel:
         if sequence is None:
             order = torch.randperm(value.shape[0], generator=generator, device=env.device)
         else:
-            order = _order(sequence, value.shape[0])
+            count = value.shape[0]
+            order = philox.permutation(sequence.take_blocks(-(-count // 4)), count)
         return value[order] if isinstance(value, torch.Tensor) else value[order.numpy()]
 
     return shuffle
-
-
-def _order(sequence: SeededSequence, count: int) -> torch.Tensor:
-    """A permutation: each place is exchanged with one of the rest, by a word each (Fisher and Yates)."""
-    words = philox.words(sequence.take_blocks(-(-count // 4)), count, torch.device("cpu")).tolist()
-    order = list(range(count))
-    for place in range(count - 1):
-        other = place + words[place] % (count - place)
-        order[place], order[other] = order[other], order[place]
-    return torch.tensor(order)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:

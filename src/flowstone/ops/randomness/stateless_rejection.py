@@ -227,20 +227,10 @@ def _(node: Node, env: Environment) -> Kernel:
         state = state_of_key(*key)
         if value.ndim == 0 or value.shape[0] < 2:
             return value
-        order = _permutation(state, value.shape[0])
+        order = philox.permutation(state, value.shape[0])
         return value[order] if not isinstance(value, torch.Tensor) else value[order.to(value.device)]
 
     return shuffle
-
-
-def _permutation(state: philox.State, count: int) -> torch.Tensor:
-    """A permutation by exchanges with later positions (Fisher and Yates, 1938), each by a word of 32 bits."""
-    order = list(range(count))
-    words = philox.words(state, count, torch.device("cpu"))
-    steps = (words % torch.arange(count, 0, -1)).tolist()
-    for i, step in enumerate(steps):
-        order[i], order[i + step] = order[i + step], order[i]
-    return torch.tensor(order)
 
 
 # ---- public functions

@@ -18,7 +18,7 @@ import flowstone as tf
 if find_spec("keras") is None:
     pytest.skip("needs flowstone[keras]", allow_module_level=True)
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "keras"
+GOLDEN = Path(__file__).parents[2] / "golden" / "keras"
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def _graph() -> Iterator[None]:
     tf.keras.backend.clear_session()
     np.random.seed(0)
+    tf.set_random_seed(0)
     yield
     tf.keras.backend.clear_session()
 

@@ -1,0 +1,41 @@
+"""What `tf.keras` of TensorFlow 1 has differently from the package that it is made of here.
+
+`extend(path, module)` is called for each module of `flowstone.keras.package` as soon as it is loaded, before
+other modules take names from it. `EXTENSIONS` says which file here changes which module; each has a function
+`extend(module)`, which replaces or adds methods and classes.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["EXTENSIONS", "extend"]
+
+EXTENSIONS: dict[str, tuple[str, ...]] = {
+    "backend": ("backend",),
+    "engine.base_layer": ("layers",),
+    "engine.input_layer": ("inputs",),
+    "engine.network": ("networks",),
+    "engine.sequential": ("sequences",),
+    "engine.training": ("models",),
+    "engine.training_utils": ("metric_names",),
+    "initializers": ("initializers",),
+    "layers": ("layer_names",),
+    "layers.convolutional_recurrent": ("shapes",),
+    "layers.core": ("shapes", "core_layers"),
+    "layers.normalization": ("normalization", "shapes"),
+    "layers.recurrent": ("shapes", "recurrent_layers"),
+    "legacy.interfaces": ("arguments",),
+    "losses": ("losses",),
+    "metrics": ("metrics",),
+    "optimizers": ("optimizers",),
+}
+"""The files here that extend a module, by its path within the package."""
+
+
+def extend(path: str, module: ModuleType) -> None:
+    """Changes the module of this path within the package, if something is to be changed."""
+    files = EXTENSIONS.get(path, ("shapes",) if path.startswith("layers.") else ())
+    for name in files:
+        import_module(f"{__name__}.{name}").extend(module)

@@ -1,0 +1,190 @@
+"""What happens when a layer of `tf.keras` is called, in the graph that is the default one.
+
+    outputs = layer(inputs, training=True)
+
+Arrays and numbers become tensors; operations between layers become layers (`operation_layers`). A layer
+that has no weights yet is built for the inputs' shapes: a class of the package with tuples, one of a program
+with a TensorShape. `training` goes on to the layers that are called within, unless these are told otherwise.
+The shapes of outputs are those of the tensors. The mask of a tensor is its attribute `_keras_mask`: a layer
+that takes a mask gets it, one that supports masking hands it on, any other ends it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import flowstone as tf
+from flowstone.framework import nest
+from flowstone.keras import sessions
+from flowstone.keras.extensions.operation_layers import with_history
+from flowstone.keras.published import OWN, own
+
+__all__ = ["OWN_LISTS", "below", "call_layer", "has_argument", "training_of_call"]
+
+OWN_LISTS = frozenset(
+    {"_input_layers", "_output_layers", "_input_coordinates", "_output_coordinates", "_layers_by_depth"}
+    | {"_nodes_by_depth", "_inbound_nodes", "_outbound_nodes", "_layer_entries", "_metrics", "_losses"}
+    | {"_updates", "_trainable_weights", "_non_trainable_weights", "inputs", "outputs", "input_spec"}
+)
+"""Attributes of layers and models that hold layers, but not as parts of them."""
+
+
+class _Calls(threading.local):
+    """What the layer that is being called was told about training: True, False, a tensor, or None."""
+
+    training: Any = None
+
+
+_calls = _Calls()
+
+
+def training_of_call() -> Any:
+    """What `training` is within the call that is going on; None if none says."""
+    return _calls.training
+
+
+@contextmanager
+def _told(training: Any) -> Iterator[None]:
+    before, _calls.training = _calls.training, training
+    try:
+        yield
+    finally:
+        _calls.training = before
+
+
+def has_argument(function: Callable[..., Any], name: str) -> bool:
+    """Whether `function` has a parameter of that name."""
+    return name in inspect.signature(function).parameters
+
+
+def below(layer: Any) -> Iterator[Any]:
+    """The layers within a layer, at any depth."""
+    for inner in layer._layers:
+        yield inner
+        yield from below(inner)
+
+
+def call_layer(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    """The outputs of the layer for `inputs`; the other arguments are those of its method `call`."""
+    inputs = with_history(nest.map_structure(_as_tensor, inputs))
+    flat = nest.flatten(inputs)
+    given = _by_name(self, args, kwargs)
+    kwargs, told = _with_training(self, given)
+    with tf.name_scope(self.name), _told(told):
+        _build(self, inputs, flat)
+        self.assert_input_compatibility(flat)
+        masks = [getattr(x, "_keras_mask", None) for x in flat]
+        mask = nest.pack_sequence_as(inputs, masks) if nest.is_nested(inputs) else masks[0]
+        if "mask" not in kwargs and any(m is not None for m in masks) and has_argument(self.call, "mask"):
+            kwargs["mask"] = mask
+        outputs = self.call(inputs, **kwargs)
+        outputs = nest.map_structure(lambda y: tf.identity(y) if any(y is x for x in flat) else y, outputs)
+        _set_masks(self, inputs, outputs, kwargs.get("mask", mask))
+        _note_call(self, flat, masks, outputs, given)
+        self._inbound_nodes[-1].form = inputs
+        _regularize(self, flat, outputs)
+    if hasattr(self, "_set_inputs") and not self.inputs:
+        self._set_inputs(inputs, outputs)
+    return outputs
+
+
+def _as_tensor(x: Any) -> Any:
+    return tf.convert_to_tensor(x) if isinstance(x, (np.ndarray, float, int)) else x
+
+
+def _by_name(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `call` beside the inputs by their names."""
+    names = list(inspect.signature(self.call).parameters)[1:]
+    return {**dict(zip(names, args)), **kwargs}
+
+
+def _with_training(self: Any, given: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The arguments of `call`, and what layers within are told: the caller's `training`, or the outer one."""
+    kwargs = dict(given)
+    takes = has_argument(self.call, "training")
+    told = kwargs.get("training")
+    if "training" in kwargs and not takes:
+        del kwargs["training"]
+    if told is None:
+        told = _calls.training if _calls.training is not None else sessions.chosen_learning_phase()
+        if takes and told is not None:
+            kwargs["training"] = told
+    return kwargs, told
+
+
+def _build(self: Any, inputs: Any, flat: list[Any]) -> None:
+    if self.built:
+        return
+    if getattr(self, "_dtype_is_open", False) and isinstance(getattr(flat[0], "dtype", None), tf.DType):
+        kind = flat[0].dtype.base_dtype
+        if kind.is_floating:
+            self.dtype = kind.name
+    self.assert_input_compatibility(flat)
+    shapes = nest.map_structure(lambda x: tf.TensorShape(_shape(x)), inputs)
+    if type(self).build.__module__.startswith(OWN):
+        shapes = nest.map_structure(_as_tuple, shapes)
+    if not getattr(self.build, "_is_default", False):
+        self.build(shapes)
+    self.built = True
+    if self._initial_weights is not None:
+        self.set_weights(self._initial_weights)
+
+
+def _as_tuple(shape: Any) -> Any:
+    return None if shape.ndims is None else tuple(shape.as_list())
+
+
+def _shape(x: Any) -> Any:
+    """The shape of a tensor that is known, as Keras keeps it."""
+    kept = getattr(x, "_keras_shape", None)
+    if kept is not None:
+        return kept
+    shape = x.get_shape() if hasattr(x, "get_shape") else tf.TensorShape(None)
+    return None if shape.ndims is None else tuple(shape.as_list())
+
+
+def _set_masks(self: Any, inputs: Any, outputs: Any, mask: Any) -> None:
+    """Gives the outputs the masks that the layer computes; those of a model within stay."""
+    tensors = nest.flatten(outputs)
+    if getattr(self, "_is_graph_network", False):
+        return
+    default = type(self).compute_mask is own("engine.base_layer").Layer.compute_mask
+    found = None if default and not self.supports_masking else self.compute_mask(inputs, mask)
+    masks = found if isinstance(found, (list, tuple)) else [found] * len(tensors)
+    for tensor, each in zip(tensors, masks):
+        tensor._keras_mask = each
+
+
+def _note_call(self: Any, flat: list[Any], masks: list[Any], outputs: Any, arguments: dict[str, Any]) -> None:
+    tensors = nest.flatten(outputs)
+    self._add_inbound_node(
+        input_tensors=flat,
+        output_tensors=tensors,
+        input_masks=masks,
+        output_masks=[getattr(y, "_keras_mask", None) for y in tensors],
+        input_shapes=[_shape(x) for x in flat],
+        output_shapes=[_own_shape(y) for y in tensors],
+        arguments=arguments,
+    )
+
+
+def _own_shape(y: Any) -> Any:
+    shape = y.get_shape() if hasattr(y, "get_shape") else tf.TensorShape(None)
+    return None if shape.ndims is None else tuple(shape.as_list())
+
+
+def _regularize(self: Any, flat: list[Any], outputs: Any) -> None:
+    """Adds the losses of the outputs, each divided by the batch's size."""
+    regularizer = getattr(self, "activity_regularizer", None)
+    if regularizer is None:
+        return
+    with tf.name_scope("ActivityRegularizer"):
+        for y in nest.flatten(outputs):
+            loss = regularizer(y)
+            self.add_loss(loss / tf.cast(tf.shape(y)[0], loss.dtype), inputs=flat)

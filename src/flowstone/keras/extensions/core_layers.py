@@ -1,0 +1,47 @@
+"""`tf.keras.layers.Flatten` for inputs of any rank."""
+
+from __future__ import annotations
+
+from math import prod
+from types import ModuleType
+from typing import Any
+
+import flowstone as tf
+from flowstone.keras.extensions.shapes import as_tuples
+from flowstone.keras.published import own
+
+__all__ = ["extend"]
+
+
+def _flatten_init(self: Any, data_format: str | None = None, **kwargs: Any) -> None:
+    """Inputs of [batch, …] as [batch, product of the others]; of rank 1 as [batch, 1]."""
+    own("engine.base_layer").Layer.__init__(self, **kwargs)
+    self.input_spec = own("engine.base_layer").InputSpec(min_ndim=1)
+    self.data_format = own("backend").normalize_data_format(data_format)
+
+
+def _flatten_call(self: Any, inputs: Any) -> Any:
+    rank = inputs.shape.ndims
+    if self.data_format == "channels_first" and rank is not None and rank > 1:
+        inputs = tf.transpose(inputs, [0, *range(2, rank), 1])
+    outputs = tf.reshape(inputs, (inputs.shape[0].value or tf.shape(inputs)[0], -1))
+    if rank is not None:
+        outputs.set_shape(_flat_shape(inputs.shape.as_list()))
+    return outputs
+
+
+def _flat_shape(sizes: Any) -> tuple[Any, Any]:
+    inner = sizes[1:]
+    return (sizes[0], None if None in inner else prod(inner))
+
+
+def _flatten_shape(self: Any, input_shape: Any) -> Any:
+    return _flat_shape(as_tuples(input_shape))
+
+
+def extend(module: ModuleType) -> None:
+    """Gives the classes of `keras.layers.core` what TensorFlow's have."""
+    flatten: Any = vars(module)["Flatten"]
+    flatten.__init__ = _flatten_init
+    flatten.call = _flatten_call
+    flatten.compute_output_shape = _flatten_shape

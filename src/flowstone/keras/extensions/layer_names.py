@@ -1,0 +1,23 @@
+"""Names of `tf.keras.layers` that the package does not have, or that saved models call a layer by."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from flowstone.keras.extensions.attention_layers import attention_classes
+from flowstone.keras.extensions.feature_layers import dense_features_class
+from flowstone.keras.published import own
+
+__all__ = ["extend"]
+
+
+def extend(module: ModuleType) -> None:
+    """Puts the names into `keras.layers`."""
+    names = vars(module)
+    normalization = own("layers.normalization")
+    for name in ("BatchNormalization", "LayerNormalization"):
+        names[name] = getattr(normalization, name)
+    base = own("engine.base_layer")
+    names.update(attention_classes(base), DenseFeatures=dense_features_class(base))
+    for version in ("BatchNormalizationV1", "BatchNormalizationV2"):
+        names[version] = names["BatchNormalization"]

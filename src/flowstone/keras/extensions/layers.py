@@ -1,0 +1,327 @@
+"""`tf.keras.layers.Layer`: what its constructor, its weights and its attributes are in TensorFlow 1.
+
+`extend` changes the package's class `Layer` in place, so that every layer is of the same class. `calls` has
+what happens when a layer is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+import flowstone as tf
+from flowstone.framework import nest
+from flowstone.keras import weight_checkpoints
+from flowstone.keras.extensions import calls
+from flowstone.keras.extensions.names import unique_name
+from flowstone.keras.published import OWN, own, published_class
+from flowstone.keras.settings import floatx
+
+__all__ = ["extend"]
+
+_new: Any = tf.Variable
+_ARGUMENTS = frozenset(
+    {"input_shape", "input_dim", "batch_input_shape", "batch_size", "weights", "activity_regularizer"}
+    | {"autocast", "experimental_autocast", "input_dtype"}
+)
+
+
+def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
+    def __init__(
+        self: Any,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        dynamic: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """A layer; `input_shape`, `batch_input_shape`, `batch_size` and `weights` as the package has them.
+
+        Args:
+            trainable: whether training changes its weights.
+            name: by default its class in lower case, numbered from the second on.
+            dtype: of its weights; by default the float type, or that of its first inputs.
+            dynamic: must be False.
+            activity_regularizer: a function of the outputs that returns a loss, or its name.
+        """
+        for key in kwargs:
+            if key not in _ARGUMENTS:
+                raise TypeError("Keyword argument not understood:", key)
+        if dynamic:
+            raise ValueError("A layer with dynamic=True needs eager execution, which graphs do not have.")
+        kept: dict[str, Any] = {key: kwargs[key] for key in ("batch_size", "weights") if key in kwargs}
+        shape = kwargs.get("input_shape", (kwargs["input_dim"],) if kwargs.get("input_dim") else None)
+        if "batch_input_shape" in kwargs:
+            kept["batch_input_shape"] = _shape(kwargs["batch_input_shape"])
+        elif shape is not None:
+            kept["input_shape"] = _shape(shape)
+        named = dtype if dtype is not None else kwargs.get("input_dtype")
+        given = None if named is None else tf.as_dtype(named).name
+        published(self, name=name or unique_name(type(self).__name__), trainable=trainable, **kept)
+        self._dtype_is_open = given is None
+        self.dtype = given or floatx()
+        if "activity_regularizer" in kwargs:
+            self.activity_regularizer = own("regularizers").get(kwargs["activity_regularizer"])
+
+    return __init__
+
+
+def _shape(shape: Any) -> tuple[int | None, ...]:
+    return tuple(tf.TensorShape(shape).as_list())
+
+
+# ---- weights
+
+
+def add_weight(
+    self: Any,
+    name: str | None = None,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    constraint: Any = None,
+    partitioner: Any = None,
+    use_resource: bool | None = None,
+    synchronization: Any = tf.VariableSynchronization.AUTO,
+    aggregation: Any = tf.VariableAggregation.NONE,
+    **keywords: Any,
+) -> Any:
+    """A new weight of the layer, in the collections of variables.
+
+    Args:
+        name: of the variable, below the layer's.
+        shape: by default that of a scalar.
+        dtype: by default the layer's.
+        initializer: by default `glorot_uniform` for floats, else zeros.
+        regularizer: a function of the weight that returns a loss, which the layer adds.
+        trainable: whether training changes it; by default it does, unless it is synchronised on reading.
+        constraint: the function that optimisers apply to it after a step.
+        use_resource: whether it is a resource variable: it is unless this is False.
+        partitioner, synchronization, aggregation: for several devices; a single one has whole variables.
+
+    Raises ValueError for a trainable weight that is synchronised on reading, and without an initialiser for
+    types that have no default one; TypeError for other keywords.
+    """
+    for key in keywords:
+        if key not in ("getter", "collections", "experimental_autocast"):
+            raise TypeError("Unknown keyword argument:", key)
+    on_read = synchronization == tf.VariableSynchronization.ON_READ
+    if on_read and trainable:
+        raise ValueError(
+            "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable "
+            "variables. You have specified trainable=True and "
+            "synchronization=VariableSynchronization.ON_READ."
+        )
+    trainable = not on_read if trainable is None else trainable
+    kind = tf.as_dtype(dtype or self.dtype)
+    sizes = _shape(() if shape is None else shape)
+    make = _initializer(own("initializers").get(initializer), kind, name)
+    variable: Any = _new(
+        lambda: make(sizes, dtype=kind),
+        trainable=trainable,
+        name=name,
+        dtype=kind,
+        constraint=constraint,
+        collections=keywords.get("collections"),
+        use_resource=use_resource is not False,
+    )
+    variable._keras_shape, variable._uses_learning_phase = sizes, False
+    own("backend").track_variable(variable)
+    if regularizer is not None:
+        with tf.name_scope(f"{name or 'weight'}/Regularizer"):
+            self.add_loss(own("regularizers").get(regularizer)(variable))
+    (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
+    variable._tracked = True
+    return variable
+
+
+def _initializer(given: Any, kind: Any, name: str | None) -> Any:
+    if given is not None:
+        return given
+    if kind.is_floating:
+        return tf.glorot_uniform_initializer()
+    if kind.is_integer or kind.is_bool:
+        return tf.zeros_initializer()
+    raise ValueError(f"An initializer for variable {name} of type {kind.base_dtype} is required")
+
+
+def _changed_add(published: Callable[..., None]) -> Callable[..., None]:
+    """`add_loss` or `add_update`, whose items may be functions without arguments."""
+
+    def add(self: Any, items: Any, inputs: Any = None) -> None:
+        """Adds a tensor or operation, a function that makes one, or a list of these; see the package."""
+        listed = items if isinstance(items, (list, tuple)) else [items]
+        made = [item() if callable(item) else item for item in listed]
+        published(self, [item for item in made if item is not None], None if inputs is True else inputs)
+
+    return add
+
+
+def _changed_add_metric(published: Callable[..., None]) -> Callable[..., None]:
+    def add_metric(self: Any, value: Any, aggregation: str | None = None, name: str | None = None) -> None:
+        """Adds a metric: a tensor whose mean is taken (`aggregation="mean"`), or a metric's result."""
+        if aggregation not in (None, "mean"):
+            raise ValueError(
+                "We currently support only `mean` sample-wise metric aggregation. "
+                f"You provided aggregation=`{aggregation}`"
+            )
+        published(self, value, name)
+
+    return add_metric
+
+
+def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def get_config(self: Any) -> dict[str, Any]:
+        """What it is made of; the type is None while it follows from inputs that have not come yet."""
+        config = published(self)
+        if "dtype" in config and getattr(self, "_dtype_is_open", False) and not self.built:
+            config["dtype"] = None
+        return config
+
+    return get_config
+
+
+# ---- layers and variables that are attributes
+
+
+def _tracked_layers(self: Any) -> list[Any]:
+    """The layers within, those in lists and dicts that are attributes among them."""
+    entries: list[Any] = self.__dict__.setdefault("_layer_entries", [])
+    if not any(isinstance(entry, (list, Mapping)) for entry in entries):
+        return entries
+    found: list[Any] = []
+    for entry in entries:
+        for layer in _layers_in(entry):
+            if not any(layer is other for other in found):
+                found.append(layer)
+    return found
+
+
+def _layers_in(value: Any) -> list[Any]:
+    layer = own("engine.base_layer").Layer
+    if isinstance(value, layer):
+        return [] if _is_metric(value) else [value]
+    if isinstance(value, Mapping):
+        return [found for item in value.values() for found in _layers_in(item)]
+    if isinstance(value, (list, tuple)):
+        return [found for item in value for found in _layers_in(item)]
+    return []
+
+
+def _set_tracked_layers(self: Any, layers: list[Any]) -> None:
+    self.__dict__["_layer_entries"] = layers
+
+
+def __setattr__(self: Any, name: str, value: Any) -> None:
+    if name != "_layers":
+        _track(self, name, value)
+    object.__setattr__(self, name, value)
+
+
+def _track(self: Any, name: str, value: Any) -> None:
+    """Notes layers, lists of layers, metrics and variables that become attributes of the layer."""
+    if _is_metric(value):
+        if not name.startswith("_"):
+            _add_once(self.__dict__.setdefault("_metrics", []), value)
+    elif isinstance(value, own("engine.base_layer").Layer):
+        _add_once(self.__dict__.setdefault("_layer_entries", []), value)
+    elif isinstance(value, (list, tuple, dict)) and _is_of_a_program(self, name):
+        _add_once(self.__dict__.setdefault("_layer_entries", []), value)
+        for item in nest.flatten(value) if _layers_in(value) == [] else ():
+            if isinstance(item, tf.Variable):
+                _track(self, name, item)
+    elif isinstance(value, tf.Variable) and not getattr(value, "_tracked", False):
+        kind = "_trainable_weights" if getattr(value, "trainable", False) else "_non_trainable_weights"
+        _add_once(self.__dict__.setdefault(kind, []), value)
+
+
+def _is_metric(value: Any) -> bool:
+    base = published_class("metrics", "Metric")
+    return base is not None and isinstance(value, base)
+
+
+def _is_of_a_program(self: Any, name: str) -> bool:
+    """Whether a list is an attribute that a class of a program has, not one of the package's own."""
+    return not type(self).__module__.startswith(OWN) and name not in calls.OWN_LISTS
+
+
+def _add_once(found: list[Any], value: Any) -> None:
+    if not any(item is value for item in found):
+        found.append(value)
+
+
+# ---- members that only TensorFlow's class has
+
+
+def _add_variable(self: Any, *arguments: Any, **keywords: Any) -> Any:
+    """A new weight of the layer; see `add_weight`."""
+    return self.add_weight(*arguments, **keywords)
+
+
+def _apply(layer: Any, inputs: Any, *arguments: Any, **keywords: Any) -> Any:
+    """The layer's outputs for `inputs`."""
+    return layer(inputs, *arguments, **keywords)
+
+
+def _graph(layer: Any) -> Any:
+    """The graph of the layer's variables, or else of its outputs."""
+    return (layer.weights[0] if layer.weights else layer.output).graph
+
+
+def _output(layer: Any) -> Any:
+    """The outputs of the first call; AttributeError before it."""
+    if not layer._inbound_nodes:
+        raise AttributeError(f"Layer {layer.name} has no inbound nodes.")
+    return layer.get_output_at(0)
+
+
+def _of(attribute: str, text: str) -> property:
+    return property(lambda layer: getattr(layer, attribute), doc=text)
+
+
+def _compute_output_signature(layer: Any, input_signature: Any) -> Any:
+    """The TensorSpecs of the outputs for those of the inputs."""
+    shapes = nest.map_structure(lambda spec: tuple(spec.shape.as_list()), input_signature)
+    found = layer.compute_output_shape(shapes)
+    kind = tf.as_dtype(layer.dtype)
+    if isinstance(found, list):
+        return [tf.TensorSpec(shape, kind) for shape in found]
+    return tf.TensorSpec(found, kind)
+
+
+_MEMBERS: dict[str, Any] = {
+    "add_variable": _add_variable,
+    "add_weight": add_weight,
+    "apply": _apply,
+    "compute_output_signature": _compute_output_signature,
+    "dynamic": False,
+    "graph": property(_graph),
+    "inbound_nodes": _of("_inbound_nodes", "The calls that made its outputs."),
+    "non_trainable_variables": _of("non_trainable_weights", "The variables that training does not change."),
+    "output": property(_output),
+    "outbound_nodes": _of("_outbound_nodes", "The calls that took its outputs."),
+    "scope_name": _of("name", "The scope of its variables."),
+    "submodules": property(lambda layer: tuple(calls.below(layer)), doc="The layers within, at any depth."),
+    "trainable_variables": _of("trainable_weights", "The variables that training changes."),
+    "variables": _of("weights", "All variables."),
+    "_checkpoint_children": weight_checkpoints.children_of,
+    "_layers": property(_tracked_layers, _set_tracked_layers),
+    "__call__": calls.call_layer,
+    "__setattr__": __setattr__,
+}
+
+
+def extend(module: ModuleType) -> None:
+    """Gives the class `Layer` of `keras.engine.base_layer` what TensorFlow's has."""
+    layer: Any = vars(module)["Layer"]
+    layer.__init__ = _changed_init(layer.__init__)
+    layer.add_loss = _changed_add(layer.add_loss)
+    layer.add_update = _changed_add(layer.add_update)
+    layer.get_config = _changed_config(layer.get_config)
+    if hasattr(layer, "add_metric"):
+        layer.add_metric = _changed_add_metric(layer.add_metric)
+    for name, member in _MEMBERS.items():
+        setattr(layer, name, member)

@@ -1,0 +1,160 @@
+"""`tf.keras.optimizers.schedules`: learning rates as functions of the number of steps made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flowstone as tf
+
+__all__ = [
+    "ExponentialDecay",
+    "InverseTimeDecay",
+    "LearningRateSchedule",
+    "PiecewiseConstantDecay",
+    "PolynomialDecay",
+    "deserialize",
+    "serialize",
+]
+
+
+class LearningRateSchedule:
+    """The base class: `schedule(step)` is the rate of a step; `get_config()` says what it is made of."""
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate of this step."""
+        raise NotImplementedError("Learning rate schedule must override __call__")
+
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of."""
+        raise NotImplementedError("Learning rate schedule must override get_config")
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """A schedule of this configuration."""
+        return cls(**config)
+
+
+class _Decay(LearningRateSchedule):
+    """A schedule that is a function of `tf.train` with the arguments that the constructor got."""
+
+    _FUNCTION: str
+    _RATE = "learning_rate"
+
+    def __init__(self, **arguments: Any) -> None:
+        self._arguments = arguments
+        self.name = arguments.get("name")
+        for name, value in arguments.items():
+            setattr(self, name, value)
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate of this step."""
+        given = {key: value for key, value in self._arguments.items() if key != "initial_learning_rate"}
+        rate = tf.convert_to_tensor(self._arguments["initial_learning_rate"])
+        function = getattr(tf.train, self._FUNCTION)
+        return function(rate, tf.cast(step, rate.dtype), **given)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of."""
+        return dict(self._arguments)
+
+
+class ExponentialDecay(_Decay):
+    """initial_learning_rate · decay_rate ^ (step / decay_steps); `staircase`: of the whole quotient."""
+
+    _FUNCTION = "exponential_decay"
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            decay_rate=decay_rate,
+            staircase=staircase,
+            name=name,
+        )
+
+
+class InverseTimeDecay(_Decay):
+    """initial_learning_rate / (1 + decay_rate · step / decay_steps)."""
+
+    _FUNCTION = "inverse_time_decay"
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            decay_rate=decay_rate,
+            staircase=staircase,
+            name=name,
+        )
+
+
+class PolynomialDecay(_Decay):
+    """From initial_learning_rate to end_learning_rate in decay_steps; `cycle`: again and again."""
+
+    _FUNCTION = "polynomial_decay"
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        end_learning_rate: Any = 0.0001,
+        power: Any = 1.0,
+        cycle: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            end_learning_rate=end_learning_rate,
+            power=power,
+            cycle=cycle,
+            name=name,
+        )
+
+
+class PiecewiseConstantDecay(LearningRateSchedule):
+    """values[i] up to the step boundaries[i], the last value after them."""
+
+    def __init__(self, boundaries: Any, values: Any, name: str | None = None) -> None:
+        if len(boundaries) != len(values) - 1:
+            raise ValueError("The length of boundaries should be 1 less than the length of values")
+        self.boundaries, self.values, self.name = boundaries, values, name
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate of this step."""
+        step = tf.convert_to_tensor(step)
+        limits = [tf.cast(tf.convert_to_tensor(limit), step.dtype.base_dtype) for limit in self.boundaries]
+        return tf.train.piecewise_constant(step, limits, [tf.convert_to_tensor(v) for v in self.values])
+
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of."""
+        return {"boundaries": self.boundaries, "values": self.values, "name": self.name}
+
+
+def serialize(learning_rate_schedule: Any) -> dict[str, Any]:
+    """The class and the configuration of a schedule."""
+    name = type(learning_rate_schedule).__name__
+    return {"class_name": name, "config": learning_rate_schedule.get_config()}
+
+
+def deserialize(config: dict[str, Any], custom_objects: Any = None) -> Any:
+    """The schedule that `serialize` gave `config` for; ValueError for an unknown class."""
+    name = config["class_name"]
+    made = (custom_objects or {}).get(name, globals().get(name))
+    if made is None:
+        raise ValueError(f"Unknown decay: {name}")
+    return made.from_config(config["config"])

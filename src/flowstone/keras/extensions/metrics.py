@@ -1,0 +1,157 @@
+"""`tf.keras.metrics`: the classes that the package lacks, or has only for TensorFlow 2."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import flowstone as tf
+from flowstone.keras.published import own
+
+__all__ = ["extend"]
+
+
+def add_weight(
+    self: Any,
+    name: str,
+    shape: Any = (),
+    aggregation: Any = None,
+    synchronization: Any = None,
+    initializer: Any = None,
+    dtype: Any = None,
+) -> Any:
+    """A new variable of a metric's state, which training does not change; for subclasses."""
+    base = own("engine.base_layer").Layer
+    return base.add_weight(self, name, shape, dtype or self.dtype, initializer, trainable=False)
+
+
+def _tensor_class(metric: Any) -> Any:
+    class MeanTensor(metric):  # type: ignore[misc]
+        """The means of tensors of one shape, element by element, weighted where weights are given."""
+
+        def __init__(self, name: str = "mean_tensor", dtype: Any = None) -> None:
+            super().__init__(name=name, dtype=dtype)
+            self._shape: Any = None
+
+        @property
+        def total(self) -> Any:
+            """The weighted sum: a variable; None before the first update."""
+            return self._total if self._shape is not None else None
+
+        @property
+        def count(self) -> Any:
+            """The sum of the weights: a variable; None before the first update."""
+            return self._count if self._shape is not None else None
+
+        def update_state(self, values: Any, sample_weight: Any = None) -> Any:
+            """Counts in a tensor; ValueError for another shape than the first one's."""
+            values = tf.cast(tf.convert_to_tensor(values), self.dtype)
+            if self._shape is None:
+                self._shape = values.shape
+                self._total = self.add_weight("total", self._shape.as_list(), initializer="zeros")
+                self._count = self.add_weight("count", self._shape.as_list(), initializer="zeros")
+            elif values.shape != self._shape:
+                raise ValueError(
+                    "MeanTensor input values must always have the same shape. Expected shape (set during the "
+                    f"first call): {self._shape}. Got: {values.shape}"
+                )
+            weights = tf.ones_like(values)
+            if sample_weight is not None:
+                given = tf.cast(tf.convert_to_tensor(sample_weight), self.dtype)
+                while given.shape.ndims < values.shape.ndims:
+                    given = tf.expand_dims(given, -1)
+                weights = weights * given
+                values = values * given
+            return [self._total.assign_add(values), self._count.assign_add(weights)]
+
+        def result(self) -> Any:
+            """The means."""
+            if self._shape is None:
+                raise ValueError(
+                    "MeanTensor does not have any result yet. Please call the MeanTensor instance or use "
+                    "`.update_state(value)` before retrieving the result."
+                )
+            return tf.div_no_nan(self._total, self._count)
+
+        def reset_states(self) -> None:
+            """Forgets what was counted."""
+            if self._shape is not None:
+                tf.keras.backend.batch_set_value(
+                    [(v, tf.keras.backend.get_value(v) * 0) for v in self.weights]
+                )
+
+    return MeanTensor
+
+
+def _relative_error_class(mean: Any) -> Any:
+    class MeanRelativeError(mean):  # type: ignore[misc]
+        """The mean of |y_pred - y_true| / normalizer, 0 where that is 0."""
+
+        def __init__(self, normalizer: Any, name: str | None = None, dtype: Any = None) -> None:
+            super().__init__(name=name or "mean_relative_error", dtype=dtype)
+            self.normalizer = tf.cast(tf.convert_to_tensor(normalizer), self.dtype)
+            self._given = normalizer
+
+        def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+            """Counts in a batch."""
+            true, predicted = (tf.cast(tf.convert_to_tensor(y), self.dtype) for y in (y_true, y_pred))
+            errors = tf.div_no_nan(tf.abs(true - predicted), self.normalizer)
+            return mean.update_state(self, errors, sample_weight=sample_weight)
+
+        def get_config(self) -> dict[str, Any]:
+            """What it is made of."""
+            return {**super().get_config(), "normalizer": tf.keras.backend.eval(self.normalizer)}
+
+    return MeanRelativeError
+
+
+def _iou_class(metric: Any) -> Any:
+    class MeanIoU(metric):  # type: ignore[misc]
+        """The mean over `num_classes` classes of intersection over union, by a matrix of confusion."""
+
+        def __init__(self, num_classes: int, name: str | None = None, dtype: Any = None) -> None:
+            super().__init__(name=name or "mean_io_u", dtype=dtype)
+            self.num_classes = num_classes
+            self.total_cm = self.add_weight(
+                "total_confusion_matrix", (num_classes, num_classes), initializer="zeros", dtype=tf.float64
+            )
+
+        def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+            """Counts in a batch of classes by their numbers."""
+            flat = [tf.reshape(tf.cast(tf.convert_to_tensor(y), tf.int64), [-1]) for y in (y_true, y_pred)]
+            weights = None
+            if sample_weight is not None:
+                weights = tf.reshape(tf.cast(tf.convert_to_tensor(sample_weight), tf.float64), [-1])
+            matrix = tf.confusion_matrix(*flat, self.num_classes, weights=weights, dtype=tf.float64)
+            return self.total_cm.assign_add(matrix)
+
+        def result(self) -> Any:
+            """The mean, over the classes that are there."""
+            matrix = tf.cast(self.total_cm, self.dtype)
+            both = tf.diag_part(matrix)
+            union = tf.reduce_sum(matrix, 0) + tf.reduce_sum(matrix, 1) - both
+            found = tf.reduce_sum(tf.cast(tf.not_equal(union, 0), self.dtype))
+            return tf.div_no_nan(tf.reduce_sum(tf.div_no_nan(both, union)), found)
+
+        def reset_states(self) -> None:
+            """Forgets what was counted."""
+            size = self.num_classes
+            tf.keras.backend.set_value(self.total_cm, [[0.0] * size for _ in range(size)])
+
+        def get_config(self) -> dict[str, Any]:
+            """What it is made of."""
+            return {**super().get_config(), "num_classes": self.num_classes}
+
+    return MeanIoU
+
+
+def extend(module: ModuleType) -> None:
+    """Puts the classes into `keras.metrics`."""
+    names = vars(module)
+    if "Metric" not in names:  # Keras 2.2
+        return
+    names["Metric"].add_weight = add_weight
+    names["MeanTensor"] = _tensor_class(names["Metric"])
+    names["MeanRelativeError"] = _relative_error_class(names["Mean"])
+    names["MeanIoU"] = _iou_class(names["Metric"])
+    names["KLD"] = names["kld"] = names["kullback_leibler_divergence"]

@@ -1,0 +1,289 @@
+"""Training of `tf.keras.Model`: Datasets, iterators and tensors in `fit`, weights as checkpoints.
+
+`extend` changes the package's class `Model` in place. `fit`, `evaluate` and `predict` take Datasets,
+iterators and tensors; weights are saved as checkpoints of TensorFlow's (`save_weights("path")`) as well as
+HDF5 (`save_weights("path.h5")`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from flowstone.framework import nest
+from flowstone.keras import sessions, weight_checkpoints
+from flowstone.keras.extensions.calls import has_argument
+from flowstone.keras.published import own
+from flowstone.keras.training_data import batches_of, is_symbolic
+
+__all__ = ["extend"]
+
+_FIT_ONLY_FOR_ARRAYS = ("batch_size", "validation_split", "shuffle")
+_QUEUE = {"workers": 0, "use_multiprocessing": False}  # sessions run in the thread of the model
+Method = Callable[..., Any]
+
+
+def _changed_compile(published: Method) -> Method:
+    def compile(
+        self: Any,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
+        sample_weight_mode: Any = None,
+        weighted_metrics: Any = None,
+        target_tensors: Any = None,
+        distribute: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Chooses how it trains; see the package. Metrics have the names that `tf.keras` gives them.
+
+        Raises ValueError for `run_eagerly` and for a strategy of distribution.
+        """
+        if options.pop("run_eagerly", None):
+            raise ValueError("run_eagerly=True needs eager execution, which graphs do not have.")
+        if distribute is not None:
+            raise ValueError("Distribute argument in compile is not available.")
+        for key in [key for key in options if key.startswith("experimental_")]:
+            del options[key]
+        return published(
+            self, optimizer, loss, metrics, loss_weights, sample_weight_mode, weighted_metrics,
+            target_tensors, **options,
+        )  # fmt: skip
+
+    return compile
+
+
+def _changed_fit(published: Method) -> Method:
+    def fit(self: Any, x: Any = None, y: Any = None, *arguments: Any, **options: Any) -> Any:
+        """Trains; see the package. `x` may be a Dataset, an iterator or tensors, and so `validation_data`.
+
+        A generator or a Sequence as `x` is read as `fit_generator` reads it.
+        """
+        options.update(zip(("batch_size", "epochs", "verbose", "callbacks"), arguments))
+        if _is_generator(x):
+            return _fit_generator(self, x, options)
+        data = options.get("validation_data")
+        if not is_symbolic(x) and not is_symbolic(data):
+            return published(self, x, y, **_known(published, options))
+        steps = options.pop("validation_steps", None)
+        if is_symbolic(data):
+            pair = data if isinstance(data, (tuple, list)) else (data,)
+            inputs, targets, weights = (*pair, None, None)[:3]
+            validation = batches_of(inputs, targets, weights, steps)
+            options["validation_data"] = validation.read()
+            options["validation_steps"] = len(validation)
+        elif steps is not None:
+            options["validation_steps"] = steps
+        if not is_symbolic(x):
+            return published(self, x, y, **_known(published, options))
+        training = batches_of(x, y, options.pop("sample_weight", None), options.pop("steps_per_epoch", None))
+        for name in _FIT_ONLY_FOR_ARRAYS:
+            options.pop(name, None)
+        return self.fit_generator(training.read(), len(training), **{**options, **_QUEUE})
+
+    return fit
+
+
+def _is_generator(x: Any) -> bool:
+    return (hasattr(x, "__next__") and not is_symbolic(x)) or isinstance(x, own("utils").Sequence)
+
+
+def _fit_generator(self: Any, x: Any, options: dict[str, Any]) -> Any:
+    for name in ("batch_size", "validation_split", "sample_weight"):
+        options.pop(name, None)
+    steps = options.pop("steps_per_epoch", None)
+    return self.fit_generator(x, steps, **options)
+
+
+def _known(published: Method, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that the package's method takes: Keras 2.2 does not take those of generators here."""
+    return {name: value for name, value in options.items() if has_argument(published, name) or name == "nb"}
+
+
+def _changed_evaluate(published: Method) -> Method:
+    def evaluate(
+        self: Any,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: int = 1,
+        sample_weight: Any = None,
+        steps: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """The loss and the metrics; see the package. `x` may be a Dataset, an iterator or tensors."""
+        if _is_generator(x):
+            return self.evaluate_generator(x, steps, verbose=verbose, **options)
+        if not is_symbolic(x):
+            known = _known(published, options)
+            return published(self, x, y, batch_size, verbose, sample_weight, steps, **known)
+        batches = batches_of(x, y, sample_weight, steps)
+        return self.evaluate_generator(
+            batches.read(), len(batches), verbose=verbose, **_callbacks(options), **_QUEUE
+        )
+
+    return evaluate
+
+
+def _changed_evaluate_generator(published: Method) -> Method:
+    def evaluate_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
+        """The loss and the metrics; see the package, whose loss is that of the last batch, not their mean."""
+        losses: list[float] = []
+        sizes: list[int] = []
+        of_batch = self.test_on_batch
+
+        def recorded(x: Any, y: Any, *more: Any, **keywords: Any) -> Any:
+            results = of_batch(x, y, *more, **keywords)
+            losses.append(float(results[0] if isinstance(results, list) else results))
+            sizes.append(len(nest.flatten(x)[0]))
+            return results
+
+        self.__dict__["test_on_batch"] = recorded
+        try:
+            results = published(self, generator, *arguments, **options)
+        finally:
+            del self.__dict__["test_on_batch"]
+        loss = float(np.average(losses, weights=sizes)) if losses else None
+        if loss is None:
+            return results
+        return [loss, *results[1:]] if isinstance(results, list) else loss
+
+    return evaluate_generator
+
+
+def _changed_predict(published: Method) -> Method:
+    def predict(
+        self: Any,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int = 0,
+        steps: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """The outputs; see the package. `x` may be a Dataset, an iterator or tensors."""
+        if _is_generator(x):
+            return self.predict_generator(x, steps, verbose=verbose, **options)
+        if not is_symbolic(x):
+            return published(self, x, batch_size, verbose, steps, **_known(published, options))
+        batches = batches_of(x, steps=steps)
+        return self.predict_generator(
+            batches.read(inputs_only=True),
+            len(batches),
+            verbose=verbose,
+            **_callbacks(options),
+            **_QUEUE,
+        )
+
+    return predict
+
+
+def _callbacks(options: dict[str, Any]) -> dict[str, Any]:
+    """The callbacks that were given, which Keras 2.2 does not take here."""
+    return {"callbacks": options["callbacks"]} if options.get("callbacks") else {}
+
+
+def _changed_save_weights(published: Method) -> Method:
+    def save_weights(
+        self: Any, filepath: Any, overwrite: bool = True, save_format: str | None = None
+    ) -> None:
+        """Saves the weights: as HDF5 if the path ends so or `save_format` is 'h5', else as a checkpoint."""
+        if weight_checkpoints.is_checkpoint(filepath, save_format):
+            weight_checkpoints.save_weights(self, filepath)
+        else:
+            published(self, filepath, overwrite)
+
+    return save_weights
+
+
+def _changed_load_weights(published: Method) -> Method:
+    def load_weights(self: Any, filepath: Any, by_name: bool = False, **options: Any) -> Any:
+        """Loads the weights that `save_weights` saved, here or with TensorFlow."""
+        if not weight_checkpoints.is_checkpoint(filepath):
+            return published(self, filepath, by_name, **options)
+        if by_name:
+            raise NotImplementedError(
+                "Weights may only be loaded based on topology into Models when loading TensorFlow-formatted "
+                "weights (got by_name=True to load_weights)."
+            )
+        return weight_checkpoints.load_weights(self, filepath)
+
+    return load_weights
+
+
+# ---- models of a class of the program's own
+
+
+def _changed_set_inputs(published: Method) -> Method:
+    def _set_inputs(self: Any, inputs: Any, outputs: Any = None, training: Any = None) -> None:
+        """Gives a model of a class of the program's own its inputs: arrays become placeholders."""
+        if isinstance(self, own("engine.sequential").Sequential):
+            inputs = inputs[0] if isinstance(inputs, list) and np.ndim(inputs[0]) > 0 else inputs
+            if hasattr(inputs, "shape"):
+                self.build((None, *inputs.shape[1:]))
+                return
+            published(self, inputs, outputs, training)
+            return
+        arrays = nest.flatten(inputs)
+        tensors = [_placeholder(f"input_{i + 1}", value) for i, value in enumerate(arrays)]
+        if outputs is None:
+            self.inputs = tensors  # so that the call below does not come here
+            packed = nest.pack_sequence_as(inputs, tensors) if nest.is_nested(inputs) else tensors[0]
+            told = {"training": training} if training is not None else {}
+            outputs = self(packed, **told)
+        self.inputs = None
+        published(self, tensors, nest.flatten(outputs))
+
+    return _set_inputs
+
+
+def _changed_standardize(published: Method) -> Method:
+    def _standardize_user_data(self: Any, x: Any, *arguments: Any, **options: Any) -> Any:
+        """The arrays to feed; a model of a program's own class gets its inputs by the first ones."""
+        if not self.inputs:
+            self._set_inputs(x)
+        if isinstance(x, dict) and not getattr(self, "_is_graph_network", True):
+            x = nest.flatten(x)
+        return published(self, x, *arguments, **options)
+
+    return _standardize_user_data
+
+
+def _placeholder(name: str, value: Any) -> Any:
+    """A placeholder for arrays like `value`, of any number of examples; a tensor as it is."""
+    if is_symbolic(value):
+        return value
+    array = np.asarray(value)
+    array = array[:, np.newaxis] if array.ndim == 1 else array
+    backend = own("backend")
+    dtype = backend.floatx() if array.dtype.kind == "f" else array.dtype.name
+    return backend.placeholder((None, *array.shape[1:]), dtype=dtype, name=name)
+
+
+def _phase_is_fed(self: Any) -> bool:
+    """Whether steps are fed the learning phase: wherever the graph has one that was not chosen."""
+    return sessions.is_phase_symbolic()
+
+
+_CHANGES: dict[str, Callable[[Method], Method]] = {
+    "compile": _changed_compile,
+    "evaluate": _changed_evaluate,
+    "evaluate_generator": _changed_evaluate_generator,
+    "fit": _changed_fit,
+    "load_weights": _changed_load_weights,
+    "predict": _changed_predict,
+    "save_weights": _changed_save_weights,
+    "_set_inputs": _changed_set_inputs,
+    "_standardize_user_data": _changed_standardize,
+}
+
+
+def extend(module: ModuleType) -> None:
+    """Gives the class `Model` of `keras.engine.training` what TensorFlow's has."""
+    model: Any = vars(module)["Model"]
+    for name, change in _CHANGES.items():
+        setattr(model, name, change(getattr(model, name)))
+    model._uses_dynamic_learning_phase = _phase_is_fed

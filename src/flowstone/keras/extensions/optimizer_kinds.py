@@ -1,0 +1,324 @@
+"""Optimisers of `tf.keras.optimizers`: SGD, RMSprop, Adagrad, Adadelta and Ftrl.
+
+Sources: Duchi et al. (2011), Zeiler (2012), Hinton's lecture on RMSprop (2012), McMahan et al. (2013). Each
+takes the numbers, and in sparse gradients the rows, that TensorFlow 1.15's takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import flowstone as tf
+from flowstone.keras.extensions.optimizer_base import Optimizer
+
+__all__ = ["SGD", "Adadelta", "Adagrad", "Configured", "Ftrl", "RMSprop"]
+
+
+class Configured(Optimizer):
+    """An optimiser whose configuration is its hyperparameters, and the attributes in `_PLAIN`."""
+
+    _HYPERS: tuple[str, ...] = ()
+    _PLAIN: tuple[str, ...] = ()
+
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of."""
+        numbers = {name: self._serialize_hyperparameter(name) for name in (*self._HYPERS, "decay")}
+        plain = {name: getattr(self, name) for name in self._PLAIN}
+        return {**super().get_config(), **numbers, **plain}
+
+    def _start(self, learning_rate: Any, kwargs: dict[str, Any], **hypers: Any) -> None:
+        lr = kwargs.get("lr")
+        self._set_hyper("learning_rate", learning_rate if lr is None else lr)
+        for name, value in hypers.items():
+            self._set_hyper(name, value)
+
+    def _rate(self, var: Any) -> Any:
+        return self._decayed_lr(var.dtype.base_dtype)
+
+    def _number(self, name: str, var: Any) -> Any:
+        return self._get_hyper(name, var.dtype.base_dtype)
+
+    def _step(self, var: Any) -> Any:
+        """The number of this step, from 1 on."""
+        return tf.cast(self.iterations + 1, var.dtype.base_dtype)
+
+
+def _handles(*variables: Any) -> list[Any]:
+    return [variable.handle for variable in variables]
+
+
+class SGD(Configured):
+    """Gradient descent: var -= learning_rate · gradient; with `momentum`, also Nesterov's."""
+
+    _HYPERS, _PLAIN = ("learning_rate", "momentum"), ("nesterov",)
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.01,
+        momentum: Any = 0.0,
+        nesterov: bool = False,
+        name: str = "SGD",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, **kwargs)
+        if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
+            raise ValueError("`momentum` must be between [0, 1].")
+        self._momentum = isinstance(momentum, tf.Tensor) or callable(momentum) or momentum > 0
+        self._start(learning_rate, kwargs, momentum=momentum)
+        self.nesterov = nesterov
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        if self._momentum:
+            for var in var_list:
+                self.add_slot(var, "momentum")
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        if not self._momentum:
+            return tf.raw_ops.ResourceApplyGradientDescent(var=var.handle, alpha=self._rate(var), delta=grad)
+        return tf.raw_ops.ResourceApplyKerasMomentum(
+            var=var.handle, accum=self.get_slot(var, "momentum").handle, lr=self._rate(var), grad=grad,
+            momentum=self._number("momentum", var), use_nesterov=self.nesterov,
+        )  # fmt: skip
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        if not self._momentum:
+            return tf.raw_ops.ResourceScatterAdd(
+                resource=var.handle, indices=indices, updates=-grad * self._rate(var)
+            )
+        return tf.raw_ops.ResourceSparseApplyKerasMomentum(
+            var=var.handle, accum=self.get_slot(var, "momentum").handle, lr=self._rate(var), grad=grad,
+            indices=indices, momentum=self._number("momentum", var), use_nesterov=self.nesterov,
+        )  # fmt: skip
+
+
+class RMSprop(Configured):
+    """Divides by the root of a moving mean of squares (`rho`); or of the variance (`centered`)."""
+
+    _HYPERS, _PLAIN = ("learning_rate", "rho", "momentum"), ("epsilon", "centered")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: float | None = 1e-7,
+        centered: bool = False,
+        name: str = "RMSprop",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, **kwargs)
+        if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
+            raise ValueError("`momentum` must be between [0, 1].")
+        self._momentum = isinstance(momentum, tf.Tensor) or callable(momentum) or momentum > 0
+        self._start(learning_rate, kwargs, rho=rho, momentum=momentum)
+        self.epsilon = tf.keras.backend.epsilon() if epsilon is None else epsilon
+        self.centered = centered
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for name, is_there in (("rms", True), ("momentum", self._momentum), ("mg", self.centered)):
+            for var in var_list if is_there else ():
+                self.add_slot(var, name)
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        if self._momentum:
+            return self._with_momentum(grad, var, {}, "Apply")
+        rate, rho, rms = self._rate(var), self._number("rho", var), self.get_slot(var, "rms")
+        rms_t = rms.assign(rho * rms + (1.0 - rho) * tf.square(grad))
+        spread = rms_t
+        if self.centered:
+            mean = self.get_slot(var, "mg")
+            mean_t = mean.assign(rho * mean + (1.0 - rho) * grad)
+            spread = rms_t - tf.square(mean_t)
+        return var.assign(var - rate * grad / (tf.sqrt(spread) + self.epsilon))
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        if self._momentum:
+            return self._with_momentum(grad, var, {"indices": indices}, "SparseApply")
+        rate, rho, rms = self._rate(var), self._number("rho", var), self.get_slot(var, "rms")
+        with tf.control_dependencies([rms.assign(rms * rho)]):
+            rms_t = self._resource_scatter_add(rms, indices, tf.square(grad) * (1.0 - rho))
+        spread = tf.gather(rms_t, indices)
+        if self.centered:
+            mean = self.get_slot(var, "mg")
+            with tf.control_dependencies([mean.assign(mean * rho)]):
+                mean_t = self._resource_scatter_add(mean, indices, grad * (1.0 - rho))
+            spread = spread - tf.square(tf.gather(mean_t, indices))
+        update = -rate * grad / (tf.sqrt(spread) + self.epsilon)
+        return self._resource_scatter_add(var, indices, update).op
+
+    def _with_momentum(self, grad: Any, var: Any, rows: dict[str, Any], form: str) -> Any:
+        slots = {"ms": self.get_slot(var, "rms").handle, "mom": self.get_slot(var, "momentum").handle}
+        if self.centered:
+            slots["mg"] = self.get_slot(var, "mg").handle
+        kind = "CenteredRMSProp" if self.centered else "RMSProp"
+        operation = getattr(tf.raw_ops, f"Resource{form}{kind}")
+        return operation(
+            var=var.handle, lr=self._rate(var), rho=self._number("rho", var), grad=grad,
+            momentum=self._number("momentum", var), epsilon=self.epsilon, **slots, **rows,
+        )  # fmt: skip
+
+
+class Adagrad(Configured):
+    """Divides by the root of the sum of squares, which begins with `initial_accumulator_value`."""
+
+    _HYPERS, _PLAIN = ("learning_rate",), ("epsilon",)
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        initial_accumulator_value: float = 0.1,
+        epsilon: float | None = 1e-7,
+        name: str = "Adagrad",
+        **kwargs: Any,
+    ) -> None:
+        if initial_accumulator_value < 0.0:
+            raise ValueError(f"initial_accumulator_value must be non-negative: {initial_accumulator_value}")
+        epsilon = 1e-7 if epsilon is None else epsilon
+        if epsilon < 1e-7:
+            raise ValueError(f"epsilon must be larger than 1e-7: {epsilon}")
+        super().__init__(name, **kwargs)
+        self._start(learning_rate, kwargs)
+        self._initial_accumulator_value = initial_accumulator_value
+        self.epsilon = epsilon
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            first = tf.constant_initializer(self._initial_accumulator_value, dtype=var.dtype.base_dtype)
+            self.add_slot(var, "accumulator", first)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of."""
+        return {**super().get_config(), "initial_accumulator_value": self._initial_accumulator_value}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """An optimiser of this configuration; of one without an initial value, as Keras 2's, with 0."""
+        return super().from_config({"initial_accumulator_value": 0.0, **config}, custom_objects)
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        return tf.raw_ops.ResourceApplyAdagradV2(
+            var=var.handle, accum=self.get_slot(var, "accumulator").handle, lr=self._rate(var),
+            epsilon=self.epsilon, grad=grad,
+        )  # fmt: skip
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        return tf.raw_ops.ResourceSparseApplyAdagradV2(
+            var=var.handle, accum=self.get_slot(var, "accumulator").handle, lr=self._rate(var),
+            epsilon=self.epsilon, grad=grad, indices=indices,
+        )  # fmt: skip
+
+
+class Adadelta(Configured):
+    """Steps as large as the moving mean of earlier ones (`rho`), by the gradient's own."""
+
+    _HYPERS, _PLAIN = ("learning_rate", "rho"), ("epsilon",)
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: float | None = 1e-7,
+        name: str = "Adadelta",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, **kwargs)
+        self._start(learning_rate, kwargs, rho=rho)
+        self.epsilon = tf.keras.backend.epsilon() if epsilon is None else epsilon
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for name in ("accum_grad", "accum_var"):
+            for var in var_list:
+                self.add_slot(var, name)
+
+    def _options(self, grad: Any, var: Any) -> dict[str, Any]:
+        slots = {"accum": self.get_slot(var, "accum_grad").handle}
+        slots["accum_update"] = self.get_slot(var, "accum_var").handle
+        rates = {"lr": self._rate(var), "rho": self._number("rho", var), "epsilon": self.epsilon}
+        return {"var": var.handle, "grad": grad, **slots, **rates}
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        return tf.raw_ops.ResourceApplyAdadelta(**self._options(grad, var))
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        return tf.raw_ops.ResourceSparseApplyAdadelta(**self._options(grad, var), indices=indices)
+
+
+class Ftrl(Configured):
+    """Follows the regularised leader: `l1_…` and `l2_regularization_strength`, and the shrinkage of l2."""
+
+    _HYPERS = (
+        "learning_rate",
+        "learning_rate_power",
+        "l1_regularization_strength",
+        "l2_regularization_strength",
+    )
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        name: str = "Ftrl",
+        l2_shrinkage_regularization_strength: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, **kwargs)
+        strengths = {
+            "initial_accumulator_value": initial_accumulator_value,
+            "l1_regularization_strength": l1_regularization_strength,
+            "l2_regularization_strength": l2_regularization_strength,
+            "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
+        }
+        for key, value in strengths.items():
+            if value < 0.0:
+                kind = (
+                    "be positive or zero" if key.startswith("initial") else "be greater than or equal to zero"
+                )
+                raise ValueError(f"{key} {value} needs to {kind}")
+        if learning_rate_power > 0.0:
+            raise ValueError(f"learning_rate_power {learning_rate_power} needs to be negative or zero")
+        self._start(
+            learning_rate, kwargs, learning_rate_power=learning_rate_power,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+        )  # fmt: skip
+        self._initial_accumulator_value = initial_accumulator_value
+        self._l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            first = tf.constant_initializer(self._initial_accumulator_value, dtype=var.dtype.base_dtype)
+            self.add_slot(var, "accumulator", first)
+            self.add_slot(var, "linear")
+
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of."""
+        return {
+            **super().get_config(),
+            "initial_accumulator_value": self._initial_accumulator_value,
+            "l2_shrinkage_regularization_strength": self._l2_shrinkage_regularization_strength,
+        }
+
+    def _options(self, grad: Any, var: Any) -> tuple[str, dict[str, Any]]:
+        slots = [self.get_slot(var, name) for name in ("accumulator", "linear")]
+        accum, linear = _handles(*slots)
+        options = {
+            "var": var.handle, "accum": accum, "linear": linear, "grad": grad, "lr": self._rate(var),
+            "l1": self._number("l1_regularization_strength", var),
+            "l2": self._number("l2_regularization_strength", var),
+            "lr_power": self._number("learning_rate_power", var),
+        }  # fmt: skip
+        if self._l2_shrinkage_regularization_strength <= 0.0:
+            return "Ftrl", options
+        return "FtrlV2", {**options, "l2_shrinkage": self._l2_shrinkage_regularization_strength}
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        kind, options = self._options(grad, var)
+        return getattr(tf.raw_ops, f"ResourceApply{kind}")(**options)
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        kind, options = self._options(grad, var)
+        return getattr(tf.raw_ops, f"ResourceSparseApply{kind}")(**options, indices=indices)
