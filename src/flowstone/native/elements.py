@@ -20,7 +20,7 @@ from flowstone.native.emitter import FLOATS, INTEGERS, Emitter, sleef_name
 from flowstone.native.error_functions import POLYNOMIALS
 from flowstone.native.special_functions import FUNCTIONS
 
-__all__ = ["ELEMENTS", "Element", "suits"]
+__all__ = ["ATTRIBUTES", "ELEMENTS", "Element", "suits"]
 
 Attributes = Mapping[str, Any]
 Emit = Callable[[Emitter, str, Sequence[str], Attributes], str]
@@ -46,6 +46,8 @@ class Element(NamedTuple):
 
 
 ELEMENTS: dict[str, Element] = {}
+ATTRIBUTES = ("alpha", "DstT", "tolerance")
+"""The attributes of nodes that an element may depend on."""
 
 
 def suits(name: str, dtypes: Sequence[str], attributes: Attributes) -> bool:

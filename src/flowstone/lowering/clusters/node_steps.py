@@ -17,7 +17,7 @@ from flowstone.framework import dtypes, machine
 from flowstone.framework.shape import Dims, num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.native.clusters import OPEN, Step
-from flowstone.native.elements import suits
+from flowstone.native.elements import ATTRIBUTES, suits
 from flowstone.native.emitter import FLOATS, KINDS
 from flowstone.native.reductions import reduces
 
@@ -125,9 +125,7 @@ def element_of(node: PlanNode) -> tuple[str, dict[str, Any], int]:
         name = _POWERS.get(float(exponent))
         if name is not None and node.inputs[0].dims == node.outputs[0].dims:
             return name, {}, 1
-    attributes: dict[str, Any] = {
-        key: node.attributes[key] for key in ("alpha", "DstT", "tolerance") if key in node.attributes
-    }
+    attributes: dict[str, Any] = {key: node.attributes[key] for key in ATTRIBUTES if key in node.attributes}
     return node.type, attributes, len(node.inputs)
 
 

@@ -14,7 +14,7 @@ from flowstone.lowering.programs.array_statements import ARRAYS
 from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from flowstone.lowering.programs.statement_parts import Untranslatable, broadcast, kind_of, result_of
-from flowstone.native.elements import ELEMENTS, suits
+from flowstone.native.elements import ATTRIBUTES, ELEMENTS, suits
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation
@@ -25,9 +25,7 @@ __all__ = ["STATEMENTS"]
 def _element(t: Translation, node: PlanNode) -> list[int]:
     """A node of `ELEMENTS`, its inputs broadcast."""
     dtype, dims = result_of(node)
-    attributes: dict[str, Any] = {
-        key: node.attributes[key] for key in ("alpha", "DstT") if key in node.attributes
-    }
+    attributes: dict[str, Any] = {key: node.attributes[key] for key in ATTRIBUTES if key in node.attributes}
     types = [kind_of(node, x) for x in node.inputs]
     if not suits(node.type, types, attributes):
         raise Untranslatable(node, f"machine code has no {node.type} of these types")
