@@ -1,14 +1,15 @@
 """Times every op of the test tables on larger shapes, beside TensorFlow and torch, and lists the slowest.
 
 python benchmarks/op_sweep.py [--size 1MB | --size 64MB | --bytes N] [--ops A,B] [--part 1/3]
-    [--seconds 0.05] [--limit 15] [--memory 10] [--json FILE] [--markdown FILE]
+    [--seconds 0.2] [--limit 15] [--memory 10] [--json FILE] [--markdown FILE]
 
 Each implementation is a process. An op is prepared in all of them and then run by turns, in a few rounds; its
-time is the least that a run took, so that other work on the machine changes the ratios little. An op that
-takes longer than `--limit` seconds or more memory than `--memory` GB is left out. `--part 2/3` measures the
-second third of the ops; a `--json` file that is there already is added to, and the page is of all that it
-has. `--ops` measures these alone. TF_PYTHON names the Python that has TensorFlow; without it that peer is
-left out. `over the best` is the time over that of the faster peer.
+time is the least that a run took, so that other work on the machine changes the ratios little. A round
+takes a fifth of `--seconds`: less than 40 ms may pass with a team's threads on one core (docs/design/008).
+An op that takes longer than `--limit` seconds or more memory than `--memory` GB is left out. `--part 2/3`
+measures the second third of the ops; a `--json` file that is there already is added to, and the page is of
+all that it has. `--ops` measures these alone. TF_PYTHON names the Python that has TensorFlow; without it
+that peer is left out. `over the best` is the time over that of the faster peer.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def arguments_given() -> argparse.Namespace:
     parser.add_argument("--bytes", type=int, help="instead of a size")
     parser.add_argument("--ops", help="names, with commas")
     parser.add_argument("--part", default="1/1")
-    parser.add_argument("--seconds", type=float, default=0.05)
+    parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--limit", type=float, default=15.0)
     parser.add_argument("--memory", type=float, default=10.0)
     parser.add_argument("--worst", type=int, default=WORST)

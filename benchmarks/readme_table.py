@@ -58,6 +58,10 @@ ROWS = (
         _LSTM,
     ),
     Row(
+        "GRU over sequences with lengths, 128 units, 20 steps, batch 32: forward / step",
+        _both("gru_cell_lengths", "forward", "step"),
+    ),
+    Row(
         "first values, planning and first step in a new process: ResNet-50 / the larger language model",
         _both("first_run", "resnet50", "language_model_large static"),
     ),

@@ -18,8 +18,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-_REST_S = 0.03  # OpenMP's threads of the process whose turn it was spin for some milliseconds more
-
 
 def bounded_memory(gigabytes: float) -> Callable[[], None]:
     """What a process does before it starts, so that it cannot take more: allocations fail instead."""
@@ -113,7 +111,6 @@ def serve(prepared: Callable[[str, int], Callable[[], object]]) -> None:
                 for _ in range(2):
                     run()
             elif run is not None:
-                time.sleep(_REST_S)
                 answer["seconds"] = least_seconds(run, question["seconds"])
         except Exception as error:
             answer = {"fault": f"{type(error).__name__}: {str(error)[:200]}"}
