@@ -28,6 +28,8 @@ def _half(x: Any) -> Any:
         (lambda: D.range(5).batch(2), 3),
         (lambda: D.range(5).batch(2, drop_remainder=True), 2),
         (lambda: D.range(5).padded_batch(2, []), 3),
+        (lambda: D.range(5).padded_batch(2, [], drop_remainder=True), 2),
+        (lambda: D.range(5).map(_half).padded_batch(2, [], padding_values=True), 3),
         (lambda: D.range(5).apply(E.map_and_batch(lambda x: x, 2)), 3),
         (lambda: D.range(5).window(2), 3),
         (lambda: D.range(5).repeat(), INFINITE),

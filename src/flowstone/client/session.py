@@ -171,12 +171,10 @@ class BaseSession:
         if not self._closed:
             key = _key_by_identity(fetches, feed_dict)
             has_parts = key is not None and any([isinstance(each, SparseTensor) for each in feed_dict or ()])
-            if has_parts:
-                self._runners[key] = self._by_parts(fetches, list(feed_dict), run)
-            if has_parts or (key is None and form is not None):
+            if key is not None:
+                self._runners[key] = self._by_parts(fetches, list(feed_dict), run) if has_parts else run
+            if form is not None and (has_parts or key is None):
                 self._runners[form_key] = run
-            elif key is not None:
-                self._runners[key] = run
         return run(*values)
 
     def _by_parts(self, fetches: Any, keys: list[Any], run: Callable[..., Any]) -> Callable[..., Any]:

@@ -83,28 +83,15 @@ def _quotient(number: Tensor, size: Tensor, drops: Any) -> Tensor:
     return found
 
 
-def _batches(size_at: int, drops_at: int | None) -> Number:
-    """The number of batches, whose size is the input `size_at`."""
+def _batches(size_at: int, has_drops: bool = False) -> Number:
+    """The number of batches, whose size is the input `size_at`; `has_drops`: the last input says whether a
+    smaller last one is dropped."""
 
     def number(op: Any) -> Tensor:
-        source = _of(op.inputs[0])
-        drops = None if drops_at is None else list(op.inputs)[drops_at]
-        return _if_finite(source, _quotient(source, list(op.inputs)[size_at], drops))
+        source, inputs = _of(op.inputs[0]), list(op.inputs)
+        return _if_finite(source, _quotient(source, inputs[size_at], inputs[-1] if has_drops else None))
 
     return number
-
-
-def _padded_batches(op: Any) -> Tensor:
-    source = _of(op.inputs[0])
-    drops = op.inputs[-1] if op.inputs[-1].dtype is dtypes.bool else None
-    return _if_finite(source, _quotient(source, op.inputs[1], drops))
-
-
-def _map_and_batch(op: Any) -> Tensor:
-    size = [x for x in op.inputs if x.dtype is dtypes.int64][-2]
-    drops = op.inputs[-1] if op.inputs[-1].dtype is dtypes.bool else None
-    source = _of(op.inputs[0])
-    return _if_finite(source, _quotient(source, size, drops))
 
 
 def _repeated(count_at: int) -> Number:
@@ -163,13 +150,13 @@ _OF: dict[str, Number] = {
     "SparseTensorSliceDataset": _sparse_slices,
     "RangeDataset": _range,
     "RandomDataset": _fixed(INFINITE_CARDINALITY),
-    "BatchDataset": _batches(1, None),
-    "BatchDatasetV2": _batches(1, 2),
-    "DenseToSparseBatchDataset": _batches(1, None),
-    "WindowDataset": _batches(2, 4),
-    "PaddedBatchDataset": _padded_batches,
-    "PaddedBatchDatasetV2": _padded_batches,
-    "MapAndBatchDataset": _map_and_batch,
+    "BatchDataset": _batches(1),
+    "BatchDatasetV2": _batches(1, has_drops=True),
+    "DenseToSparseBatchDataset": _batches(1),
+    "WindowDataset": _batches(2, has_drops=True),
+    "PaddedBatchDataset": _batches(1),
+    "PaddedBatchDatasetV2": _batches(1, has_drops=True),
+    "MapAndBatchDataset": _batches(-2),
     "RepeatDataset": _repeated(1),
     "ShuffleAndRepeatDataset": _repeated(4),
     "TakeDataset": _taken,

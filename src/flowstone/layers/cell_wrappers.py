@@ -44,10 +44,6 @@ class MultiRNNCell(RNNCell):
     `cells` is no list.
     """
 
-    def get_config(self) -> dict[str, Any]:
-        """What it is made of beside the cells, which its configuration does not have."""
-        return {"name": self.name, "trainable": self.trainable, "dtype": self._dtype}
-
     def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
         super().__init__()
         if not cells:
@@ -61,6 +57,10 @@ class MultiRNNCell(RNNCell):
                 f"State sizes are: {sizes}"
             )
         self._cells, self._state_is_tuple = list(cells), state_is_tuple
+
+    def get_config(self) -> dict[str, Any]:
+        """What it is made of beside the cells, which its configuration does not have."""
+        return {"name": self.name, "trainable": self.trainable, "dtype": self._dtype}
 
     @property
     def state_size(self) -> Any:

@@ -96,13 +96,13 @@ class BatchNormalization(Layer):
             if adjustment is not None:
                 raise ValueError("When using virtual_batch_size, adjustment cannot be specified")
 
-    # ---- variables
-
     def get_config(self) -> dict[str, Any]:
         """What it is made of; an only axis is a number before the layer is built."""
         config = super().get_config()
         is_open = not self.built and len(self.axis) == 1
         return {**config, "axis": self.axis[0] if is_open else self.axis}
+
+    # ---- variables
 
     def build(self, input_shape: Any) -> None:
         self._build_for(as_shape(input_shape))

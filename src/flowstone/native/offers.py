@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from flowstone.framework import machine_code
 from flowstone.native import (
-    beta_fractions,
     box_choice,
     byte_strings,
     image_sampling,
     image_windows,
+    incomplete_functions,
     random_values,
     random_words,
     row_moves,
@@ -22,8 +22,8 @@ __all__ = ["offer_all"]
 
 def offer_all() -> None:
     """Fills all slots; a second call changes nothing."""
-    machine_code.beta_fraction.offer(beta_fractions.beta_fraction)
-    machine_code.gamma_series.offer(beta_fractions.gamma_series)
+    machine_code.beta_fraction.offer(incomplete_functions.beta_fraction)
+    machine_code.gamma_series.offer(incomplete_functions.gamma_series)
     machine_code.box_choice.offer(box_choice.box_choice)
     machine_code.byte_strings.offer(byte_strings.byte_strings)
     machine_code.sampler.offer(image_sampling.sampler)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from flowstone.native.code_library import my_part, share, words_of
 from flowstone.native.emitter import KINDS, SIZES
+from flowstone.native.random_words import MULTIPLIERS, ROUNDS, WEYL, WORD
 from flowstone.native.structured import Code
 from flowstone.native.vector_memory import in_all_lanes
 from flowstone.native.wide_numbers import Wide
@@ -34,10 +35,7 @@ NAMES = (
 PARAMETERS = ("threads", "count", "key", "low", "high", "least", "width")
 """How many threads, and results; the key, and the counter's lower and upper 64 bits. Of integers the least,
 and how many there are."""
-_WORD, _HALF = 0xFFFFFFFF, 32
-_MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
-_WEYL = 0x9E3779B9, 0xBB67AE85
-_ROUNDS = 10
+_HALF = 32
 _TOGETHER = 32  # vectors of blocks in a part
 _RESERVED, _BOUND, _LEAST = 256, 2.0, 1e-7
 _TERMS = 7  # of the logarithm's series in ((m - 1) / (m + 1))², which is below 0.03
@@ -98,13 +96,13 @@ class _Filling:
     def _round_keys(self) -> list[list[str]]:
         """Those of every round, in all lanes."""
         e, key = self._e, self._words["key"]
-        halves = [e.let(f"and i64 {key}, {_WORD}"), e.let(f"lshr i64 {key}, {_HALF}")]
+        halves = [e.let(f"and i64 {key}, {WORD}"), e.let(f"lshr i64 {key}, {_HALF}")]
         return [
             [
-                in_all_lanes(e, "i64", e.let(f"and i64 {e.let(f'add i64 {half}, {i * weyl}')}, {_WORD}"))
-                for half, weyl in zip(halves, _WEYL)
+                in_all_lanes(e, "i64", e.let(f"and i64 {e.let(f'add i64 {half}, {i * weyl}')}, {WORD}"))
+                for half, weyl in zip(halves, WEYL)
             ]
-            for i in range(_ROUNDS)
+            for i in range(ROUNDS)
         ]
 
     def _fill(self) -> None:
@@ -174,12 +172,12 @@ class _Filling:
         x = [
             word
             for pair in (first, second)
-            for word in (whole("and", pair, _WORD), whole("lshr", pair, _HALF))
+            for word in (whole("and", pair, WORD), whole("lshr", pair, _HALF))
         ]
         for key in self._keys:
-            products = [whole("mul", x[i], m) for i, m in zip((0, 2), _MULTIPLIERS)]
+            products = [whole("mul", x[i], m) for i, m in zip((0, 2), MULTIPLIERS)]
             (low_0, high_0), (low_1, high_1) = (
-                (whole("and", product, _WORD), whole("lshr", product, _HALF)) for product in products
+                (whole("and", product, WORD), whole("lshr", product, _HALF)) for product in products
             )
             x = [
                 whole("xor", whole("xor", high_1, x[1]), key[0]),

@@ -14,12 +14,12 @@ from flowstone.framework.machine_code import RandomCode
 from flowstone.native import compiler
 from flowstone.native.code_library import when_asked
 
-__all__ = ["made", "random_words", "words_code"]
+__all__ = ["MULTIPLIERS", "ROUNDS", "WEYL", "WORD", "made", "random_words", "words_code"]
 
-_WORD = 0xFFFFFFFF
-_MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
-_WEYL = 0x9E3779B9, 0xBB67AE85
-_ROUNDS = 10
+WORD = 0xFFFFFFFF
+MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
+WEYL = 0x9E3779B9, 0xBB67AE85
+ROUNDS = 10
 _LANES = 8
 
 
@@ -67,7 +67,7 @@ def _loop(lanes: int, before: str, start: str, end: str, after: str) -> list[str
     def apply(name: str, a: str, b: str) -> str:
         return let(f"{name} {kind} {a}, {b}")
 
-    mask, half, low = each(_WORD), each(32), each("%low")
+    mask, half, low = each(WORD), each(32), each("%low")
     place = let(f"getelementptr i64, ptr %skipped, i64 %i{lanes}")
     skipped = let(f"load {kind}, ptr {place}, align 8")
     first = apply("add", skipped, low)
@@ -75,8 +75,8 @@ def _loop(lanes: int, before: str, start: str, end: str, after: str) -> list[str
     second = apply("add", let(f"zext <{lanes} x i1> {wrapped} to {kind}"), each("%high"))
     x = [word for pair in (first, second) for word in (apply("and", pair, mask), apply("lshr", pair, half))]
     keys = ["%key0", "%key1"]
-    for _ in range(_ROUNDS):
-        products = [apply("mul", x[i], each(m)) for i, m in zip((0, 2), _MULTIPLIERS)]
+    for _ in range(ROUNDS):
+        products = [apply("mul", x[i], each(m)) for i, m in zip((0, 2), MULTIPLIERS)]
         (low_0, high_0), (low_1, high_1) = (
             (apply("and", product, mask), apply("lshr", product, half)) for product in products
         )
@@ -86,7 +86,7 @@ def _loop(lanes: int, before: str, start: str, end: str, after: str) -> list[str
             apply("xor", apply("xor", high_0, x[3]), each(keys[1])),
             low_0,
         ]
-        keys = [let(f"and i64 {let(f'add i64 {key}, {weyl}')}, {_WORD}") for key, weyl in zip(keys, _WEYL)]
+        keys = [let(f"and i64 {let(f'add i64 {key}, {weyl}')}, {WORD}") for key, weyl in zip(keys, WEYL)]
     first_word = let(f"shl i64 %i{lanes}, 2")
     base = let(f"getelementptr i64, ptr %out, i64 {first_word}")
     for lane in range(lanes):

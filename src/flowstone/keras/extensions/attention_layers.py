@@ -13,9 +13,8 @@ import flowstone as tf
 __all__ = ["attention_classes"]
 
 
-def attention_classes(layers: ModuleType) -> dict[str, Any]:
-    """The classes by their names; `layers`: the package's module, whose `Layer` they derive from."""
-    layer: Any = vars(layers)["Layer"]
+def _base_class(layer: Any) -> Any:
+    """What both classes derive from."""
 
     class BaseDenseAttention(layer):  # type: ignore[misc]
         """Attention of queries [batch, Tq, dim] to values [batch, Tv, dim], by their scores with the keys.
@@ -37,7 +36,7 @@ def attention_classes(layers: ModuleType) -> dict[str, Any]:
         def call(self, inputs: Any, mask: Any = None) -> Any:
             """The sums of values, weighted by attention: [batch, Tq, dim]."""
             self._check(inputs, mask)
-            query, value, key = (*inputs, inputs[1])[:3] if len(inputs) == 2 else inputs
+            query, value, key = (*inputs, inputs[1])[:3]
             scores = self._calculate_scores(query=query, key=key)
             of_values = mask[1] if mask else None
             allowed = None if of_values is None else tf.expand_dims(of_values, -2)
@@ -85,7 +84,14 @@ def attention_classes(layers: ModuleType) -> dict[str, Any]:
             """What it is made of."""
             return {**super().get_config(), "causal": self.causal}
 
-    class Attention(BaseDenseAttention):
+    return BaseDenseAttention
+
+
+def attention_classes(layers: ModuleType) -> dict[str, Any]:
+    """The classes by their names; `layers`: the package's module, whose `Layer` they derive from."""
+    base: Any = _base_class(vars(layers)["Layer"])
+
+    class Attention(base):  # type: ignore[misc]
         """Attention by scalar products; `use_scale`: times a weight."""
 
         def __init__(self, use_scale: bool = False, **keywords: Any) -> None:
@@ -105,7 +111,7 @@ def attention_classes(layers: ModuleType) -> dict[str, Any]:
             """What it is made of."""
             return {**super().get_config(), "use_scale": self.use_scale}
 
-    class AdditiveAttention(BaseDenseAttention):
+    class AdditiveAttention(base):  # type: ignore[misc]
         """Attention by sums of tanh(query + key); `use_scale`: weighted sums."""
 
         def __init__(self, use_scale: bool = True, **keywords: Any) -> None:

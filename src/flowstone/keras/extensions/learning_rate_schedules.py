@@ -38,11 +38,9 @@ class _Decay(LearningRateSchedule):
     """A schedule that is a function of `tf.train` with the arguments that the constructor got."""
 
     _FUNCTION: str
-    _RATE = "learning_rate"
 
     def __init__(self, **arguments: Any) -> None:
         self._arguments = arguments
-        self.name = arguments.get("name")
         for name, value in arguments.items():
             setattr(self, name, value)
 
@@ -58,48 +56,36 @@ class _Decay(LearningRateSchedule):
         return dict(self._arguments)
 
 
-class ExponentialDecay(_Decay):
+class _DecayByRate(_Decay):
+    """A schedule by the quotient step / decay_steps; `staircase`: by the whole quotient."""
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            decay_rate=decay_rate,
+            staircase=staircase,
+            name=name,
+        )
+
+
+class ExponentialDecay(_DecayByRate):
     """initial_learning_rate · decay_rate ^ (step / decay_steps); `staircase`: of the whole quotient."""
 
     _FUNCTION = "exponential_decay"
 
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        decay_rate: Any,
-        staircase: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            decay_rate=decay_rate,
-            staircase=staircase,
-            name=name,
-        )
 
-
-class InverseTimeDecay(_Decay):
+class InverseTimeDecay(_DecayByRate):
     """initial_learning_rate / (1 + decay_rate · step / decay_steps)."""
 
     _FUNCTION = "inverse_time_decay"
-
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        decay_rate: Any,
-        staircase: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            decay_rate=decay_rate,
-            staircase=staircase,
-            name=name,
-        )
 
 
 class PolynomialDecay(_Decay):

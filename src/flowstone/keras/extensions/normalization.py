@@ -27,6 +27,22 @@ _BORROWED = (
 _PARTS = ("initializers", "regularizers", "constraints")
 
 
+def _keep(layer: Any, **given: Any) -> None:
+    """Keeps initialisers, regularisers and constraints that a layer was given, by the arguments' names."""
+    for name, value in given.items():
+        setattr(layer, name, own(f"{name.rpartition('_')[2]}s").get(value))
+
+
+def _add_gamma_and_beta(layer: Any, shape: Any, dtype: Any) -> None:
+    """Makes the two weights, None for one that the layer does without."""
+    for kind, is_there in (("gamma", layer.scale), ("beta", layer.center)):
+        initializer, regularizer, constraint = (getattr(layer, f"{kind}_{part[:-1]}") for part in _PARTS)
+        made = None
+        if is_there:
+            made = layer.add_weight(kind, shape, dtype, initializer, regularizer, True, constraint)
+        setattr(layer, kind, made)
+
+
 def _class_of_batches(layer: Any) -> Any:
     class BatchNormalization(layer):  # type: ignore[misc]
         """gamma * (inputs - mean) / sqrt(variance + epsilon) + beta, by channel; see `tf.layers`.
@@ -46,17 +62,15 @@ def _class_of_batches(layer: Any) -> Any:
             **kwargs: Any,
         ) -> None:  # fmt: skip
             super().__init__(name=name, trainable=trainable, **kwargs)
-            initializers, regularizers, constraints = (own(part) for part in _PARTS)
             self.axis = list(axis) if isinstance(axis, (list, tuple)) else axis
             self.momentum, self.epsilon, self.center, self.scale = momentum, epsilon, center, scale
-            self.beta_initializer = initializers.get(beta_initializer)
-            self.gamma_initializer = initializers.get(gamma_initializer)
-            self.moving_mean_initializer = initializers.get(moving_mean_initializer)
-            self.moving_variance_initializer = initializers.get(moving_variance_initializer)
-            self.beta_regularizer = regularizers.get(beta_regularizer)
-            self.gamma_regularizer = regularizers.get(gamma_regularizer)
-            self.beta_constraint = constraints.get(beta_constraint)
-            self.gamma_constraint = constraints.get(gamma_constraint)
+            _keep(
+                self, beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+                moving_mean_initializer=moving_mean_initializer,
+                moving_variance_initializer=moving_variance_initializer, beta_regularizer=beta_regularizer,
+                gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
+                gamma_constraint=gamma_constraint,
+            )  # fmt: skip
             self.renorm, self.renorm_clipping = renorm, dict(renorm_clipping or {})
             self.renorm_momentum, self.fused = renorm_momentum, fused
             self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
@@ -69,12 +83,7 @@ def _class_of_batches(layer: Any) -> Any:
             self.built = True
 
         def _make_variables(self, shape: Any, dtype: Any) -> None:
-            self.gamma = self.beta = None
-            for kind, is_there in (("gamma", self.scale), ("beta", self.center)):
-                if is_there:
-                    parts = [getattr(self, f"{kind}_{part[:-1]}") for part in _PARTS]
-                    made = self.add_weight(kind, shape, dtype, *parts[:2], True, parts[2])
-                    setattr(self, kind, made)
+            _add_gamma_and_beta(self, shape, dtype)
             mean, variance = self.moving_mean_initializer, self.moving_variance_initializer
             averages = {"moving_mean": mean, "moving_variance": variance}
             if self.renorm:
@@ -145,15 +154,13 @@ def _class_of_layers(layer: Any) -> Any:
                     "Expected an int or a list/tuple of ints for the argument 'axis', but received instead: "
                     f"{axis}"
                 )
-            initializers, regularizers, constraints = (own(part) for part in _PARTS)
             self.axis: Any = axis if isinstance(axis, int) else list(axis)
             self.epsilon, self.center, self.scale = epsilon, center, scale
-            self.beta_initializer = initializers.get(beta_initializer)
-            self.gamma_initializer = initializers.get(gamma_initializer)
-            self.beta_regularizer = regularizers.get(beta_regularizer)
-            self.gamma_regularizer = regularizers.get(gamma_regularizer)
-            self.beta_constraint = constraints.get(beta_constraint)
-            self.gamma_constraint = constraints.get(gamma_constraint)
+            _keep(
+                self, beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+                beta_regularizer=beta_regularizer, gamma_regularizer=gamma_regularizer,
+                beta_constraint=beta_constraint, gamma_constraint=gamma_constraint,
+            )  # fmt: skip
             self.supports_masking = True
 
         def build(self, input_shape: Any) -> None:
@@ -166,11 +173,7 @@ def _class_of_layers(layer: Any) -> Any:
             if len(set(self.axis)) != len(self.axis):
                 raise ValueError(f"Duplicate axis: {tuple(self.axis)}")
             shape = [input_shape[axis] for axis in self.axis]
-            self.gamma = self.beta = None
-            for kind, is_there in (("gamma", self.scale), ("beta", self.center)):
-                if is_there:
-                    parts = [getattr(self, f"{kind}_{part[:-1]}") for part in _PARTS]
-                    setattr(self, kind, self.add_weight(kind, shape, None, *parts[:2], True, parts[2]))
+            _add_gamma_and_beta(self, shape, None)
             self.built = True
 
         def call(self, inputs: Any) -> Any:

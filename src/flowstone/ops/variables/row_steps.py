@@ -25,7 +25,7 @@ from flowstone.framework.shape import format_dims, num_elements
 from flowstone.ops.arrays.selection import DISTINCT
 from flowstone.ops.numbers.segment_reductions import sum_rows
 from flowstone.ops.variables import optimizer_steps as steps
-from flowstone.ops.variables.row_rounds import rounds
+from flowstone.ops.variables.repeated_rows import rounds
 from flowstone.ops.variables.scatter import check_rows
 
 __all__: list[str] = []

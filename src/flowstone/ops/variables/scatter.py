@@ -26,7 +26,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.shape import Dims, format_dims, merge
-from flowstone.ops.variables.row_rounds import copy_rows, rounds
+from flowstone.ops.variables.repeated_rows import copy_rows, rounds
 from flowstone.ops.variables.stateful import ALL_NUMBERS, check_handle_dtype, handle_dims, locked
 
 # ---- rows

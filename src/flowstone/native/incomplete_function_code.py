@@ -14,7 +14,7 @@ from flowstone.native.emitter import Emitter
 from flowstone.native.structured import Code
 from flowstone.native.vector_memory import in_all_lanes, load, store
 
-__all__ = ["PLACES", "WORDS", "fraction_code"]
+__all__ = ["PLACES", "WORDS", "incomplete_function_code"]
 
 WORDS = ("threads", "count", "most")
 """The whole numbers of a call: how many elements, and steps at most."""
@@ -24,7 +24,7 @@ changes less than `precise`, of the series by its total, is the last."""
 _KIND, _SMALL = "float64", 1e-300
 
 
-def fraction_code(lanes: int) -> str:
+def incomplete_function_code(lanes: int) -> str:
     """The text of the functions."""
     declarations: dict[str, str] = {}
     fraction = _shared("fraction", ("a", "b", "x"), lanes, declarations)

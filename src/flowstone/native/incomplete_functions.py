@@ -1,5 +1,5 @@
 """The incomplete beta function's continued fraction, and the incomplete gamma function's series with its
-derivative, by machine code (`fraction_code.py`), on a host.
+derivative, by machine code (`incomplete_function_code.py`), on a host.
 
 The code is compiled on a thread when a plan first asks for it; what is called before it is there waits.
 """
@@ -15,7 +15,7 @@ from flowstone.framework import flags, machine
 from flowstone.framework.machine_code import BetaFraction, GammaSeries
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
-from flowstone.native.fraction_code import PLACES, WORDS, fraction_code
+from flowstone.native.incomplete_function_code import PLACES, WORDS, incomplete_function_code
 
 __all__ = ["beta_fraction", "gamma_series"]
 
@@ -31,7 +31,7 @@ def beta_fraction() -> BetaFraction | None:
 
 @functools.cache
 def _library() -> CodeLibrary:
-    return CodeLibrary(lambda: fraction_code(host.lanes() // 2), WORDS, PLACES)
+    return CodeLibrary(lambda: incomplete_function_code(host.lanes() // 2), WORDS, PLACES)
 
 
 def gamma_series() -> GammaSeries | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from code_texts import shown_functions
-from flowstone.native import fraction_code, host
+from flowstone.native import host, incomplete_function_code
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8])
 @pytest.mark.parametrize("team", [False, True])
 def test_the_text_is_valid_and_has_its_function(monkeypatch, lanes: int, team: bool) -> None:
     monkeypatch.setattr(host, "has", lambda name: team)
-    text = fraction_code.fraction_code(lanes)
+    text = incomplete_function_code.incomplete_function_code(lanes)
     assert ("GOMP_parallel" in text) == team
-    assert shown_functions(text) == set(fraction_code.PLACES)
+    assert shown_functions(text) == set(incomplete_function_code.PLACES)

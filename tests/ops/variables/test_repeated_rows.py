@@ -8,7 +8,7 @@ import torch
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.ops.variables.row_rounds import copy_rows, rounds
+from flowstone.ops.variables.repeated_rows import copy_rows, rounds
 
 
 @pytest.mark.parametrize("limit", [None, 300, 100_000])  # marks, and sorting where there would be too many

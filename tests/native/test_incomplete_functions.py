@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.native import beta_fractions, host
+from flowstone.native import host, incomplete_functions
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
 
@@ -76,6 +76,6 @@ def test_slopes_of_igamma_are_those_of_its_values(monkeypatch: pytest.MonkeyPatc
 
 
 def test_nothing_is_offered_without_the_tier(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert beta_fractions.beta_fraction() is not None
+    assert incomplete_functions.beta_fraction() is not None
     monkeypatch.setattr(flags, "NATIVE", 0)
-    assert beta_fractions.beta_fraction() is None and beta_fractions.gamma_series() is None
+    assert incomplete_functions.beta_fraction() is None and incomplete_functions.gamma_series() is None
