@@ -92,6 +92,17 @@ def test_methods_of_arrays(tmp_path: Path) -> None:
     assert result.stdout == "done\n", result.stderr
 
 
+def test_scalars_are_printed_without_their_types(tmp_path: Path) -> None:
+    result = run_as_program(
+        """
+        import numpy as np
+        print([np.float32(0.5), np.int64(3), np.bool_(True)], {"loss": np.float64(1.25)}, repr(np.str_("a")))
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "[0.5, 3, True] {'loss': 1.25} 'a'\n", result.stderr
+
+
 def test_python_stays_as_it_is_without_the_command() -> None:
     program = "import flowstone, collections, inspect, numpy, sys; "
     program += "from flowstone.compat.tensorflow import install; install(); "
