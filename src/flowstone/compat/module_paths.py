@@ -116,14 +116,17 @@ def find_neighbour(module: str, name: str) -> str | None:
     >>> find_neighbour("tensorflow.python.ops.rnn", "array_ops")
     'tensorflow.python.ops.array_ops'
     """
+    if module == "tensorflow.python":  # which imports the modules of these families
+        near = [f"{module}.{family}.{name}" for family in ("ops", "framework", "util", "platform")]
+        return next((each for each in near if each in MODULE_PATHS), None)
     if not module.startswith(("tensorflow.python.", "tensorflow.contrib.")):
         return None
     generated = f"tensorflow.python.ops.{name}"
     if _GENERATED.fullmatch(generated):
         return generated
-    near = f"{module.rpartition('.')[0]}.{name}"
+    parent = f"{module.rpartition('.')[0]}.{name}"
     found = _BY_LEAF.get(name, [])
-    return near if near in found else found[0] if len(found) == 1 else None
+    return parent if parent in found else found[0] if len(found) == 1 else None
 
 
 def register() -> None:

@@ -45,6 +45,7 @@ _PYTHON = {
     "eager.backprop": "flowstone",
     "eager.context": "compat.behaviour",
     "eager.function": "contrib.eager",
+    "eager.monitoring": "",
     "eager.tape": "",
     "estimator": "estimator",
     "estimator.estimator": "estimator.estimator estimator",
@@ -82,10 +83,10 @@ _PYTHON = {
     "framework.smart_cond": "layers.arguments",
     "framework.sparse_tensor": "flowstone",
     "framework.tensor_shape": "framework.shape framework.dimension",
-    "framework.tensor_spec": "flowstone",
+    "framework.tensor_spec": "framework.bounded_specs flowstone",
     "framework.tensor_util": "flowstone framework.tensor",
     "framework.test_util": "test",
-    "framework.type_spec": "framework.type_specs data.specs",
+    "framework.type_spec": "framework.type_specs framework.bounded_specs data.specs",
     "framework.versions": "flowstone",
     "keras": "keras",
     "keras.engine": "",
@@ -208,9 +209,9 @@ _PYTHON = {
     "ops.resource_variable_ops": "flowstone ops.variables.resource_variable ops.variables.stateful"
     " ops.variables.variables",
     "ops.resources": "ops.variables.resources ops.variables.stateful",
-    "ops.rnn": "nn",
+    "ops.rnn": "nn contrib.seq2seq.decoder",
     "ops.rnn_cell": "nn.rnn_cell",
-    "ops.rnn_cell_impl": "nn.rnn_cell",
+    "ops.rnn_cell_impl": "nn.rnn_cell contrib.rnn.core_rnn_cell",
     "ops.script_ops": "flowstone",
     "ops.session_ops": "flowstone ops.control.session_tensors",
     "ops.sets": "sets",
@@ -251,6 +252,7 @@ _PYTHON = {
     "saved_model.builder": "saved_model.builder",
     "saved_model.loader": "saved_model.loader",
     "saved_model.main_op": "saved_model.main_op",
+    "saved_model.nested_structure_coder": "",
     "saved_model.signature_constants": "saved_model.signature_constants",
     "saved_model.signature_def_utils": "saved_model.signature_def_utils",
     "saved_model.tag_constants": "saved_model.tag_constants",
@@ -262,6 +264,18 @@ _PYTHON = {
     "summary.writer.writer": "summary",
     "summary.writer.writer_cache": "summary",
     "tf2": "",
+    "tpu": "contrib.tpu",
+    "tpu.device_assignment": "contrib.tpu.refused_names",
+    "tpu.ops": "",
+    "tpu.ops.tpu_ops": "contrib.tpu contrib.tpu.refused_names",
+    "tpu.topology": "contrib.tpu.refused_names",
+    "tpu.tpu": "contrib.tpu",
+    "tpu.tpu_config": "estimator.tpu",
+    "tpu.tpu_context": "estimator.tpu",
+    "tpu.tpu_estimator": "estimator.tpu",
+    "tpu.tpu_feed": "contrib.tpu",
+    "tpu.tpu_function": "contrib.tpu.tpu_function",
+    "tpu.tpu_optimizer": "contrib.tpu.cross_shard",
     "tools": "",
     "tools.freeze_graph": "",
     "tools.inspect_checkpoint": "",
@@ -283,9 +297,21 @@ _PYTHON = {
     "util.compat": "compat.text",
     "util.function_utils": "",
     "util.nest": "framework.nest framework.shallow_nest",
+    "util.object_identity": "",
     "util.tf_contextlib": "=contextlib",
     "util.tf_inspect": "=inspect",
 }
+
+# Modules by which TensorFlow converts Python's statements.
+_CONVERSION = """
+    converters.asserts converters.break_statements converters.call_trees converters.conditional_expressions
+    converters.continue_statements converters.control_flow converters.lists converters.logical_expressions
+    converters.return_statements converters.slices core.converter core.naming impl.conversion pyct.anno
+    pyct.ast_util pyct.cfg pyct.common_transformers.anf pyct.compiler pyct.errors pyct.inspect_utils
+    pyct.origin_info pyct.parser pyct.pretty_printer pyct.qual_names pyct.static_analysis.activity
+    pyct.static_analysis.annos pyct.static_analysis.live_values pyct.static_analysis.liveness
+    pyct.static_analysis.reaching_definitions pyct.templates pyct.transformer
+"""
 
 # Modules of one class or family each, whose names tf.train gathers.
 _TRAINING = """
@@ -339,6 +365,9 @@ def listed_sources() -> Iterator[tuple[str, list[str]]]:
         for name in _RESOLVERS.split()
     }
     families |= {f"estimator.{name}": f"estimator.{name} estimator" for name in _ESTIMATOR.split()}
+    families["estimator.util"] = "estimator.input_reading"
+    conversion = "compat.conversion_modules"
+    families |= dict.fromkeys((f"autograph.{name}" for name in _CONVERSION.split()), conversion)
     rooms = {"python": _PYTHON | families, "examples": _EXAMPLES, "models": _MODELS}
     for root, entries in rooms.items():
         for path, sources in entries.items():

@@ -45,6 +45,18 @@ _ROOTS = ("core", "examples", "models", "python")
 _ESTIMATORS = "tensorflow_estimator"
 
 
+def _is_from_import() -> bool:
+    """Whether a statement `from a import b` asks for a module."""
+    frame = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back  # type: ignore[assignment]
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_name == "_handle_fromlist":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
 class TensorFlowFinder(MetaPathFinder, Loader):
     """Finds and loads `tensorflow.*`, all of it, so that nothing is loaded twice or from elsewhere."""
 
@@ -60,8 +72,9 @@ class TensorFlowFinder(MetaPathFinder, Loader):
         if not fullname.startswith("tensorflow."):
             return None
         if _public_module(fullname) is None and sources_of(fullname) is None:
-            # Named after the whole, since `from a import b` swallows an error that is named a.b.
-            raise ModuleNotFoundError(f"flowstone does not have {fullname}", name="tensorflow")
+            # `from a import b` swallows an error that is named a.b; pydoc.locate knows one by that name.
+            name = "tensorflow" if _is_from_import() else fullname
+            raise ModuleNotFoundError(f"flowstone does not have {fullname}", name=name)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:

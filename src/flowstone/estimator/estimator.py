@@ -22,7 +22,7 @@ from flowstone.estimator.estimator_config import (
     maybe_overwrite_model_dir_and_session_config,
     parameter_servers,
 )
-from flowstone.estimator.evaluation import StopAfterNEvalsHook, evaluate_once
+from flowstone.estimator.evaluation import StopAfterNEvalsHook, evaluate_once, with_own_local_variables
 from flowstone.estimator.evaluation_results import write_checkpoint_path, write_results
 from flowstone.estimator.function_arguments import argument_names
 from flowstone.estimator.input_reading import parse_input_fn_result
@@ -63,7 +63,7 @@ class Estimator:
         params: dict[str, Any] | None = None,
         warm_start_from: Any = None,
     ) -> None:
-        self._check_overrides()
+        Estimator._assert_members_are_not_overridden(self)
         self._config = maybe_overwrite_model_dir_and_session_config(config, model_dir)
         self._model_dir = self._config.model_dir
         self._session_config = self._config.session_config
@@ -256,7 +256,7 @@ class Estimator:
             values = evaluate_once(
                 checkpoint_path,
                 self._config.evaluation_master,
-                spec.scaffold,
+                with_own_local_variables(spec.scaffold),
                 updates,
                 final_ops=results,
                 hooks=[*input_hooks, *all_hooks, *spec.evaluation_hooks],
@@ -426,8 +426,12 @@ class Estimator:
         labels = getattr(receiver, "labels", None)
         return receiver, self._call_model_fn(receiver.features, labels, mode, self.config)
 
-    def _check_overrides(self) -> None:
-        """ValueError if a program's subclass has another method of an Estimator's name."""
+    @staticmethod
+    def _assert_members_are_not_overridden(self: Estimator) -> None:
+        """ValueError if a program's subclass has another method of an Estimator's name.
+
+        Libraries whose Estimators override some put another function in the place of this one.
+        """
         for kind in type(self).__mro__:
             if kind is Estimator:
                 return

@@ -13,7 +13,12 @@ from typing import Any
 import flowstone as tf
 from flowstone.training.session_run_hook import SessionRunHook
 
-__all__ = ["StopAfterNEvalsHook", "evaluate_once", "get_or_create_eval_step"]
+__all__ = [
+    "StopAfterNEvalsHook",
+    "evaluate_once",
+    "get_or_create_eval_step",
+    "with_own_local_variables",
+]
 
 
 class StopAfterNEvalsHook(SessionRunHook):
@@ -111,3 +116,12 @@ def _counted(eval_ops: Any, counted: Any) -> Any:
     if isinstance(eval_ops, (tuple, list)):
         return [*eval_ops, counted]
     return None if eval_ops is None else [eval_ops, counted]
+
+
+def with_own_local_variables(scaffold: Any) -> Any:
+    """The scaffold, whose operation for local variables initialises those of the evaluation as well."""
+    if scaffold is None or scaffold.local_init_op is None:
+        return scaffold
+    get_or_create_eval_step()
+    local_init_op = tf.group(scaffold.local_init_op, tf.train.Scaffold.default_local_init_op())
+    return tf.train.Scaffold(local_init_op=local_init_op, copy_from_scaffold=scaffold)

@@ -14,7 +14,7 @@ from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
 __all__ = [
-    "IndexedSlicesSpec", "NoneTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec",
+    "BatchableTypeSpec", "IndexedSlicesSpec", "NoneTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec",
     "type_spec_from_value",
 ]  # fmt: skip
 
@@ -107,7 +107,19 @@ def _joined(a: TensorShape, b: TensorShape) -> TensorShape:
     return TensorShape([m if m == n else None for m, n in zip(a.as_list(), b.as_list())])
 
 
-class _TensorLike(TypeSpec):
+class BatchableTypeSpec(TypeSpec):
+    """A spec of values that can be batched: `_batch` and `_unbatch` give those of batches and elements."""
+
+    def _batch(self, batch_size: Any) -> TypeSpec:
+        """The spec of `batch_size` such values together, of any number for None."""
+        raise NotImplementedError(f"{type(self).__name__}._batch")
+
+    def _unbatch(self) -> TypeSpec:
+        """The spec of an element of these values."""
+        raise NotImplementedError(f"{type(self).__name__}._unbatch")
+
+
+class _TensorLike(BatchableTypeSpec):
     """Of one type and one static shape."""
 
     def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
@@ -125,6 +137,14 @@ class _TensorLike(TypeSpec):
 
     def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype
+
+    def _batch(self, batch_size: Any) -> TypeSpec:
+        return type(self)(as_shape([batch_size]).concatenate(self._shape), self._dtype)
+
+    def _unbatch(self) -> TypeSpec:
+        if self._shape.ndims == 0:
+            raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+        return type(self)(self._shape[1:], self._dtype)
 
 
 class TensorSpec(_TensorLike):

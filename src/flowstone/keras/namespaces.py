@@ -42,6 +42,7 @@ INSTEAD: dict[str, tuple[str, ...]] = {
 }
 BESIDE: dict[str, tuple[str, ...]] = {
     "backend": ("flowstone.keras.foundation",),
+    "backend_config": (f"{OWN}.backend",),
     "optimizers.schedules": ("flowstone.keras.extensions.learning_rate_schedules",),
     **{
         f"optimizer_v2.{name}": (f"{OWN}.optimizers",)
@@ -54,6 +55,7 @@ BESIDE: dict[str, tuple[str, ...]] = {
     "saving.hdf5_format": (f"{OWN}.engine.saving",),
     "saving.save": (f"{OWN}.engine.saving",),
     "utils": (f"{OWN}.utils.data_utils",),  # SequenceEnqueuer
+    "utils.generic_utils": ("flowstone.keras.extensions.names",),
     "utils.tf_utils": ("flowstone.keras.tf_utils",),
 }
 

@@ -36,7 +36,7 @@ STANDARD_PS_OPS = (
 )
 
 
-class _RoundRobin:
+class _RoundRobinStrategy:
     """The servers in turn."""
 
     def __init__(self, tasks: int) -> None:
@@ -113,7 +113,7 @@ def replica_device_setter(
         ps_tasks = len(_jobs(cluster).get(job, ()))
     if ps_tasks == 0:
         return None
-    strategy = _RoundRobin(ps_tasks) if ps_strategy is None else ps_strategy
+    strategy = _RoundRobinStrategy(ps_tasks) if ps_strategy is None else ps_strategy
     if not callable(strategy):
         raise TypeError("ps_strategy must be callable")
     if not merge_devices:

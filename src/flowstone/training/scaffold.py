@@ -76,6 +76,11 @@ class Scaffold:
         self._summary_op = chosen(summary_op, "summary_op")
         self._saver = chosen(saver, "saver")
 
+    @staticmethod
+    def default_local_init_op() -> Any:
+        """The operation that initialises local variables, tables and local resources."""
+        return default_local_init_op()
+
     def finalize(self) -> Scaffold:
         """Finds or makes what is missing, and finalises the default graph. RuntimeError where a collection
         has more than one item."""

@@ -14,6 +14,7 @@ too.
 from __future__ import annotations
 
 import functools
+import inspect
 import numbers
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +42,13 @@ def _with_size(cell: Any, place: int, joins_state: bool) -> None:
             kwargs.setdefault("state_is_tuple", False)
         original(self, *args, **kwargs)
 
-    cell.__init__ = __init__
+    cell.__init__ = _with_signature(__init__, original)
+
+
+def _with_signature(made: Any, original: Callable[..., None]) -> Any:
+    """`made`, which says to `inspect.getfullargspec`, too, that it has the arguments of `original`."""
+    made.__signature__ = inspect.signature(original)
+    return made
 
 
 def _stacked_as_its_cells(cell: Any) -> None:
@@ -56,7 +63,7 @@ def _stacked_as_its_cells(cell: Any) -> None:
                 kwargs["state_is_tuple"] = False
         original(self, cells, *args, **kwargs)
 
-    cell.__init__ = __init__
+    cell.__init__ = _with_signature(__init__, original)
 
 
 def install() -> None:

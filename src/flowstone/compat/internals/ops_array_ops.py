@@ -6,7 +6,7 @@ from typing import Any
 
 import flowstone as tf
 
-__all__ = ["rank_internal", "shape_internal", "size_internal"]
+__all__ = ["prevent_gradient", "rank_internal", "shape_internal", "size_internal"]
 
 
 def shape_internal(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = None) -> Any:
@@ -33,3 +33,8 @@ def rank_internal(input: Any, name: str | None = None, optimize: bool = True) ->
     if optimize or isinstance(input, tf.SparseTensor):
         return tf.rank(input, name)
     return tf.raw_ops.Rank(input=tf.convert_to_tensor(input), name=name)
+
+
+def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Any:
+    """The tensor itself; LookupError, with this message, where its gradient is asked for."""
+    return tf.raw_ops.PreventGradient(input=tf.convert_to_tensor(input), message=message, name=name)

@@ -7,7 +7,11 @@ from typing import Any
 
 import flowstone as tf
 
-__all__ = ["broadcast_matrix_batch_dims", "matmul_with_broadcast"]
+__all__ = [
+    "broadcast_matrix_batch_dims",
+    "matmul_with_broadcast",
+    "matrix_triangular_solve_with_broadcast",
+]
 
 
 def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) -> list[Any]:
@@ -44,3 +48,14 @@ def matmul_with_broadcast(
         if a.shape.ndims != 2 or b.shape.ndims != 2:
             a, b = broadcast_matrix_batch_dims([a, b])
         return tf.matmul(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, a_is_sparse, b_is_sparse)
+
+
+def matrix_triangular_solve_with_broadcast(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Any:
+    """`tf.linalg.triangular_solve` of stacks whose leading dimensions are broadcast."""
+    with tf.name_scope(name or "MatrixTriangularSolve", values=[matrix, rhs]):
+        matrix, rhs = tf.convert_to_tensor(matrix), tf.convert_to_tensor(rhs)
+        if matrix.shape.ndims != 2 or rhs.shape.ndims != 2:
+            matrix, rhs = broadcast_matrix_batch_dims([matrix, rhs])
+        return tf.linalg.triangular_solve(matrix, rhs, lower=lower, adjoint=adjoint)

@@ -6,7 +6,7 @@ from typing import Any
 
 from flowstone.layers.cell_state import full_shape, static_shape, zero_state
 
-__all__ = ["_concat", "_zero_state_tensors"]
+__all__ = ["_concat", "_like_rnncell", "_zero_state_tensors"]
 
 _zero_state_tensors = zero_state
 
@@ -20,3 +20,9 @@ def _concat(prefix: Any, suffix: Any, static: bool = False) -> Any:
         return full_shape(prefix, suffix)
     shape = static_shape(prefix, suffix)
     return None if shape.ndims is None else shape.as_list()
+
+
+def _like_rnncell(cell: Any) -> bool:
+    """Whether an object has what cells have: sizes, a state of zeros, and a call."""
+    members = ("output_size", "state_size", "zero_state")
+    return all(hasattr(cell, name) for name in members) and callable(cell)

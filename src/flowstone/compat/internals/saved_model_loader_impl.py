@@ -9,6 +9,7 @@ from flowstone.saved_model import loader
 
 __all__ = [
     "SavedModelLoader",
+    "_parse_saved_model",
     "contains_saved_model",
     "get_asset_tensors",
     "get_init_op",
@@ -20,7 +21,7 @@ _TRAIN_OP_KEY = "saved_model_train_op"  # the collection of TensorFlow 1.13 and 
 _TRAIN_SIGNATURE = "__saved_model_train_op"
 
 SavedModelLoader = loader.SavedModelLoader
-parse_saved_model = loader.read_saved_model
+parse_saved_model = _parse_saved_model = loader.read_saved_model
 contains_saved_model = loader.maybe_saved_model_directory
 
 

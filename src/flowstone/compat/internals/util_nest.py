@@ -11,6 +11,12 @@ from typing import Any
 from flowstone.framework import nest, shallow_nest
 
 __all__ = [
+    "_is_attrs",
+    "_is_mapping",
+    "_is_namedtuple",
+    "_sequence_like",
+    "_sorted",
+    "_yield_value",
     "flatten_with_joined_string_paths",
     "flatten_with_tuple_paths",
     "flatten_with_tuple_paths_up_to",
@@ -98,3 +104,43 @@ def map_structure_with_tuple_paths_up_to(
     parts = [shallow_nest.flatten_up_to(shallow_tree, each) for each in inputs]
     results = [func(path, *leaves, **kwargs) for path, *leaves in zip(yield_flat_paths(shallow_tree), *parts)]
     return nest.pack_sequence_as(shallow_tree, results)
+
+
+# ---- questions of a structure
+
+
+def _is_namedtuple(instance: Any, strict: bool = False) -> bool:
+    """Whether it is a named tuple; with `strict`, one of a class that derives from tuple itself."""
+    is_tuple = isinstance(instance, tuple) and isinstance(getattr(instance, "_fields", None), tuple)
+    return is_tuple and (not strict or type(instance).__base__ is tuple)
+
+
+def _is_mapping(instance: Any) -> bool:
+    """Whether it is a mapping."""
+    return isinstance(instance, Mapping)
+
+
+def _is_attrs(instance: Any) -> bool:
+    """Whether its class was made with the package attrs."""
+    return hasattr(type(instance), "__attrs_attrs__")
+
+
+def _sorted(dict_: Any) -> list[Any]:
+    """The sorted keys; TypeError for keys that cannot be compared."""
+    try:
+        return sorted(dict_)
+    except TypeError:
+        raise TypeError("nest only supports dicts with sortable keys.") from None
+
+
+def _sequence_like(instance: Any, args: Any) -> Any:
+    """A structure of the type of `instance` with these items."""
+    if isinstance(instance, Mapping):
+        by_key = dict(zip(_sorted(instance), args))
+        return type(instance)((key, by_key[key]) for key in instance)  # type: ignore[call-arg]
+    return type(instance)(*args) if _is_namedtuple(instance) else type(instance)(args)
+
+
+def _yield_value(iterable: Any) -> Iterator[Any]:
+    """The items, those of a mapping in the order of its keys."""
+    yield from nest.children(iterable)

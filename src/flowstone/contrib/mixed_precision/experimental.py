@@ -10,12 +10,14 @@ from flowstone.contrib.mixed_precision.loss_scaling import (
     disable_mixed_precision_graph_rewrite,
     enable_mixed_precision_graph_rewrite,
 )
+from flowstone.training.python_state import PythonState
 
 __all__ = [
     "DynamicLossScale",
     "FixedLossScale",
     "LossScale",
     "MixedPrecisionLossScaleOptimizer",
+    "PythonState",
     "disable_mixed_precision_graph_rewrite",
     "enable_mixed_precision_graph_rewrite",
 ]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
 from flowstone.training.optimizer import Optimizer
 
-__all__ = ["CrossShardOptimizer", "cross_replica_sum"]
+__all__ = ["CrossShardOptimizer", "cross_replica_sum", "outside_compilation"]
 
 
 def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = None) -> Any:
     """The sum of a tensor over all shards: the tensor."""
     return tf.identity(x, name=name)
+
+
+def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function returns that a TPU would leave to its host: here all is on a host."""
+    return computation(*args, **kwargs)
 
 
 class CrossShardOptimizer(Optimizer):

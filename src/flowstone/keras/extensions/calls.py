@@ -15,6 +15,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,14 @@ OWN_LISTS = frozenset(
 """Attributes of layers and models that hold layers, but not as parts of them."""
 
 
+_ADDED = ("_losses", "_updates", "_per_input_losses", "_per_input_updates", "_metrics")
+
+
 class _Calls(threading.local):
     """What the layer that is being called was told about training: True, False, a tensor, or None."""
 
     training: Any = None
+    is_outline = False  # a model of layers is built for the inputs of a call, which follows
 
 
 _calls = _Calls()
@@ -83,7 +88,10 @@ def call_layer(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         mask = nest.pack_sequence_as(inputs, masks) if nest.is_nested(inputs) else masks[0]
         if "mask" not in kwargs and any(m is not None for m in masks) and has_argument(self.call, "mask"):
             kwargs["mask"] = mask
+        kept = {name: copy(getattr(self, name)) for name in _ADDED if hasattr(self, name)}
         outputs = self.call(inputs, **kwargs)
+        if _calls.is_outline:  # what the layer adds comes with the call that follows
+            vars(self).update(kept)
         outputs = nest.map_structure(lambda y: tf.identity(y) if any(y is x for x in flat) else y, outputs)
         _set_masks(self, inputs, outputs, kwargs.get("mask", mask))
         _note_call(self, flat, masks, outputs, given)
@@ -130,7 +138,12 @@ def _build(self: Any, inputs: Any, flat: list[Any]) -> None:
     if type(self).build.__module__.startswith(OWN):
         shapes = nest.map_structure(_as_tuple, shapes)
     if not getattr(self.build, "_is_default", False):
-        self.build(shapes)
+        is_outline = _calls.is_outline or isinstance(self, own("engine.sequential").Sequential)
+        before, _calls.is_outline = _calls.is_outline, is_outline
+        try:
+            self.build(shapes)
+        finally:
+            _calls.is_outline = before
     self.built = True
     if self._initial_weights is not None:
         self.set_weights(self._initial_weights)

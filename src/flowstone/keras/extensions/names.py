@@ -6,7 +6,7 @@ import re
 
 from flowstone.keras.sessions import get_uid
 
-__all__ = ["snake_case", "unique_name"]
+__all__ = ["snake_case", "to_snake_case", "unique_name"]
 
 
 def snake_case(name: str) -> str:
@@ -14,6 +14,9 @@ def snake_case(name: str) -> str:
     parted = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     lower = re.sub("([a-z])([A-Z])", r"\1_\2", parted).lower()
     return f"private{lower}" if lower.startswith("_") else lower
+
+
+to_snake_case = snake_case  # its name in `tensorflow.python.keras.utils.generic_utils`
 
 
 def unique_name(class_name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,16 @@ class OperatorShape:
     def name(self) -> str:
         """The name that its operations begin with."""
         return self._name
+
+    def _check_input_dtype(self, arg: Any) -> None:
+        """TypeError for a tensor of another type than the operator's; classes of a program use it."""
+        own = getattr(self, "dtype", None)
+        if arg.dtype.base_dtype != own:
+            raise TypeError(f"Expected argument to have dtype {own}.  Found: {arg.dtype} in tensor {arg}")
+
+    def _name_scope(self, name: str, values: Any = None) -> Any:
+        """The scope of a method's operations, for `with`; classes of a program use it."""
+        return self._scope(name)
 
     @contextmanager
     def _scope(self, name: str) -> Iterator[str]:

@@ -21,6 +21,9 @@ class Module:
     `name`: an identifier; None takes that of the class in lower case with underscores. ValueError for others.
     """
 
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
+    """The attributes that `_flatten` leaves out; subclasses add theirs."""
+
     def __init__(self, name: str | None = None) -> None:
         if name is None:
             name = _snake_case(type(self).__name__)
@@ -46,7 +49,7 @@ class Module:
     @property
     def variables(self) -> tuple[Any, ...]:
         """All variables of this and of the modules below, in the order of the attributes' names."""
-        return tuple(each for each in _held(self) if isinstance(each, Variable))
+        return tuple(self._flatten(predicate=_is_variable))
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
@@ -61,7 +64,47 @@ class Module:
     @property
     def submodules(self) -> tuple[Module, ...]:
         """The modules below this one, whatever their depth."""
-        return tuple(each for each in _held(self) if isinstance(each, Module))
+        return tuple(self._flatten(predicate=_is_module))
+
+    def _no_dependency(self, value: Any) -> Any:
+        """The value itself, which an attribute that is no part of checkpoints is given."""
+        return value
+
+    def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
+        """The object itself: what attributes hold is part of checkpoints without this."""
+        return trackable
+
+    def _flatten(
+        self,
+        recursive: bool = True,
+        predicate: Callable[[Any], bool] | None = None,
+        attribute_traversal_key: Callable[[str], Any] | None = None,
+        with_path: bool = False,
+    ) -> Iterator[Any]:
+        """The values in the attributes, each once: those of this module, then those of the modules below.
+
+        Args:
+            recursive: whether those of modules below come.
+            predicate: which values; by default all.
+            attribute_traversal_key: the key of an attribute's name, by which attributes are sorted.
+            with_path: whether pairs come, of the attributes and keys that lead to a value, and the value.
+        """
+        seen = {id(self)}
+        waiting: list[tuple[tuple[Any, ...], Any]] = [((), self)]
+        while waiting:
+            (path, module), waiting = waiting[0], waiting[1:]
+            ignored: frozenset[str] = getattr(module, "_TF_MODULE_IGNORED_PROPERTIES", frozenset())
+            for key in sorted(vars(module), key=attribute_traversal_key):
+                if key in ignored:
+                    continue
+                for way, each in _leaves(vars(module)[key], (*path, key)):
+                    if not isinstance(each, _PLAIN) and id(each) in seen:
+                        continue
+                    seen.add(id(each))
+                    if predicate is None or predicate(each):
+                        yield (way, each) if with_path else each
+                    if recursive and isinstance(each, Module):
+                        waiting.append((way, each))
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,27 +123,25 @@ def _snake_case(name: str) -> str:
     return spaced.lower()
 
 
-def _held(module: Module) -> Iterator[Any]:
-    """Variables and modules below a module: its own first, then those of its modules; each once."""
-    seen = {id(module)}
-    waiting = [module]
-    while waiting:
-        found = [each for key in sorted(vars(waiting[0])) for each in _leaves(vars(waiting[0])[key])]
-        waiting = waiting[1:]
-        for each in found:
-            if id(each) not in seen:
-                seen.add(id(each))
-                yield each
-                if isinstance(each, Module):
-                    waiting.append(each)
+_PLAIN = (str, int, float, bytes, bool, type(None))  # the same object in many places
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, (Variable, Module)):
-        yield value
-    elif isinstance(value, Mapping):
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, Variable)
+
+
+def _is_module(value: Any) -> bool:
+    return isinstance(value, Module)
+
+
+def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """What lists, tuples and dicts hold, with the keys that lead there."""
+    if isinstance(value, Mapping):
         for key in sorted(value, key=str):
-            yield from _leaves(value[key])
+            yield from _leaves(value[key], (*path, key))
     elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item)
+        names = getattr(value, "_fields", range(len(value)))
+        for name, item in zip(names, value):
+            yield from _leaves(item, (*path, name))
+    else:
+        yield path, value
