@@ -42,7 +42,8 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
     frames, rows = subgraph.analysis(Frames), _fed_rows(subgraph)
     for node in subgraph.nodes:
         work = _work(node, profile.element_cost, rows)
-        if work is None or work >= profile.team_alone:
+        alone = profile.team_by_element if node.declaration.by_element else profile.team_alone
+        if work is None or work >= alone:
             return False
         largest = max(largest, work)
         if work >= profile.team_among_others:
