@@ -6,8 +6,9 @@ draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse mat
 `segment_sums(how, rows, indices, ids)` sums up picked rows, `step_passes(dtype)` quantises, `beta_fraction()`
 and `gamma_series()` compute parts of the incomplete beta and gamma functions. Of images are `sampler(images,
 nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little, `projection`,
-`glimpse_cut` and `box_drawing`. They are None where there is no machine code, the first three also where
-there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results
+`glimpse_cut` and `box_drawing`; `hot_places` makes one-hot arrays. They are None where there is no machine
+code, the first three and the last also where there is none yet.
+Without them kernels do the same by Python, NumPy and ATen, with the same results
 (products, other sums and normal numbers within rounding).
 
 >>> offered = byte_strings()
@@ -29,6 +30,7 @@ __all__ = [
     "ByteStrings",
     "GammaSeries",
     "GlimpseCut",
+    "HotPlaces",
     "Move",
     "Projection",
     "RandomCode",
@@ -45,6 +47,7 @@ __all__ = [
     "byte_strings",
     "gamma_series",
     "glimpse_cut",
+    "hot_places",
     "projection",
     "random_values",
     "random_words",
@@ -245,6 +248,15 @@ class BoxDrawing(Protocol):
         """New images; there are colours, of at least as many channels."""
 
 
+class HotPlaces(Protocol):
+    """One-hot arrays on the host."""
+
+    def __call__(
+        self, indices: torch.Tensor, depth: int, at: int, on: torch.Tensor, off: torch.Tensor
+    ) -> torch.Tensor:
+        """`on` at the indices along a new axis of size `depth`, before the axis `at`, else `off`."""
+
+
 class Sampler(Protocol):
     """Crops of images [batch, height, width, channels] of a type, on the host (`ops/images/box_crops.py`).
 
@@ -288,6 +300,7 @@ box_choice: Slot[[bool], BoxChoice] = Slot()
 box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
+hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()

@@ -128,8 +128,9 @@ AMD = X86._replace(
 
 # EPYC 7003, two cores, without AVX-512; torch 2.13. There MKL reaches 45 billion multiplications a second and
 # core, whatever is transposed, and oneDNN 25 to 42. A step of five kernels of 1 to 1.6 million
-# multiplications (word vectors with sampled losses) took 370 us on one thread and 500 on two. Sums and squares
-# of 125,000 elements take 28 and 20 us on one thread, 18 and 12 on two; after a pause of 3 ms 34 and 26, 25 and 19.
+# multiplications (word vectors with sampled losses) took 370 us on one thread and 500 on two. Sums and
+# squares of 125,000 elements take 28 and 20 us on one thread, 18 and 12 on two; after a pause of 3 ms 34 and
+# 26, 25 and 19.
 ZEN3 = AMD._replace(
     name="amd-zen3",
     processors=("AuthenticAMD 25 1", "AuthenticAMD 25 33", "AuthenticAMD 25 80"),

@@ -6,6 +6,7 @@ from flowstone.framework import machine_code
 from flowstone.native import (
     box_choice,
     byte_strings,
+    hot_places,
     image_sampling,
     image_windows,
     incomplete_functions,
@@ -30,6 +31,7 @@ def offer_all() -> None:
     machine_code.projection.offer(image_windows.projection)
     machine_code.glimpse_cut.offer(image_windows.glimpse_cut)
     machine_code.box_drawing.offer(image_windows.box_drawing)
+    machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
     machine_code.row_moves.offer(row_moves.row_moves)
