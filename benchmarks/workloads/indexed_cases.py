@@ -1,4 +1,4 @@
-"""Larger inputs of the ops whose indices, boxes, lengths and ranks stay few if only shapes grow, for the sweep.
+"""Larger inputs of ops whose indices, boxes, lengths and ranks stay few if only shapes grow, for the sweep.
 
 `INDEXED` is to `scaled_cases.py` what `OWN` of `own_cases.py` is: there are as many segment numbers as rows,
 crops that have together the size of the images, transforms along whole axes.

@@ -3,13 +3,13 @@
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
 draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse matrices of these types,
-`segment_sums(how, rows, indices, ids)` sums up picked rows, `step_passes(dtype)` quantises, `beta_fraction()`
-and `gamma_series()` compute parts of the incomplete beta and gamma functions. Of images are `sampler(images,
-nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little, `projection`,
-`glimpse_cut` and `box_drawing`; `hot_places` makes one-hot arrays. They are None where there is no machine
-code, the first three and the last also where there is none yet.
-Without them kernels do the same by Python, NumPy and ATen, with the same results
-(products, other sums and normal numbers within rounding).
+`segment_sums(how, rows, indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all,
+`step_passes(dtype)` quantises, `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta
+and gamma functions. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which
+chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`; `hot_places` makes one-hot
+arrays. They are None where there is no machine code, the first three and the last also where there is none
+yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums
+and normal numbers within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -37,6 +37,7 @@ __all__ = [
     "RandomValues",
     "RowMoves",
     "Sampler",
+    "SegmentRows",
     "SegmentSums",
     "Slot",
     "SparseProduct",
@@ -53,6 +54,7 @@ __all__ = [
     "random_words",
     "row_moves",
     "sampler",
+    "segment_rows",
     "segment_sums",
     "sparse_product",
     "step_passes",
@@ -150,6 +152,13 @@ class SegmentSums(Protocol):
         self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The same of the picked rows alone, and their indices, sorted."""
+
+
+class SegmentRows(Protocol):
+    """A "sum", "mean", "min", "max" or "prod" of all rows in segments, on the host."""
+
+    def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
+        """[count, …], of rows and as many `ids`, at least one; None if one is out of bounds, or they fall."""
 
 
 class StepPasses(Protocol):
@@ -306,6 +315,7 @@ random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
+segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()

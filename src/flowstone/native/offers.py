@@ -35,6 +35,7 @@ def offer_all() -> None:
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
     machine_code.row_moves.offer(row_moves.row_moves)
+    machine_code.segment_rows.offer(segment_sums.segment_rows)
     machine_code.segment_sums.offer(segment_sums.segment_sums)
     machine_code.sparse_product.offer(sparse_products.sparse_product)
     machine_code.step_passes.offer(step_passes.step_passes)
