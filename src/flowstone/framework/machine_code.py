@@ -4,12 +4,12 @@
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
 draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse matrices of these types,
 `segment_sums(how, rows, indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all,
-`step_passes(dtype)` quantises, `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta
-and gamma functions. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which
-chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`; `hot_places` makes one-hot
-arrays. They are None where there is no machine code, the first three and the last also where there is none
-yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums
-and normal numbers within rounding).
+`step_passes(dtype)` and `requantizer(old, new)` quantise, `beta_fraction()` and `gamma_series()` compute
+parts of the incomplete beta and gamma functions. Of images are `sampler(images, nearest)`, which crops,
+`box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`;
+`hot_places` makes one-hot arrays. They are None where there is no machine code, the first three and the last
+also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
+results (products, other sums and normal numbers within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -35,6 +35,7 @@ __all__ = [
     "Projection",
     "RandomCode",
     "RandomValues",
+    "Requantizer",
     "RowMoves",
     "Sampler",
     "SegmentRows",
@@ -52,6 +53,7 @@ __all__ = [
     "projection",
     "random_values",
     "random_words",
+    "requantizer",
     "row_moves",
     "sampler",
     "segment_rows",
@@ -167,6 +169,9 @@ class StepPasses(Protocol):
     def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """float32 numbers rounded to steps."""
 
+    def scaled(self, x: torch.Tensor, numbers: Sequence[float], is_even: bool) -> torch.Tensor:
+        """float32 numbers in a range, scaled, rounded, and multiplied by a step."""
+
     def masked(self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float) -> torch.Tensor:
         """`dy` where `x` is in the range, else 0."""
 
@@ -180,6 +185,16 @@ class StepPasses(Protocol):
 
     def dequantize(self, x: torch.Tensor, numbers: Sequence[float], exactly: bool) -> torch.Tensor:
         """Integers as float32 numbers."""
+
+    def dequantize_multiples(self, x: torch.Tensor, zero: int, step: float) -> torch.Tensor | None:
+        """Integers less `zero` times a step, rounded once; None if these numbers do not allow it."""
+
+
+class Requantizer(Protocol):
+    """Integers on the host, over a range; `numbers` are those of `native/step_code.py`."""
+
+    def __call__(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
+        """Those of another type and range that stand for the same."""
 
 
 class SparseProduct(Protocol):
@@ -313,6 +328,7 @@ hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
+requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()

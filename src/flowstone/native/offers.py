@@ -34,6 +34,7 @@ def offer_all() -> None:
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
+    machine_code.requantizer.offer(step_passes.requantizer)
     machine_code.row_moves.offer(row_moves.row_moves)
     machine_code.segment_rows.offer(segment_sums.segment_rows)
     machine_code.segment_sums.offer(segment_sums.segment_sums)

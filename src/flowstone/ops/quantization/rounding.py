@@ -6,6 +6,7 @@ given it is that of the input, or of its slices along `axis`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import step_passes
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import Dims, merge
@@ -75,6 +77,7 @@ class _Form:
         self.signed, self.given = bool(get("signed_input")), bool(get("range_given"))
         self.narrow, self.axis = get("narrow_range", False), get("axis", -1)
         self.half_up = get("round_mode") == "HALF_UP"
+        self._native = step_passes(torch.float32) if node.outputs[0].dtype.name == "float32" else None
 
     def limits(self, bits: int) -> tuple[int, int]:
         """The lowest and highest integer of so many bits."""
@@ -89,7 +92,7 @@ class _Form:
         if not x.numel():
             return x.new_zeros(()), x.new_zeros(())
         if self.axis == -1:
-            return x.amin(), x.amax()
+            return x.aminmax()
         others = [axis for axis in range(x.dim()) if axis != self.axis]
         return (x.amin(others), x.amax(others)) if others else (x, x)
 
@@ -98,6 +101,14 @@ class _Form:
         if self.axis == -1 or not ends.dim():
             return ends.reshape(())
         return ends.view([-1 if axis == self.axis else 1 for axis in range(x.dim())])
+
+    def passed(
+        self, dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor
+    ) -> torch.Tensor:
+        """`dy` where `x` is in the range, else 0."""
+        if self.axis == -1 and self._native is not None and x.device.type == "cpu":
+            return self._native.masked(dy, x, low.item(), high.item())
+        return passed_inside(dy, x, self.spread(low, x), self.spread(high, x))
 
     def rounded(self, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, bits: int) -> torch.Tensor:
         """The nearest steps."""
@@ -109,6 +120,11 @@ class _Form:
         scale = torch.where(low_first, by_low, by_high)
         step = torch.where(low_first, low / lowest if lowest else low, high / highest)
         low, high = torch.where(low_first, low, lowest * step), torch.where(low_first, highest * step, high)
+        if not (low.dim() or high.dim()) and x.device.type == "cpu" and self._native is not None:
+            ends = (low.item(), high.item()) if self.given else (-math.inf, math.inf)
+            numbers = [*ends, scale.item(), step.item()]
+            if not any(map(math.isnan, numbers)):
+                return self._native.scaled(x, numbers, not self.half_up)
         if self.given:
             product = bounded(x, self.spread(low, x), self.spread(high, x)).mul_(self.spread(scale, x))
         else:
@@ -165,7 +181,7 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid(f"gradient and input must be the same size: {list(dy.shape)}, {list(x.shape)}")
         form.given = True
         _check_axis(form, x, low, high)
-        passed = passed_inside(dy, x, form.spread(low, x), form.spread(high, x))
+        passed = form.passed(dy, x, low, high)
         return [passed, torch.zeros_like(low), torch.zeros_like(high)]
 
     return run
