@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework import dtypes
@@ -113,6 +114,11 @@ class _Form:
     def rounded(self, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, bits: int) -> torch.Tensor:
         """The nearest steps."""
         lowest, highest = self.limits(bits)
+        if self._native is not None and not (low.dim() or high.dim()) and x.device.type == "cpu":
+            numbers = _scalar_steps(low.item(), high.item(), lowest, highest)
+            if not any(map(math.isnan, numbers)):
+                numbers = numbers if self.given else [-math.inf, math.inf, *numbers[2:]]
+                return self._native.scaled(x, numbers, not self.half_up)
         largest = torch.finfo(x.dtype).max
         by_low = torch.where(lowest * low > 0, lowest / low, largest)
         by_high = torch.where(highest * high > 0, highest / high, largest)
@@ -120,17 +126,29 @@ class _Form:
         scale = torch.where(low_first, by_low, by_high)
         step = torch.where(low_first, low / lowest if lowest else low, high / highest)
         low, high = torch.where(low_first, low, lowest * step), torch.where(low_first, highest * step, high)
-        if not (low.dim() or high.dim()) and x.device.type == "cpu" and self._native is not None:
-            ends = (low.item(), high.item()) if self.given else (-math.inf, math.inf)
-            numbers = [*ends, scale.item(), step.item()]
-            if not any(map(math.isnan, numbers)):
-                return self._native.scaled(x, numbers, not self.half_up)
         if self.given:
             product = bounded(x, self.spread(low, x), self.spread(high, x)).mul_(self.spread(scale, x))
         else:
             product = x * self.spread(scale, x)
         whole = product.add_(0.5).floor_() if self.half_up else product.round_()
         return whole.mul_(self.spread(step, x))
+
+
+def _scalar_steps(low: float, high: float, lowest: int, highest: int) -> list[float]:
+    """What `_Form.rounded` makes of one range: [least number, largest number, scale, step], each operation
+    rounded to float32 as its are."""
+    one, ends = np.float32(1), (np.float32(low), np.float32(high))
+    limits = (np.float32(lowest), np.float32(highest))
+    with np.errstate(all="ignore"):
+        scales = [
+            limit * (one / end) if limit * end > 0 else np.finfo(np.float32).max
+            for limit, end in zip(limits, ends)
+        ]
+        if scales[0] < scales[1]:
+            step = ends[0] / limits[0] if lowest else ends[0]
+            return [*map(float, (ends[0], limits[1] * step, scales[0], step))]
+        step = ends[1] / limits[1]
+        return [*map(float, (limits[0] * step, ends[1], scales[1], step))]
 
 
 def _check_axis(form: _Form, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> None:
@@ -163,7 +181,7 @@ def _kernel(node: Node, env: Environment) -> Kernel:
 
     def run(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, bits: Any = known) -> torch.Tensor:
         _check_axis(form, x, low, high)
-        if form.given and bool((low > high).any()):
+        if form.given and (low > high if low.numel() == high.numel() == 1 else (low > high).any()):
             raise invalid(f"Invalid range: input_min {low.tolist()} > input_max {high.tolist()}")
         ends = (low, high) if form.given else form.ends_of(x)
         shape = () if form.axis == -1 else (-1,)
