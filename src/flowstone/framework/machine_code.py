@@ -6,7 +6,8 @@ draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse mat
 `segment_sums(how, rows, indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all,
 `step_passes(dtype)` and `requantizer(old, new)` quantise, `beta_fraction()` and `gamma_series()` compute
 parts of the incomplete beta and gamma functions. Of images are `sampler(images, nearest)`, which crops,
-`box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut` and `box_drawing`;
+`box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
+`colour_change(name, dtype)`;
 `hot_places` makes one-hot arrays. They are None where there is no machine code, the first three and the last
 also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
 results (products, other sums and normal numbers within rounding).
@@ -28,6 +29,7 @@ __all__ = [
     "BoxChoice",
     "BoxDrawing",
     "ByteStrings",
+    "ColourChange",
     "GammaSeries",
     "GlimpseCut",
     "HotPlaces",
@@ -47,6 +49,7 @@ __all__ = [
     "box_choice",
     "box_drawing",
     "byte_strings",
+    "colour_change",
     "gamma_series",
     "glimpse_cut",
     "hot_places",
@@ -272,6 +275,14 @@ class BoxDrawing(Protocol):
         """New images; there are colours, of at least as many channels."""
 
 
+class ColourChange(Protocol):
+    """Other colours of float32 images on the host (`ops/images/colours.py`), of three channels."""
+
+    def __call__(self, images: torch.Tensor, number: float = 0.0) -> torch.Tensor:
+        """New images; `number`: by how many sixths of the circle hues are turned, from -6 to 6, or what
+        multiplies saturations."""
+
+
 class HotPlaces(Protocol):
     """One-hot arrays on the host."""
 
@@ -322,6 +333,7 @@ byte_strings: Slot[[], ByteStrings] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
 box_choice: Slot[[bool], BoxChoice] = Slot()
 box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
+colour_change: Slot[[str, torch.dtype | None], ColourChange] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
