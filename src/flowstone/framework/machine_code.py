@@ -7,10 +7,10 @@ draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse mat
 `step_passes(dtype)` and `requantizer(old, new)` quantise, `beta_fraction()` and `gamma_series()` compute
 parts of the incomplete beta and gamma functions. Of images are `sampler(images, nearest)`, which crops,
 `box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
-`colour_change(name, dtype)`;
-`hot_places` makes one-hot arrays. They are None where there is no machine code, the first three and the last
-also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
-results (products, other sums and normal numbers within rounding).
+`colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals, `hot_places` makes
+one-hot arrays. They are None where there is no machine code, the first three and the last also where there is
+none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other
+sums, solutions and normal numbers within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -25,6 +25,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, runti
 import torch
 
 __all__ = [
+    "BandSolver",
     "BetaFraction",
     "BoxChoice",
     "BoxDrawing",
@@ -45,6 +46,7 @@ __all__ = [
     "Slot",
     "SparseProduct",
     "StepPasses",
+    "band_solver",
     "beta_fraction",
     "box_choice",
     "box_drawing",
@@ -210,6 +212,16 @@ class SparseProduct(Protocol):
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
 
 
+class BandSolver(Protocol):
+    """Solutions of systems of few diagonals, [..., n, k] with no size of 0, on the host."""
+
+    def substitute(self, rows: torch.Tensor, rhs: torch.Tensor, backward: bool) -> torch.Tensor:
+        """Of triangular matrices: `rows` [..., n, bands] by the distance from the diagonal."""
+
+    def eliminate(self, diagonals: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
+        """Of tridiagonal matrices: `diagonals` [..., 3, n]."""
+
+
 class BetaFraction(Protocol):
     """The continued fraction of the incomplete beta function, of float64 tensors of one shape on the host."""
 
@@ -330,6 +342,7 @@ class Slot(Generic[_Given, _Made]):
 
 
 byte_strings: Slot[[], ByteStrings] = Slot()
+band_solver: Slot[[torch.dtype | None, bool], BandSolver] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
 box_choice: Slot[[bool], BoxChoice] = Slot()
 box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flowstone.framework import machine_code
 from flowstone.native import (
+    bands,
     box_choice,
     byte_strings,
     colours,
@@ -24,6 +25,7 @@ __all__ = ["offer_all"]
 
 def offer_all() -> None:
     """Fills all slots; a second call changes nothing."""
+    machine_code.band_solver.offer(bands.band_solver)
     machine_code.beta_fraction.offer(incomplete_functions.beta_fraction)
     machine_code.gamma_series.offer(incomplete_functions.gamma_series)
     machine_code.box_choice.offer(box_choice.box_choice)

@@ -15,6 +15,7 @@ import torch
 from flowstone.framework import dtypes, work
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import band_solver
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims, broadcast
@@ -180,6 +181,9 @@ def _(node: Node) -> Dims:
 def _(node: Node, env: Environment) -> Kernel:
     lower, adjoint = node.attributes["lower"], node.attributes["adjoint"]
     narrow = node.dtype(0).torch if node.dtype(0) in _NARROW else None
+    native = None
+    if env.device.type == "cpu":
+        native = band_solver(node.dtype(0).torch if narrow is None else torch.float32, False)
 
     def solve(bands: torch.Tensor, rhs: torch.Tensor) -> Any:
         _check_bands(bands, rhs, lower)
@@ -188,7 +192,12 @@ def _(node: Node, env: Environment) -> Kernel:
         rows = _rows_of(bands, lower)
         if adjoint:
             rows = _rows_of_adjoint(rows, lower)
-        result = _substitute(rows, rhs, lower != adjoint)
+        if native is not None and rhs.numel():
+            batches = torch.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
+            rows, rhs = rows.expand(*batches, -1, -1), rhs.expand(*batches, -1, -1)
+            result = native.substitute(rows, rhs, lower == adjoint)
+        else:
+            result = _substitute(rows, rhs, lower != adjoint)
         return result if narrow is None else result.to(narrow)
 
     return solve
