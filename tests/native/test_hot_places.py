@@ -53,7 +53,7 @@ def test_elements_are_those_without_machine_code(monkeypatch, axis, kind, dtype,
     np.testing.assert_array_equal(*found)
 
 
-@pytest.mark.parametrize(("count", "calls"), [(300, 0), (9_000, 1)])
+@pytest.mark.parametrize(("count", "calls"), [(300, 0), (14_000, 1)])
 def test_of_constant_numbers_few_rows_are_picked_from_a_table(monkeypatch, count, calls) -> None:
     monkeypatch.setattr(flags, "NATIVE", 2)
     called, call = [], hot_places.HotPlaces.__call__

@@ -24,8 +24,8 @@ PLACES = {
 }
 """The addresses that each function takes after that of the words. `substitute`: `rows`, [matrices, size,
 bands], has the elements of each row by their distance from the diagonal; `sides` and `out` are [matrices,
-size, columns]. `eliminate`: `rows`, [matrices, 3, size], has the diagonals above, main and below, of which what is
-made of them is kept in `upper` [matrices, size, 3]; `sides` become the solutions."""
+size, columns]. `eliminate`: `rows`, [matrices, 3, size], has the diagonals above, main and below, `upper`,
+[matrices, size, 3], keeps what they become; `sides` become the solutions."""
 
 
 _InColumns = Callable[[Emitter, str], None]

@@ -88,8 +88,8 @@ def _compared(node: Node, is_host: bool) -> Callable[..., Any]:
     return one_hot
 
 
-_FEW = 1 << 12  # elements up to which ATen's kernels are as fast,
-_MANY = 1 << 16  # and where all indices are inside
+_FEW = 1 << 6  # elements up to which ATen's kernels are as fast,
+_MANY = 1 << 17  # and where all indices are inside
 _LARGEST_TABLE = 1 << 16  # elements
 _PICKED = frozenset({torch.float32, torch.float64, torch.int32, torch.int64, torch.bool})
 
