@@ -159,6 +159,24 @@ def test_integers_of_another_range(monkeypatch: pytest.MonkeyPatch, shape: Any, 
         np.testing.assert_array_equal(other, one)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (5, 1), (4, 3), (33, 70), (3, 3, 100, 300)])
+@pytest.mark.parametrize("empty", [False, True])
+def test_channels_rounded_to_steps(monkeypatch: pytest.MonkeyPatch, shape: Any, empty: bool) -> None:
+    x = floats(shape)
+    if x.size > 10:
+        x.flat[4] = np.nan
+    random = np.random.default_rng(shape[-1])
+    low, high = (random.uniform(*ends, shape[-1]).astype("float32") for ends in ((-5, -1), (0.5, 4)))
+    if empty:
+        low[0] = high[0] = 0
+
+    def build(x: Any) -> Any:
+        return RAW.FakeQuantWithMinMaxVarsPerChannel(inputs=x, min=low, max=high, num_bits=6)
+
+    plain, fast = with_and_without(monkeypatch, build, (x, tf.float32))
+    np.testing.assert_array_equal(fast, plain)
+
+
 def test_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert step_passes.step_passes(torch.float64) is None
     assert step_passes.step_passes(torch.uint8) is not None

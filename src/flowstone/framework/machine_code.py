@@ -174,6 +174,9 @@ class StepPasses(Protocol):
     def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """float32 numbers rounded to steps."""
 
+    def round_rows(self, rows: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        """The same of each column of rows, by float32 numbers [5, columns]."""
+
     def scaled(self, x: torch.Tensor, numbers: Sequence[float], is_even: bool) -> torch.Tensor:
         """float32 numbers in a range, scaled, rounded, and multiplied by a step."""
 

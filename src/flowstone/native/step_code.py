@@ -15,10 +15,11 @@ from flowstone.native.vector_memory import in_all_lanes, load, store
 
 __all__ = ["PLACES", "WORDS", "float_code", "integer_code", "requantization_code"]
 
-WORDS = ("threads", "count")
-"""The whole numbers of a call: how many elements."""
+WORDS = ("threads", "count", "columns")
+"""The whole numbers of a call: how many elements, and in a row."""
 PLACES = {
     "round": ("numbers", "x", "out"),
+    "round_rows": ("numbers", "x", "out"),
     "masked": ("numbers", "x", "dy", "out"),
     "passed": ("numbers", "x", "dy", "out", "sums"),
     "scaled_even": ("numbers", "x", "out"),
@@ -34,6 +35,7 @@ PLACES = {
 
 ==========  ============================================================================================
 round       first, last, inverse, zero, step: ``floor((x between them - first) inverse - zero + ½) step``
+round_rows  the same of each column, by the columns of [5, columns]
 masked      first, last: `dy` where `x` is between them
 passed      the same; `sums` [threads, 2], float64 and 0 at first, becomes those of `dy` below and above
 scaled      low, high, scale, step: the whole number nearest to ``x between the first two scale``, times the
@@ -59,7 +61,9 @@ def float_code(lanes: int) -> str:
         "round": _round, "masked": _masked, "passed": _passed,
         "scaled_even": lambda e, a: _scaled(e, a, True), "scaled_up": lambda e, a: _scaled(e, a, False),
     }  # fmt: skip
-    return _module(makers, lanes, {})
+    declarations: dict[str, str] = {}
+    rows = _round_rows(lanes, declarations)
+    return "\n".join([_module(makers, lanes, declarations), rows])
 
 
 def integer_code(kind: str, is_signed: bool, lanes: int) -> str:
@@ -130,16 +134,38 @@ def _nearest(some: Emitter, dtype: str, x: str) -> str:
 
 def _round(e: Code, a: dict[str, str]) -> _Body:
     numbers = _numbers(e, a, 5)
+    return lambda some, i: _round_by(some, a, i, numbers(some))
 
-    def body(some: Emitter, i: str) -> None:
-        first, last, inverse, zero, step = numbers(some)
-        x = _bounded(some, load(some, _FLOAT, a["x"], i), first, last)
-        for name, number in (("fsub", first), ("fmul", inverse), ("fsub", zero)):
-            x = some.binary(name, _FLOAT, x, number)
-        x = some.intrinsic("floor", _FLOAT, some.binary("fadd", _FLOAT, x, some.constant(_FLOAT, 0.5)))
-        store(some, _FLOAT, some.binary("fmul", _FLOAT, x, step), a["out"], i)
 
-    return body
+def _round_by(some: Emitter, a: dict[str, str], i: str, numbers: list[str]) -> None:
+    """Rounds what is at place i."""
+    first, last, inverse, zero, step = numbers
+    x = _bounded(some, load(some, _FLOAT, a["x"], i), first, last)
+    for name, number in (("fsub", first), ("fmul", inverse), ("fsub", zero)):
+        x = some.binary(name, _FLOAT, x, number)
+    x = some.intrinsic("floor", _FLOAT, some.binary("fadd", _FLOAT, x, some.constant(_FLOAT, 0.5)))
+    store(some, _FLOAT, some.binary("fmul", _FLOAT, x, step), a["out"], i)
+
+
+def _round_rows(lanes: int, declarations: dict[str, str]) -> str:
+    """The text of `round_rows`, whose rows threads share."""
+    e = Code("round_rows_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES["round_rows"])
+    words = words_of(e, a["words"], WORDS)
+    columns = words["columns"]
+    _, start, end = my_part(e, e.quotient(words["count"], columns))
+    with e.loop(start, end) as row:
+        first, done = e.mul(row, columns), "0"
+        for some in (e, e.one):
+            whole = e.mul(e.quotient(columns, some.lanes), some.lanes)
+            with e.loop(done, whole, some.lanes) as c:
+                numbers = [load(some, _FLOAT, a["numbers"], e.add(e.mul(columns, i), c)) for i in range(5)]
+                _round_by(some, a, e.add(first, c), numbers)
+            done = whole
+    parts = [e.text()]
+    e = Code("round_rows", ["ptr a"], lanes, declarations, is_public=True)
+    share(e, "round_rows_some")
+    return "\n".join([*parts, e.text()])
 
 
 def _scaled(e: Code, a: dict[str, str], is_even: bool) -> _Body:

@@ -25,7 +25,7 @@ _INTEGERS = {
     torch.uint8: ("i8", False), torch.int8: ("i8", True), torch.uint16: ("i16", False),
     torch.int16: ("i16", True), torch.int32: ("i32", True),
 }  # fmt: skip
-_FLOATS = ("round", "masked", "passed", "scaled_even", "scaled_up")
+_FLOATS = ("round", "round_rows", "masked", "passed", "scaled_even", "scaled_up")
 _WORK = 4  # of an element, in additions
 
 
@@ -38,6 +38,14 @@ class StepPasses:
     def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """float32 numbers rounded to steps."""
         return self._call("round", x, torch.empty(x.shape), (ctypes.c_float * 5)(*numbers))
+
+    def round_rows(self, rows: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        """The same of rows, by numbers [5, columns]."""
+        columns, out = rows.shape[-1], torch.empty(rows.shape)
+        words = {"threads": _threads(rows.numel()), "count": rows.numel(), "columns": columns}
+        places = {"numbers": numbers, "x": rows.contiguous(), "out": out}
+        self._library.call("round_rows", words, places)
+        return out
 
     def scaled(self, x: torch.Tensor, numbers: Sequence[float], is_even: bool) -> torch.Tensor:
         """float32 numbers in a range, rounded after and before they are scaled."""
