@@ -186,6 +186,11 @@ class _Elements:
         """x times a number."""
         return some.binary("fmul", self.dtype, x, in_all_lanes(some, KINDS[self.dtype], scale))
 
+    def over(self, some: Emitter, x: str, count: str) -> str:
+        """x divided by a whole number."""
+        size = self.e.let(f"sitofp i64 {count} to {KINDS[self.dtype]}")
+        return some.binary("fdiv", self.dtype, x, in_all_lanes(some, KINDS[self.dtype], size))
+
     def row(self, name: str, number: str) -> str:
         """Where a row is."""
         return self.e.at(self.a[name], self.e.mul(number, self.words["columns"]), KINDS[self.dtype])
@@ -261,16 +266,11 @@ def _add_up(of: _Elements, segment: str, elements: tuple[str, str], scale: str) 
                 for j, total in enumerate(sums):
                     given = load(some, of.dtype, source, e.add(c, j * some.lanes))
                     e.set(kind, total, of.joined(some, e.get(kind, total), given))
-            size = (
-                e.let(f"sitofp i64 {e.sub(elements[1], elements[0])} to {KINDS[of.dtype]}")
-                if of.how == "mean"
-                else ""
-            )
             for j, total in enumerate(sums):
                 found = e.get(kind, total)
                 found = of.times(some, found, scale) if scale else found
-                if size:
-                    found = some.binary("fdiv", of.dtype, found, in_all_lanes(some, KINDS[of.dtype], size))
+                if of.how == "mean":
+                    found = of.over(some, found, e.sub(elements[1], elements[0]))
                 store(some, of.dtype, found, to, e.add(c, j * some.lanes))
         done = end
 
