@@ -119,9 +119,9 @@ def _numbers(e: Code, a: dict[str, str], count: int, dtype: str = _FLOAT) -> Cal
 
 
 def _bounded(some: Emitter, x: str, low: str, high: str, dtype: str = _FLOAT) -> str:
-    """x between two numbers; NaN stays."""
-    x = some.select(some.compare("fcmp olt", dtype, x, low), dtype, low, x)
-    return some.select(some.compare("fcmp ogt", dtype, x, high), dtype, high, x)
+    """x between two numbers; NaN stays. So written, each is one instruction of x86."""
+    x = some.select(some.compare("fcmp ogt", dtype, low, x), dtype, low, x)
+    return some.select(some.compare("fcmp olt", dtype, high, x), dtype, high, x)
 
 
 def _nearest(some: Emitter, dtype: str, x: str) -> str:
