@@ -136,6 +136,7 @@ def tflearn_step() -> float:
         model = tflearn.DNN(net, tensorboard_verbose=0)
         inputs, targets = np.tile(images, (STEPS, 1, 1, 1)), np.tile(np.eye(10)[labels], (STEPS, 1))
         model.fit(inputs, targets, n_epoch=1, batch_size=64, show_metric=False, callbacks=times)
+    print()  # behind the escape codes of its progress
     return float(np.median(np.diff(times.times[STEPS // 3 :])))
 
 

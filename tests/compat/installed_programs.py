@@ -27,3 +27,12 @@ def run_bare(program: str) -> str:
     )
     assert result.returncode == 0, result.stderr
     return result.stdout
+
+
+def run_as_program(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """What `flowstone run` makes of a program."""
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(text))
+    command = [sys.executable, "-m", "flowstone", "run", str(path)]
+    environment = {"PYTHONPATH": SOURCE, "PATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)

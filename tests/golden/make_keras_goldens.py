@@ -1,12 +1,14 @@
-"""A model that tf.keras of TensorFlow 1.15 trained and saved, for tests/keras/extensions/test_models.py.
+"""Models that tf.keras of TensorFlow 1.15 trained and saved, for tests/keras.
 
     python tests/golden/make_keras_goldens.py     # with TensorFlow 1.15
 
-Writes tests/golden/keras: model.h5, its weights as a checkpoint, and inputs with the model's outputs.
+Writes tests/golden/keras: model.h5, its weights as a checkpoint, and inputs with the model's outputs; another
+model as two SavedModels, `saved` and `exported`, with its outputs and its loss in one more step.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -34,5 +36,24 @@ def main() -> None:
     np.savez(FOLDER / "values.npz", inputs=images[:2], outputs=model.predict(images[:2]))
 
 
+def saved_models() -> None:
+    keras = tf.keras
+    tf.set_random_seed(2)
+    layers = [keras.layers.Dense(2, input_shape=(3,)), keras.layers.BatchNormalization()]
+    model = keras.Sequential(layers)
+    model.compile("adam", "mse", metrics=["acc"])
+    x, y = np.arange(6.0, dtype="float32").reshape(2, 3), np.ones((2, 2))
+    model.fit(x, y, epochs=3, verbose=0)
+    outputs = model.predict(x)
+    for name in ("saved", "exported"):
+        shutil.rmtree(FOLDER / name, ignore_errors=True)
+    model.save(str(FOLDER / "saved"), save_format="tf")
+    keras.experimental.export_saved_model(model, str(FOLDER / "exported"), serving_only=True)
+    history = model.fit(x, y, verbose=0)
+    np.savez(FOLDER / "saved_values.npz", inputs=x, outputs=outputs, loss=history.history["loss"])
+
+
 if __name__ == "__main__":
     main()
+    tf.keras.backend.clear_session()
+    saved_models()

@@ -261,6 +261,127 @@ def flattened(tf: Any) -> Any:
     return [model.predict(np.ones((2, 4))), model.layers[0].output_shape]
 
 
+def cells(tf: Any) -> Any:
+    layers = tf.keras.layers
+
+    class Sum(layers.AbstractRNNCell):  # type: ignore[misc, name-defined]
+        state_size = 3
+        output_size = 3
+
+        def build(self, shape: Any) -> None:
+            self.kernel = self.add_weight("kernel", (shape[-1], 3), initializer="ones")
+            self.built = True
+
+        def call(self, inputs: Any, states: Any) -> Any:
+            found = tf.matmul(inputs, self.kernel) + 0.5 * states[0]
+            return found, [found]
+
+    x = tf.keras.Input((4, 2))
+    peephole = tf.keras.experimental.PeepholeLSTMCell
+    made = [
+        layers.RNN(Sum())(x),
+        layers.RNN([Sum(), Sum()], return_sequences=True)(x),
+        layers.RNN(peephole(2), return_sequences=True)(x),
+        layers.RNN(peephole(2, use_bias=False, implementation=2))(x),
+    ]
+    model = tf.keras.Model(x, made)
+    set_weights(model)
+    given = [layers.GRUCell(2), layers.LSTMCell(3), layers.StackedRNNCells([layers.LSTMCell(2), Sum()])]
+    states = [cell.get_initial_state(batch_size=2, dtype=tf.float32) for cell in given]
+    shapes = [[state.shape.as_list() for state in tf.nest.flatten(each)] for each in states]
+    return [model.predict(inputs(2, 4, 2)), [weight.name for weight in model.weights], shapes]
+
+
+def ready_made_models(tf: Any) -> Any:
+    experimental, layers = tf.keras.experimental, tf.keras.layers
+    linear = experimental.LinearModel(2, activation="relu", kernel_initializer="ones")
+    deep = tf.keras.Sequential(
+        [layers.Dense(3, kernel_initializer="ones"), layers.Dense(2, kernel_initializer="ones")]
+    )
+    both = experimental.WideDeepModel(linear, deep, activation="tanh")
+    both.compile(["sgd", "adam"], "mse")
+    x = inputs(4, 3)
+    history = both.fit([x, x], np.ones((4, 2)), epochs=2, verbose=0, shuffle=False)
+    again = type(both).from_config(both.get_config()).get_config()
+    alone = experimental.LinearModel(kernel_initializer="ones", use_bias=False)
+    return [
+        history.history["loss"],
+        both.predict([x, x]),
+        [weight.name for weight in both.weights],
+        sorted(again),
+        tf.keras.backend.eval(alone([tf.constant(x), tf.constant(x[:, :1])])),
+    ]
+
+
+def schedules_and_constraints(tf: Any) -> Any:
+    experimental, schedules = tf.keras.experimental, tf.keras.optimizers.schedules
+    made = [
+        experimental.CosineDecay(0.1, 10, alpha=0.2),
+        experimental.CosineDecayRestarts(0.1, 4, 2.0, 0.9, 0.1),
+        experimental.LinearCosineDecay(0.1, 10),
+        experimental.NoisyLinearCosineDecay(0.1, 10, initial_variance=0.0),
+    ]
+    values = [[tf.keras.backend.eval(each(tf.constant(i))) for i in (0, 3, 7, 12)] for each in made]
+    texts = [schedules.serialize(schedules.deserialize(schedules.serialize(each))) for each in made]
+    constraint = tf.keras.constraints.get("RadialConstraint")
+    kernels = [tf.constant(inputs(size, size, 2, 2)) for size in (3, 5, 7)]
+    return [values, texts, [tf.keras.backend.eval(constraint(kernel)) for kernel in kernels]]
+
+
+def layers_of_graphs_in_a_model(tf: Any) -> Any:
+    class Net(tf.keras.Model):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            ones = tf.ones_initializer()
+            self.one = tf.layers.Dense(4, activation=tf.nn.relu, kernel_initializer=ones)
+            self.norm = tf.layers.BatchNormalization()
+            self.drop = tf.layers.Dropout(0.5)
+            self.two = tf.layers.Dense(2, kernel_initializer=ones)
+
+        def call(self, x: Any, training: Any = False) -> Any:
+            x = self.drop(self.norm(self.one(x), training=training), training=training)
+            return self.two(x)
+
+    net = Net()
+    y = net(tf.constant(inputs(2, 3)))
+    names = [[v.name for v in found] for found in (net.variables, net.trainable_variables)]
+    kinds = [type(v).__name__ for v in net.variables]
+    return [tf.keras.backend.eval(y), names, len(set(kinds)), [layer.name for layer in net.layers]]
+
+
+def data_before_shapes(tf: Any) -> Any:
+    layers, column = tf.keras.layers, tf.feature_column
+    columns = [
+        column.numeric_column("a"),
+        column.indicator_column(column.categorical_column_with_identity("c", 3)),
+    ]
+    data = {"a": np.arange(6.0, dtype="float32"), "c": np.arange(6) % 3}
+    found = []
+    for source in ("arrays", "dataset"):
+        model = tf.keras.Sequential(
+            [layers.DenseFeatures(columns), layers.Dense(1, kernel_initializer="ones")]
+        )
+        model.compile("sgd", "mse", metrics=["mae"])
+        if source == "arrays":
+            history = model.fit(data, np.arange(6.0), batch_size=3, shuffle=False, epochs=2, verbose=0)
+        else:
+            dataset = tf.data.Dataset.from_tensor_slices((data, np.arange(6.0, dtype="float32")))
+            history = model.fit(dataset.batch(3).repeat(), steps_per_epoch=2, epochs=2, verbose=0)
+        found += [history.history["loss"], [weight.name for weight in model.weights]]
+    scalar = tf.keras.Input((), dtype="int32")
+    embedded = layers.Embedding(5, 2, embeddings_initializer="ones")(scalar)
+    model = tf.keras.Model(scalar, layers.Dense(1, kernel_initializer="ones")(embedded))
+    model.compile("sgd", "mse")
+    history = model.fit(np.arange(4), np.ones(4), verbose=0)
+    found += [history.history["loss"], model.predict(np.arange(3))]
+    doubled = tf.keras.Model(scalar, layers.Lambda(lambda t: t * 2)(scalar))
+    deferred = tf.keras.Sequential([layers.Dense(2, kernel_initializer="ones")])
+    deferred.compile("sgd", "mse", metrics=["mae"])
+    deferred.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
+    kinds = [type(v).__name__ for v in deferred.evaluate(np.ones((4, 3)), np.ones((4, 2)), verbose=0)]
+    return [*found, doubled.predict(np.arange(3)), [w.name for w in deferred.weights], kinds]
+
+
 CASES = [
     optimizers,
     sparse_gradients,
@@ -273,6 +394,11 @@ CASES = [
     flattened,
     attention,
     feature_columns,
+    cells,
+    ready_made_models,
+    schedules_and_constraints,
+    layers_of_graphs_in_a_model,
+    data_before_shapes,
 ]
 
 

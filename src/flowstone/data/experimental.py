@@ -47,12 +47,13 @@ __getattr__, __dir__ = late_names(
         "flowstone.data.dataset_functions": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
         "flowstone.data.device_transfers": "copy_to_device prefetch_to_device",
         "flowstone.data.example_files": "make_batched_features_dataset parse_example_dataset",
+        "flowstone.data.iterator_checkpoints": "CheckpointInputPipelineHook make_saveable_from_iterator",
+        "flowstone.data.optional": "Optional get_next_as_optional",
         "flowstone.data.options": "ThreadingOptions",
         "flowstone.data.reducing": "Reducer group_by_reducer",
         "flowstone.data.specs": "DatasetStructure OptionalStructure SparseTensorStructure Structure"
         " TensorArrayStructure TensorStructure get_structure",
-        "flowstone.data.refused_names": "CheckpointInputPipelineHook Optional TFRecordWriter"
-        " get_next_as_optional make_saveable_from_iterator",
+        "flowstone.data.refused_names": "TFRecordWriter",
     },
 )
 

@@ -15,7 +15,10 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
-__all__ = ["Iterator"]
+__all__ = ["ITERATORS", "Iterator"]
+
+ITERATORS = "iterators"
+"""The collection of the iterators' resources."""
 
 _MANY_CALLS = 32  # of `get_next`: a program that has so many calls it in a loop
 
@@ -37,6 +40,7 @@ class Iterator:
         self._iterator_resource, self._initializer = iterator_resource, initializer
         self._structure = Structure.of(output_types, output_shapes, output_classes)
         self._calls = 0
+        get_default_graph().add_to_collection(ITERATORS, iterator_resource)
 
     # ---- others than of one dataset
 

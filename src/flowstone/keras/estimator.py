@@ -8,7 +8,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.keras.published import own
 
-__all__ = ["model_to_estimator"]
+__all__ = ["estimator_of", "model_to_estimator"]
 
 
 def model_to_estimator(
@@ -40,10 +40,19 @@ def model_to_estimator(
             "The given keras model has not been compiled yet. Please compile the model with "
             "`model.compile()` before calling `model_to_estimator()`."
         )
-    with keras_model.outputs[0].graph.as_default():
-        weights = keras_model.get_weights()
-        step = _optimizer_step(keras_model.optimizer)
-    return tf.estimator.Estimator(_model_fn(keras_model, weights, step), model_dir, config)
+    return estimator_of(keras_model, model_dir, config)
+
+
+def estimator_of(model: Any, model_dir: str | None = None, config: Any = None) -> Any:
+    """The Estimator of a model, from the weights that it has now; one that is not compiled only predicts."""
+    with model.outputs[0].graph.as_default():
+        weights = model.get_weights()
+        step = _optimizer_step(model.optimizer) if getattr(model, "optimizer", None) else _no_step
+    return tf.estimator.Estimator(_model_fn(model, weights, step), model_dir, config)
+
+
+def _no_step(loss: Any, trained: Sequence[Any]) -> list[Any]:
+    raise ValueError("The model is not compiled, so that it cannot be trained.")
 
 
 # From the loss and the trained variables to the operations of a step, which count it.

@@ -84,6 +84,10 @@ class Batches:
     def __len__(self) -> int:
         return self._steps
 
+    def parts(self) -> tuple[Any, ...]:
+        """The tensors of inputs, targets and weights, as far as there are any."""
+        return self._tensors if isinstance(self._tensors, tuple) else (self._tensors,)
+
     def read(self, inputs_only: bool = False) -> Iterator[Any]:
         """Epoch after epoch, without end; with `inputs_only` of each element its first part."""
         with self._graph.as_default():

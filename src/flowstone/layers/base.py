@@ -80,6 +80,9 @@ class Layer(Configured, WeightValues):
     input_spec: InputSpec | list[InputSpec] | None = None
     _kind_name: str | None = None  # for layers whose names are not made of the class's
 
+    stateful = False
+    _use_resource_variables = False
+
     def __init__(
         self,
         trainable: bool = True,
@@ -274,7 +277,7 @@ class Layer(Configured, WeightValues):
                 collections=kwargs.get("collections"),
                 caching_device=kwargs.get("caching_device"),
                 partitioner=partitioner,
-                use_resource=use_resource,
+                use_resource=True if self._use_resource_variables else use_resource,
                 constraint=constraint,
                 synchronization=synchronization,
                 aggregation=aggregation,

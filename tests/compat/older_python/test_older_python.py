@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +11,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from flowstone.compat.older_python import python_2, scientific
-from installed_programs import SOURCE
-
-
-def run_as_program(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """What `flowstone run` makes of a program."""
-    path = tmp_path / "program.py"
-    path.write_text(textwrap.dedent(text))
-    command = [sys.executable, "-m", "flowstone", "run", str(path)]
-    environment = {"PYTHONPATH": SOURCE, "PATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+from installed_programs import SOURCE, run_as_program
 
 
 def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
@@ -90,6 +80,17 @@ def test_methods_of_arrays(tmp_path: Path) -> None:
         tmp_path,
     )
     assert result.stdout == "done\n", result.stderr
+
+
+def test_scalars_are_printed_without_their_types(tmp_path: Path) -> None:
+    result = run_as_program(
+        """
+        import numpy as np
+        print([np.float32(0.5), np.int64(3), np.bool_(True)], {"loss": np.float64(1.25)}, repr(np.str_("a")))
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "[0.5, 3, True] {'loss': 1.25} 'a'\n", result.stderr
 
 
 def test_python_stays_as_it_is_without_the_command() -> None:

@@ -7,7 +7,9 @@
 | `standard_library` | `collections.Mapping`, `inspect.getargspec`, `time.clock`, `imp`, `distutils` … |
 | `arrays` | `np.float`, `np.asscalar`, `np.product` … |
 | `scientific` | `scipy.misc.imread`, `sklearn.cross_validation` … where SciPy and the others are installed |
+| `promotion` | the types of NumPy 1's results: float32 for `float32_array * np.sqrt(2.0)` |
 | `single_elements` | `float(array)` of an array of one element and any rank |
+| `number_slots` | how both change operators of NumPy's types |
 | `generated_messages` | `…_pb2.py` files that an older protoc generated |
 | `late_modules` | how a module is made, or completed, when a program imports it |
 | `python_2` | what is said of a program of Python 2 |
@@ -19,6 +21,7 @@ from flowstone.compat.older_python import (
     arrays,
     generated_messages,
     late_modules,
+    promotion,
     scientific,
     single_elements,
     standard_library,
@@ -32,6 +35,7 @@ def install() -> None:
     late_modules.install()
     standard_library.install()
     arrays.install()
+    promotion.install()
     single_elements.install()
     generated_messages.install()
     scientific.install()

@@ -1,4 +1,4 @@
-"""What NumPy had when TensorFlow 1 was written, and NumPy 1.20 to 2 have no more."""
+"""What NumPy had when TensorFlow 1 was written, and NumPy 1.20 to 2 have no more; how it printed scalars."""
 
 from __future__ import annotations
 
@@ -180,8 +180,15 @@ def _taking_ragged(make: Any) -> Any:
 array, asarray, copy = map(_taking_ragged, (np.array, np.asarray, np.copy))
 
 
+def _print_as_numpy_1() -> None:
+    """Has scalars printed as before NumPy 2, without their types: `0.5` for `np.float32(0.5)`."""
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        np.set_printoptions(legacy="1.25")
+
+
 def install() -> None:
     """Gives the names back, as far as this NumPy lacks them."""
+    _print_as_numpy_1()
     # NumPy's own __getattr__ answers the dropped names with an error; names in the module come first.
     module: Any = np
     add_missing(module, older_names())

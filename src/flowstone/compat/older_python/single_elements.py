@@ -6,16 +6,13 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 from typing import Any
 
 import numpy as np
 
-__all__ = ["install"]
+from flowstone.compat.older_python.number_slots import FLOAT, INT, change_type, is_known_layout
 
-# Places in CPython's structures: the number methods of a type, and two of these.
-_NUMBER_METHODS, _INT, _FLOAT = 96, 128, 144
+__all__ = ["install"]
 
 
 def _element(array: Any) -> Any:
@@ -37,27 +34,6 @@ class _Number:
         return complex(_element(self))
 
 
-class _OnlyFloat:
-    def __float__(self) -> float:
-        return 0.0
-
-
-def _slot(kind: type, place: int) -> ctypes.c_void_p:
-    methods = ctypes.c_void_p.from_address(id(kind) + _NUMBER_METHODS).value
-    return ctypes.c_void_p.from_address((methods or 0) + place)
-
-
-def _is_known_layout() -> bool:
-    """Whether the slots lie where they are expected: `_OnlyFloat` has one of the two, `_Number` both."""
-    wanted = _slot(_Number, _FLOAT).value
-    return (
-        wanted is not None
-        and _slot(_Number, _INT).value is not None
-        and _slot(_OnlyFloat, _FLOAT).value == wanted
-        and _slot(_OnlyFloat, _INT).value is None
-    )
-
-
 def install() -> None:
     """Has `int`, `float` and `complex` take arrays of one element, if this NumPy refuses them.
 
@@ -67,11 +43,7 @@ def install() -> None:
         float(np.ones(1))  # deprecated before NumPy 2.4
         return
     except TypeError:
-        if not _is_known_layout():
+        if not is_known_layout():
             return
-    (names,) = (each for each in gc.get_referents(np.ndarray.__dict__) if isinstance(each, dict))
-    for name in ("__int__", "__float__", "__complex__"):
-        names[name] = vars(_Number)[name]
-    for place in (_INT, _FLOAT):
-        _slot(np.ndarray, place).value = _slot(_Number, place).value
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(np.ndarray))
+    methods = {name: vars(_Number)[name] for name in ("__int__", "__float__", "__complex__")}
+    change_type(np.ndarray, methods, [INT, FLOAT], _Number)

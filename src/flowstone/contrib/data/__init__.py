@@ -21,8 +21,9 @@ __getattr__, __dir__ = package_names(
         "flowstone.data.experimental": "SqlDataset dense_to_sparse_batch enumerate_dataset get_single_element"
         " group_by_window ignore_errors map_and_batch scan shuffle_and_repeat unbatch",
         "flowstone.data.iterator": "Iterator",
+        "flowstone.data.iterator_checkpoints": "CheckpointInputPipelineHook make_saveable_from_iterator",
+        "flowstone.data.optional": "Optional get_next_as_optional",
         "flowstone.data.reducing": "Reducer group_by_reducer reduce_dataset",
-        "flowstone.data.refused_names": "CheckpointInputPipelineHook LMDBDataset Optional TFRecordWriter"
-        " get_next_as_optional make_saveable_from_iterator",
+        "flowstone.data.refused_names": "LMDBDataset TFRecordWriter",
     },
 )

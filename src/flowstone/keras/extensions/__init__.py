@@ -13,22 +13,28 @@ from types import ModuleType
 __all__ = ["EXTENSIONS", "extend"]
 
 EXTENSIONS: dict[str, tuple[str, ...]] = {
+    "applications": ("applications",),
     "backend": ("backend",),
+    "callbacks": ("callbacks",),
+    "callbacks.callbacks": ("callbacks",),
+    "constraints": ("constraints",),
     "engine.base_layer": ("layers",),
     "engine.input_layer": ("inputs",),
     "engine.network": ("networks",),
+    "engine.saving": ("saving",),
     "engine.sequential": ("sequences",),
     "engine.training": ("models",),
-    "engine.training_utils": ("metric_names",),
+    "engine.training_utils": ("array_ranks", "metric_names"),
     "initializers": ("initializers",),
     "layers": ("layer_names",),
     "layers.convolutional_recurrent": ("shapes",),
     "layers.core": ("shapes", "core_layers"),
     "layers.normalization": ("normalization", "shapes"),
-    "layers.recurrent": ("shapes", "recurrent_layers"),
+    "layers.recurrent": ("recurrent_cells", "shapes", "recurrent_layers"),
     "legacy.interfaces": ("arguments",),
     "losses": ("losses",),
     "metrics": ("metrics",),
+    "models": ("premade_models",),
     "optimizers": ("optimizers",),
 }
 """The files here that extend a module, by its path within the package."""

@@ -65,7 +65,7 @@ def has_argument(function: Callable[..., Any], name: str) -> bool:
 
 def below(layer: Any) -> Iterator[Any]:
     """The layers within a layer, at any depth."""
-    for inner in layer._layers:
+    for inner in getattr(layer, "_layers", ()):  # a layer of `tf.layers` has none
         yield inner
         yield from below(inner)
 

@@ -1,4 +1,4 @@
-"""`tf.keras.layers.DenseFeatures`: that of `tf.feature_column`'s columns, as a layer of `tf.keras`."""
+"""`DenseFeatures` and `SequenceFeatures` of `tf.keras`: layers of `tf.feature_column`'s columns."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from flowstone.keras.extensions.names import unique_name
 from flowstone.layers.feature_columns import feature_layers
 from flowstone.layers.feature_columns.serialization import deserialize_feature_columns
 
-__all__ = ["dense_features_class"]
+__all__ = ["feature_layer_classes"]
 
 
-def dense_features_class(layers: ModuleType) -> Any:
-    """The class; `layers`: the package's module, whose `Layer` it derives from."""
+def feature_layer_classes(layers: ModuleType) -> dict[str, Any]:
+    """The classes by name; `layers`: the package's module, whose `Layer` they derive from."""
+    return {
+        "DenseFeatures": _class_of(layers, feature_layers.DenseFeatures),
+        "SequenceFeatures": _class_of(layers, feature_layers.SequenceFeatures),
+    }
+
+
+def _class_of(layers: ModuleType, columns_class: Any) -> Any:
     layer: Any = vars(layers)["Layer"]
 
-    class DenseFeatures(layer):  # type: ignore[misc]
-        """What dense columns make of a dict of features, side by side: [batch, elements of all columns].
-
-        Raises ValueError for columns that are not dense, and for features that are no dict.
-        """
-
+    class FeatureLayer(layer):  # type: ignore[misc]
         def __init__(
             self, feature_columns: Any, trainable: bool = True, name: str | None = None, **keywords: Any
         ) -> None:
-            super().__init__(name=name or unique_name("DenseFeatures"), trainable=trainable, **keywords)
-            self._columns = feature_layers.DenseFeatures(feature_columns, trainable, self.name)
+            super().__init__(name=name or unique_name(type(self).__name__), trainable=trainable, **keywords)
+            self._columns = columns_class(feature_columns, trainable, self.name)
 
         def build(self, _: Any) -> None:
             """Makes the tables of the embeddings."""
@@ -39,7 +41,7 @@ def dense_features_class(layers: ModuleType) -> Any:
             self.built = True
 
         def call(self, features: Any) -> Any:
-            """What the columns make of `features`."""
+            """What the columns make of `features`, a dict."""
             if not isinstance(features, Mapping):
                 raise ValueError("We expected a dictionary here. Instead we got: ", features)
             return self._columns.call(features)
@@ -55,5 +57,6 @@ def dense_features_class(layers: ModuleType) -> Any:
             found = deserialize_feature_columns(config["feature_columns"], custom_objects)
             return cls(**{**config, "feature_columns": found})
 
-    DenseFeatures.__module__ = layers.__name__
-    return DenseFeatures
+    FeatureLayer.__name__ = FeatureLayer.__qualname__ = columns_class.__name__
+    FeatureLayer.__doc__, FeatureLayer.__module__ = columns_class.__doc__, layers.__name__
+    return FeatureLayer

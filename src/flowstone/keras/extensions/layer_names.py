@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from flowstone.keras.extensions.attention_layers import attention_classes
-from flowstone.keras.extensions.feature_layers import dense_features_class
+from flowstone.keras.extensions.feature_layers import feature_layer_classes
 from flowstone.keras.published import own
 
 __all__ = ["extend"]
@@ -17,7 +17,8 @@ def extend(module: ModuleType) -> None:
     normalization = own("layers.normalization")
     for name in ("BatchNormalization", "LayerNormalization"):
         names[name] = getattr(normalization, name)
+    names["AbstractRNNCell"] = own("layers.recurrent").AbstractRNNCell
     base = own("engine.base_layer")
-    names.update(attention_classes(base), DenseFeatures=dense_features_class(base))
+    names.update(attention_classes(base), **feature_layer_classes(base))
     for version in ("BatchNormalizationV1", "BatchNormalizationV2"):
         names[version] = names["BatchNormalization"]

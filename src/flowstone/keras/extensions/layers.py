@@ -17,6 +17,7 @@ from flowstone.keras.extensions import calls
 from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.published import OWN, own, published_class
 from flowstone.keras.settings import floatx
+from flowstone.layers.base import Layer as LayerOfGraph
 
 __all__ = ["extend"]
 
@@ -200,9 +201,12 @@ def _tracked_layers(self: Any) -> list[Any]:
     return found
 
 
+def _is_layer(value: Any) -> bool:
+    return isinstance(value, (own("engine.base_layer").Layer, LayerOfGraph))
+
+
 def _layers_in(value: Any) -> list[Any]:
-    layer = own("engine.base_layer").Layer
-    if isinstance(value, layer):
+    if _is_layer(value):
         return [] if _is_metric(value) else [value]
     if isinstance(value, Mapping):
         return [found for item in value.values() for found in _layers_in(item)]
@@ -226,7 +230,9 @@ def _track(self: Any, name: str, value: Any) -> None:
     if _is_metric(value):
         if not name.startswith("_"):
             _add_once(self.__dict__.setdefault("_metrics", []), value)
-    elif isinstance(value, own("engine.base_layer").Layer):
+    elif _is_layer(value):
+        if isinstance(value, LayerOfGraph):  # within a model its variables are resource variables
+            value._use_resource_variables = True
         _add_once(self.__dict__.setdefault("_layer_entries", []), value)
     elif isinstance(value, (list, tuple, dict)) and _is_of_a_program(self, name):
         _add_once(self.__dict__.setdefault("_layer_entries", []), value)
@@ -297,6 +303,7 @@ _MEMBERS: dict[str, Any] = {
     "add_weight": add_weight,
     "apply": _apply,
     "compute_output_signature": _compute_output_signature,
+    "activity_regularizer": None,
     "dynamic": False,
     "graph": property(_graph),
     "inbound_nodes": _of("_inbound_nodes", "The calls that made its outputs."),

@@ -1,4 +1,8 @@
-"""`tf.keras.optimizers.schedules`: learning rates as functions of the number of steps made."""
+"""`tf.keras.optimizers.schedules`: learning rates as functions of the number of steps made.
+
+Those with cosines are `tf.keras.experimental`'s. Sources: Loshchilov and Hutter (2016), arXiv 1608.03983;
+Bello et al. (2017), arXiv 1709.07417.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,13 @@ from typing import Any
 import flowstone as tf
 
 __all__ = [
+    "CosineDecay",
+    "CosineDecayRestarts",
     "ExponentialDecay",
     "InverseTimeDecay",
     "LearningRateSchedule",
+    "LinearCosineDecay",
+    "NoisyLinearCosineDecay",
     "PiecewiseConstantDecay",
     "PolynomialDecay",
     "deserialize",
@@ -108,6 +116,98 @@ class PolynomialDecay(_Decay):
             end_learning_rate=end_learning_rate,
             power=power,
             cycle=cycle,
+            name=name,
+        )
+
+
+class CosineDecay(_Decay):
+    """From initial_learning_rate to alpha times it in decay_steps, along half a cosine."""
+
+    _FUNCTION = "cosine_decay"
+
+    def __init__(
+        self, initial_learning_rate: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
+    ) -> None:
+        super().__init__(
+            initial_learning_rate=initial_learning_rate, decay_steps=decay_steps, alpha=alpha, name=name
+        )
+
+
+class CosineDecayRestarts(_Decay):
+    """Half a cosine in first_decay_steps, then again, each t_mul times as long and m_mul times as high."""
+
+    _FUNCTION = "cosine_decay_restarts"
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        first_decay_steps: Any,
+        t_mul: Any = 2.0,
+        m_mul: Any = 1.0,
+        alpha: Any = 0.0,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            initial_learning_rate=initial_learning_rate,
+            first_decay_steps=first_decay_steps,
+            t_mul=t_mul,
+            m_mul=m_mul,
+            alpha=alpha,
+            name=name,
+        )
+
+
+class LinearCosineDecay(_Decay):
+    """initial_learning_rate · ((alpha + 1 - t) · (1 + cos(2π num_periods t)) / 2 + beta).
+
+    t = step / decay_steps, 1 at most.
+    """
+
+    _FUNCTION = "linear_cosine_decay"
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        num_periods: Any = 0.5,
+        alpha: Any = 0.0,
+        beta: Any = 0.001,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            num_periods=num_periods,
+            alpha=alpha,
+            beta=beta,
+            name=name,
+        )
+
+
+class NoisyLinearCosineDecay(_Decay):
+    """`LinearCosineDecay` with normal noise of variance initial_variance / (1 + step) ^ variance_decay."""
+
+    _FUNCTION = "noisy_linear_cosine_decay"
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        initial_variance: Any = 1.0,
+        variance_decay: Any = 0.55,
+        num_periods: Any = 0.5,
+        alpha: Any = 0.0,
+        beta: Any = 0.001,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            initial_variance=initial_variance,
+            variance_decay=variance_decay,
+            num_periods=num_periods,
+            alpha=alpha,
+            beta=beta,
             name=name,
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from flowstone.framework import nest
 from flowstone.keras import sessions, weight_checkpoints
+from flowstone.keras.extensions import first_data
 from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.published import own
 from flowstone.keras.training_data import batches_of, is_symbolic
@@ -81,6 +82,7 @@ def _changed_fit(published: Method) -> Method:
         if not is_symbolic(x):
             return published(self, x, y, **_known(published, options))
         training = batches_of(x, y, options.pop("sample_weight", None), options.pop("steps_per_epoch", None))
+        first_data.prepare(self, *training.parts()[:2])
         for name in _FIT_ONLY_FOR_ARRAYS:
             options.pop(name, None)
         return self.fit_generator(training.read(), len(training), **{**options, **_QUEUE})
@@ -120,13 +122,21 @@ def _changed_evaluate(published: Method) -> Method:
             return self.evaluate_generator(x, steps, verbose=verbose, **options)
         if not is_symbolic(x):
             known = _known(published, options)
-            return published(self, x, y, batch_size, verbose, sample_weight, steps, **known)
+            return _results(published(self, x, y, batch_size, verbose, sample_weight, steps, **known))
         batches = batches_of(x, y, sample_weight, steps)
+        first_data.prepare(self, *batches.parts()[:2])
         return self.evaluate_generator(
             batches.read(), len(batches), verbose=verbose, **_callbacks(options), **_QUEUE
         )
 
     return evaluate
+
+
+def _results(results: Any) -> Any:
+    """The loss, a mean over batches, as float64; metrics as the float32 that they are."""
+    if isinstance(results, list):
+        return [np.float64(results[0]), *(np.float32(value) for value in results[1:])]
+    return np.float64(results)
 
 
 def _changed_evaluate_generator(published: Method) -> Method:
@@ -147,10 +157,10 @@ def _changed_evaluate_generator(published: Method) -> Method:
             results = published(self, generator, *arguments, **options)
         finally:
             del self.__dict__["test_on_batch"]
-        loss = float(np.average(losses, weights=sizes)) if losses else None
-        if loss is None:
+        if not losses:
             return results
-        return [loss, *results[1:]] if isinstance(results, list) else loss
+        loss = np.average(losses, weights=sizes)
+        return _results([loss, *results[1:]] if isinstance(results, list) else loss)
 
     return evaluate_generator
 
@@ -170,6 +180,7 @@ def _changed_predict(published: Method) -> Method:
         if not is_symbolic(x):
             return published(self, x, batch_size, verbose, steps, **_known(published, options))
         batches = batches_of(x, steps=steps)
+        first_data.prepare(self, batches.parts()[0])
         return self.predict_generator(
             batches.read(inputs_only=True),
             len(batches),
@@ -214,53 +225,22 @@ def _changed_load_weights(published: Method) -> Method:
     return load_weights
 
 
-# ---- models of a class of the program's own
+def _changed_save(_: Method) -> Method:
+    def save(
+        self: Any,
+        filepath: Any,
+        overwrite: bool = True,
+        include_optimizer: bool = True,
+        save_format: str | None = None,
+        signatures: Any = None,
+        options: Any = None,
+    ) -> None:
+        """Saves the model; see `tf.keras.models.save_model`."""
+        own("engine.saving").save_model(
+            self, filepath, overwrite, include_optimizer, save_format, signatures, options
+        )
 
-
-def _changed_set_inputs(published: Method) -> Method:
-    def _set_inputs(self: Any, inputs: Any, outputs: Any = None, training: Any = None) -> None:
-        """Gives a model of a class of the program's own its inputs: arrays become placeholders."""
-        if isinstance(self, own("engine.sequential").Sequential):
-            inputs = inputs[0] if isinstance(inputs, list) and np.ndim(inputs[0]) > 0 else inputs
-            if hasattr(inputs, "shape"):
-                self.build((None, *inputs.shape[1:]))
-                return
-            published(self, inputs, outputs, training)
-            return
-        arrays = nest.flatten(inputs)
-        tensors = [_placeholder(f"input_{i + 1}", value) for i, value in enumerate(arrays)]
-        if outputs is None:
-            self.inputs = tensors  # so that the call below does not come here
-            packed = nest.pack_sequence_as(inputs, tensors) if nest.is_nested(inputs) else tensors[0]
-            told = {"training": training} if training is not None else {}
-            outputs = self(packed, **told)
-        self.inputs = None
-        published(self, tensors, nest.flatten(outputs))
-
-    return _set_inputs
-
-
-def _changed_standardize(published: Method) -> Method:
-    def _standardize_user_data(self: Any, x: Any, *arguments: Any, **options: Any) -> Any:
-        """The arrays to feed; a model of a program's own class gets its inputs by the first ones."""
-        if not self.inputs:
-            self._set_inputs(x)
-        if isinstance(x, dict) and not getattr(self, "_is_graph_network", True):
-            x = nest.flatten(x)
-        return published(self, x, *arguments, **options)
-
-    return _standardize_user_data
-
-
-def _placeholder(name: str, value: Any) -> Any:
-    """A placeholder for arrays like `value`, of any number of examples; a tensor as it is."""
-    if is_symbolic(value):
-        return value
-    array = np.asarray(value)
-    array = array[:, np.newaxis] if array.ndim == 1 else array
-    backend = own("backend")
-    dtype = backend.floatx() if array.dtype.kind == "f" else array.dtype.name
-    return backend.placeholder((None, *array.shape[1:]), dtype=dtype, name=name)
+    return save
 
 
 def _phase_is_fed(self: Any) -> bool:
@@ -275,9 +255,10 @@ _CHANGES: dict[str, Callable[[Method], Method]] = {
     "fit": _changed_fit,
     "load_weights": _changed_load_weights,
     "predict": _changed_predict,
+    "save": _changed_save,
     "save_weights": _changed_save_weights,
-    "_set_inputs": _changed_set_inputs,
-    "_standardize_user_data": _changed_standardize,
+    "_set_inputs": first_data.changed_set_inputs,
+    "_standardize_user_data": first_data.changed_standardize,
 }
 
 
@@ -287,3 +268,4 @@ def extend(module: ModuleType) -> None:
     for name, change in _CHANGES.items():
         setattr(model, name, change(getattr(model, name)))
     model._uses_dynamic_learning_phase = _phase_is_fed
+    model.run_eagerly = False

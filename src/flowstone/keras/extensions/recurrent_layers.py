@@ -13,7 +13,7 @@ from flowstone.framework import nest
 __all__ = ["extend"]
 
 _DEFAULTS = {"recurrent_activation": "hard_sigmoid", "implementation": 1}
-_CHANGED = ("LSTM", "LSTMCell", "GRU", "GRUCell")
+_CHANGED = ("LSTM", "LSTMCell", "GRU", "GRUCell", "PeepholeLSTMCell")
 
 
 def _set_defaults(function: Any, values: dict[str, Any]) -> None:

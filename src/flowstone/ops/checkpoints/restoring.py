@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from flowstone.framework import dtypes
 from flowstone.framework.daemon_threads import DaemonThreads
 from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, AsyncCall, Environment
@@ -24,12 +25,14 @@ _threads = functools.cache(lambda most: DaemonThreads("flowstone files", most))
 
 
 def read_value(reader: Any, name: str, dtype: DType, part: Part | None) -> Any:
-    """A tensor of a checkpoint, or a part of it, as a value of a step.
+    """A tensor of a checkpoint, or a part of it, as a value of a step; of variants their bytes.
 
     Raises NotFoundError for a tensor that is not there, InvalidArgumentError for one of another type or
     shape, DataLossError for damaged data.
     """
     entry = reader.entry(name)
+    if dtype is dtypes.variant and entry.dtype is dtypes.string:
+        return to_runtime(reader.read(name), dtypes.string)
     if entry.dtype is not dtype.base_dtype:
         raise invalid(
             f"tensor_name = {name}; expected dtype {dtype.base_dtype.name} does not equal original dtype "

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, AsyncCall, Environment
 from flowstone.framework.node import Node
@@ -87,9 +88,11 @@ _Tensors = Iterator[tuple[str, Any, DType, Part | None]]
 
 
 def _tensors(node: Node, first: int, names: Any, parts: Any, values: tuple[Any, ...]) -> _Tensors:
-    """(name, array, type, part) of each."""
+    """(name, array, type, part) of each; variants, such as states of iterators, by their bytes."""
     for i, value in enumerate(values):
         dtype = node.dtype(first + i).base_dtype
+        if dtype is dtypes.variant and isinstance(value, np.ndarray):
+            value, dtype = np.array([bytes(item) for item in value.flat], object), dtypes.string
         part = None if parts is None else parse_part(parts[i])
         yield names[i].decode("utf-8", "surrogateescape"), to_numpy(value, dtype), dtype, part
 

@@ -25,6 +25,7 @@ from flowstone.framework.operation import Shapes, op
 from flowstone.framework.shape import Dims, is_compatible
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import ELEMENTS, Dataset, Element, Iteration
+from flowstone.ops.datasets.iterator_states import decode_state, encode_state
 from flowstone.ops.queues.queue_ops import find_resource
 
 __all__: list[str] = []
@@ -368,10 +369,13 @@ for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):
 
 
 class SavedIterator:
-    """What SerializeIterator gives: the state of a pass."""
+    """What SerializeIterator gives: the state of a pass; its bytes are what a checkpoint has of it."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
+
+    def __bytes__(self) -> bytes:
+        return encode_state(self.state)
 
 
 serialize_iterator_op = op(
@@ -404,8 +408,11 @@ deserialize_iterator_op.not_differentiable()
 def _(node: Node, env: Environment) -> StepCall:
     def restore(step: Any, iterator: IteratorState, serialized: Any) -> None:
         saved = serialized.reshape(-1)[0] if isinstance(serialized, np.ndarray) else serialized
-        if not isinstance(saved, SavedIterator):
+        if isinstance(saved, bytes):
+            iterator.restore(step, decode_state(saved))
+        elif isinstance(saved, SavedIterator):
+            iterator.restore(step, saved.state)
+        else:
             raise invalid("DeserializeIterator: the value is not the state of an iterator")
-        iterator.restore(step, saved.state)
 
     return StepCall(restore)

@@ -23,7 +23,7 @@ from flowstone.ops.randomness.philox import State, blocks
 
 __all__: list[str] = []
 
-SeedSource: TypeAlias = "Callable[[], tuple[int, int]] | None"  # of each pass; None: the dataset's own
+SeedSource: TypeAlias = "PassSeeds | None"  # None: the dataset's own
 
 _BLOCKS = 256  # computed at once
 _HOST = torch.device("cpu")
@@ -35,6 +35,7 @@ class RandomWords:
     """The 32-bit words of the random stream of two seeds."""
 
     def __init__(self, seeds: tuple[int, int]) -> None:
+        self.seeds = seeds
         self._state = State(seeds[0] % _DOUBLE, seeds[1] % _DOUBLE << 64)
         self._words: list[int] = []
         self.drawn = 0
@@ -53,12 +54,36 @@ class RandomWords:
         self.drawn, self._words = drawn, []
 
 
+class PassSeeds:
+    """The seeds of each pass: drawn from the stream of `seeds` if the passes `differ`, else these."""
+
+    def __init__(self, seeds: tuple[int, int], differ: bool) -> None:
+        self._seeds, self._differ = seeds, differ
+        self._words, self._lock = RandomWords(seeds), threading.Lock()
+
+    def draw(self) -> tuple[int, int]:
+        """The seeds of the next pass."""
+        if not self._differ:
+            return self._seeds
+        with self._lock:
+            return self._words.next(), self._words.next()
+
+    def save(self) -> int:
+        """How much was drawn."""
+        return self._words.drawn
+
+    def restore(self, drawn: int) -> None:
+        """Makes the next pass the one after so much was drawn."""
+        with self._lock:
+            self._words.go_to(drawn)
+
+
 class _Shuffled(Iteration):
     """A pass over `source`: elements, or numbers of rows if `rows` are given."""
 
-    def __init__(self, source: Iteration | None, rows: Rows | None, size: int, seeds: Any) -> None:
+    def __init__(self, source: Iteration | None, rows: Rows | None, size: int, passes: PassSeeds) -> None:
         self.source, self.rows, self.size = source, rows, size
-        self.words = RandomWords(seeds)
+        self.passes, self.words = passes, RandomWords(passes.draw())
         self.held: list[Any] = []  # a ring of `size` places
         self.first = self.count = 0  # of the elements that are held
         self.read, self.has_ended = 0, False
@@ -112,14 +137,17 @@ class _Shuffled(Iteration):
     def save(self) -> Any:
         source = None if self.source is None else self.source.save()
         return {"source": source, "held": list(self.held), "first": self.first, "count": self.count,
-                "read": self.read, "ended": self.has_ended, "drawn": self.words.drawn}  # fmt: skip
+                "read": self.read, "ended": self.has_ended, "drawn": self.words.drawn,
+                "seeds": self.words.seeds, "passes": self.passes.save()}  # fmt: skip
 
     def restore(self, step: Any, state: Any) -> None:
         if self.source is not None:
             self.source.restore(step, state["source"])
         self.held, self.first, self.count = list(state["held"]), state["first"], state["count"]
         self.read, self.has_ended = state["read"], state["ended"]
+        self.words = RandomWords(state["seeds"])
         self.words.go_to(state["drawn"])
+        self.passes.restore(state["passes"])
 
     def close(self) -> None:
         if self.source is not None:
@@ -127,36 +155,23 @@ class _Shuffled(Iteration):
 
 
 class ShuffledDataset(Dataset):
-    """The elements of `source` in random order; another one for each pass if `seeds` is a function."""
+    """The elements of `source` in random order, in each pass by the seeds that `passes` draws for it."""
 
-    def __init__(self, source: Dataset, size: int, seeds: Callable[[], tuple[int, int]]) -> None:
-        self.source, self.size, self.seeds = source, size, seeds
+    def __init__(self, source: Dataset, size: int, passes: PassSeeds) -> None:
+        self.source, self.size, self.passes = source, size, passes
 
     def iterate(self) -> Iteration:
         """A pass over all elements."""
         rows = self.source.rows()
         if rows is not None and (rows.total is not None or self.size < _ENDLESS):
-            return _Shuffled(None, rows, self.size, self.seeds())
-        return _Shuffled(self.source.iterate(), None, self.size, self.seeds())
+            return _Shuffled(None, rows, self.size, self.passes)
+        return _Shuffled(self.source.iterate(), None, self.size, self.passes)
 
 
 def seeds_of(numbers: Sequence[Any]) -> tuple[int, int]:
     """Two seeds; random ones if both are 0."""
     first, second = (int(number) for number in numbers)
     return (first, second) if first or second else (secrets.randbits(64), secrets.randbits(64))
-
-
-def _seeds_of_passes(seeds: tuple[int, int], differ: bool) -> Callable[[], tuple[int, int]]:
-    """The seeds of each pass: drawn from the stream of `seeds` if the passes shall differ."""
-    if not differ:
-        return lambda: seeds
-    words, lock = RandomWords(seeds), threading.Lock()
-
-    def draw() -> tuple[int, int]:
-        with lock:
-            return words.next(), words.next()
-
-    return draw
 
 
 def _buffer_size(number: Any) -> int:
@@ -170,7 +185,7 @@ def _make_shuffle(node: Node, env: Environment) -> Callable[..., Dataset]:
     differ = node.attributes["reshuffle_each_iteration"]
 
     def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any, seeds: SeedSource = None) -> Dataset:
-        passes = seeds or _seeds_of_passes(seeds_of((seed, seed2)), differ)
+        passes = seeds or PassSeeds(seeds_of((seed, seed2)), differ)
         return ShuffledDataset(source, _buffer_size(buffer_size), passes)
 
     return make
@@ -178,7 +193,7 @@ def _make_shuffle(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 def _make_shuffle_v2(node: Node, env: Environment) -> Callable[..., Dataset]:
     def make(source: Dataset, buffer_size: Any, seeds: SeedSource) -> Dataset:
-        passes = seeds or _seeds_of_passes(seeds_of((0, 0)), True)
+        passes = seeds or PassSeeds(seeds_of((0, 0)), True)
         return ShuffledDataset(source, _buffer_size(buffer_size), passes)
 
     return make
@@ -200,7 +215,7 @@ shuffle_dataset_v3_op = dataset_op(
 
 
 def _new_source(seed: Any, seed2: Any, reshuffles: Any = True) -> SeedSource:
-    return _seeds_of_passes(seeds_of((seed, seed2)), bool(reshuffles))
+    return PassSeeds(seeds_of((seed, seed2)), bool(reshuffles))
 
 
 resource_op("DummySeedGenerator", lambda: None)  # the dataset's own seeds are meant

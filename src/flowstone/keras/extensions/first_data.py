@@ -1,0 +1,119 @@
+"""Models that get their inputs by the first data: those of a program's class, `Sequential` without a shape.
+
+`prepare` gives such a model placeholders like the first arrays or tensors, its outputs for them, and, if
+`compile` was called, placeholders of targets like the first ones. A dict has a placeholder for each key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import flowstone as tf
+from flowstone.framework import nest
+from flowstone.keras.published import own
+
+__all__ = ["changed_set_inputs", "changed_standardize", "prepare"]
+
+
+def prepare(self: Any, x: Any, y: Any = None) -> None:
+    """Gives the model inputs like `x` and targets like `y`, unless it has them; both arrays or tensors."""
+    if not self.inputs:
+        self._set_inputs(x)
+    is_open = not getattr(self, "_is_compiled", True) and getattr(self, "optimizer", None) is not None
+    if y is None or not is_open:
+        return
+    targets = [
+        _placeholder(f"{name}_target", each) for name, each in zip(self.output_names, _by_output(self, y))
+    ]
+    self.compile(
+        self.optimizer,
+        self.loss,
+        self._compile_metrics,
+        self.loss_weights,
+        weighted_metrics=self._compile_weighted_metrics,
+        target_tensors=targets,
+    )
+
+
+def _by_output(self: Any, y: Any) -> list[Any]:
+    return [y[name] for name in self.output_names] if isinstance(y, Mapping) else nest.flatten(y)
+
+
+def changed_set_inputs(published: Callable[..., None]) -> Callable[..., None]:
+    """`_set_inputs` of the class `Model`."""
+
+    def _set_inputs(self: Any, inputs: Any, outputs: Any = None, training: Any = None) -> None:
+        """Gives a model its inputs: placeholders for arrays and tensors that data are read from."""
+        if isinstance(self, own("engine.sequential").Sequential):
+            with tf.name_scope(self.name):
+                _build_sequential(self, inputs)
+            return
+        if outputs is None:
+            tensors = nest.flatten(inputs)
+            made = [_placeholder(f"input_{i + 1}", value) for i, value in enumerate(tensors)]
+            self.inputs = made  # so that the call below does not come here
+            packed = nest.pack_sequence_as(inputs, made) if nest.is_nested(inputs) else made[0]
+            told = {"training": training} if training is not None else {}
+            outputs, inputs = self(packed, **told), made
+        self.inputs = None
+        published(self, nest.flatten(inputs), nest.flatten(outputs))
+
+    return _set_inputs
+
+
+def _build_sequential(self: Any, inputs: Any) -> None:
+    """Builds a `Sequential`, whose first layer takes a tensor, or the dict of features of its columns."""
+    if not isinstance(inputs, Mapping):
+        first = nest.flatten(inputs)[0]
+        self.build((None, *np.shape(first)[1:]) if isinstance(first, np.ndarray) else _open_batch(first))
+        return
+    make = own("layers").Input
+    features = {}
+    for name, value in sorted(inputs.items()):
+        shape, dtype = _form(value)
+        features[name] = make(batch_shape=shape, dtype=dtype, name=name)
+    outputs: Any = features
+    for layer in self._layers:
+        outputs = layer(outputs)
+    self.inputs, self.outputs = list(features.values()), [outputs]
+    self._init_graph_network(self.inputs, self.outputs, name=self.name)
+    self.built = True
+
+
+def changed_standardize(published: Callable[..., Any]) -> Callable[..., Any]:
+    """`_standardize_user_data` of the class `Model`."""
+
+    def _standardize_user_data(self: Any, x: Any, y: Any = None, *arguments: Any, **options: Any) -> Any:
+        """The arrays to feed; a model without inputs gets them by these."""
+        prepare(self, x, y)
+        if isinstance(x, dict) and not getattr(self, "_is_graph_network", True):
+            x = nest.flatten(x)
+        return published(self, x, y, *arguments, **options)
+
+    return _standardize_user_data
+
+
+def _placeholder(name: str, value: Any) -> Any:
+    """A placeholder for arrays like `value`, of any number of examples."""
+    shape, dtype = _form(value)
+    return own("backend").placeholder(shape, dtype=dtype, name=name)
+
+
+def _form(value: Any) -> tuple[tuple[int | None, ...], str]:
+    """The shape and the type of a placeholder for `value`; of one axis, [batch, 1]."""
+    if isinstance(value, tf.Tensor):
+        shape, dtype = _open_batch(value), value.dtype.base_dtype
+        is_float = dtype.is_floating
+        name = dtype.name
+    else:
+        array = np.asarray(value)
+        shape, is_float = (None, *array.shape[1:]), array.dtype.kind == "f"
+        name = "string" if array.dtype.kind in "OSU" else array.dtype.name
+    return (*shape, 1) if len(shape) == 1 else shape, own("backend").floatx() if is_float else name
+
+
+def _open_batch(tensor: Any) -> tuple[int | None, ...]:
+    return (None, *tensor.shape.as_list()[1:])

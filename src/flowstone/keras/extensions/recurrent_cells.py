@@ -1,0 +1,160 @@
+"""Cells of recurrent layers: `AbstractRNNCell`, the peephole cell, and the initial state of every cell.
+
+Source of the peepholes: Gers and Schmidhuber (2000), "Recurrent nets that time and count".
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import flowstone as tf
+from flowstone.framework import nest
+from flowstone.keras.published import own
+
+__all__ = ["extend", "get_initial_state", "zeros_of_state"]
+
+
+def zeros_of_state(sizes: Any, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    """Zeros [batch, size] for each size of a state, in the structure of `sizes`.
+
+    The batch and the type are those of `inputs`, if there are any. Raises ValueError where neither says them.
+    """
+    if inputs is not None:
+        batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
+    if batch_size is None or dtype is None:
+        raise ValueError(
+            "batch_size and dtype cannot be None while constructing initial state: "
+            f"batch_size={batch_size}, dtype={dtype}"
+        )
+
+    def zeros(size: Any) -> Any:
+        return tf.zeros([batch_size, *tf.TensorShape(size).as_list()], dtype)
+
+    if isinstance(sizes, (list, tuple)):
+        return [zeros_of_state(size, None, batch_size, dtype) for size in sizes]
+    return zeros(sizes)
+
+
+def get_initial_state(self: Any, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    """The state before the first step: zeros for each of `state_size`, of the batch and type of `inputs`."""
+    return zeros_of_state(self.state_size, inputs, batch_size, dtype)
+
+
+def _state_of_stack(self: Any, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    """The state of each cell, in a tuple, in the order of `state_size` (Keras 2.2: the last cell first)."""
+    cells = self.cells[::-1] if getattr(self, "reverse_state_order", True) else self.cells
+    states = []
+    for cell in cells:
+        make = getattr(cell, "get_initial_state", None)
+        made = make(inputs=inputs, batch_size=batch_size, dtype=dtype) if make is not None else None
+        states.append(zeros_of_state(cell.state_size, inputs, batch_size, dtype) if made is None else made)
+    return tuple(states)
+
+
+def _abstract_class(layer: Any) -> Any:
+    class AbstractRNNCell(layer):  # type: ignore[misc]
+        """The base of cells: a call takes inputs and states of one step, and returns outputs and states.
+
+        A subclass has `call(inputs, states)`, and the properties `state_size` and `output_size`.
+        """
+
+        get_initial_state = get_initial_state
+
+        def call(self, inputs: Any, states: Any) -> Any:
+            """The outputs and the states of a step; for subclasses."""
+            raise NotImplementedError("Abstract method")
+
+        @property
+        def state_size(self) -> Any:
+            """The size of the state, or of each part of it."""
+            raise NotImplementedError("Abstract method")
+
+        @property
+        def output_size(self) -> Any:
+            """The size of the outputs."""
+            raise NotImplementedError("Abstract method")
+
+    return AbstractRNNCell
+
+
+_PEEPHOLES = ("input_gate_peephole_weights", "forget_gate_peephole_weights", "output_gate_peephole_weights")
+
+
+def _peephole_class(base: Any, dropout_masks: Any) -> Any:
+    class PeepholeLSTMCell(base):  # type: ignore[misc]
+        """A LSTM cell whose gates also see the cell's state, weighted by a vector each.
+
+        See `tf.keras.layers.LSTMCell` for the arguments.
+        """
+
+        def build(self, input_shape: Any) -> None:
+            """Makes the weights."""
+            super().build(input_shape)
+            for name in _PEEPHOLES:
+                weight = self.add_weight(name, (self.units,), initializer=self.kernel_initializer)
+                setattr(self, name, weight)
+
+        def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+            """The outputs [batch, units], and the states [output, state of the cell]."""
+            h, c = states
+            self._make_masks("_dropout_mask", inputs, self.dropout, training)
+            self._make_masks("_recurrent_dropout_mask", h, self.recurrent_dropout, training)
+            i, f, candidate, o = self._gates(inputs, h)
+            peeped = [c * getattr(self, name) for name in _PEEPHOLES[:2]]
+            i, f = self.recurrent_activation(i + peeped[0]), self.recurrent_activation(f + peeped[1])
+            c = f * c + i * self.activation(candidate)
+            h = self.recurrent_activation(o + c * self.output_gate_peephole_weights) * self.activation(c)
+            return h, [h, c]
+
+        def _make_masks(self, attribute: str, x: Any, rate: float, training: Any) -> None:
+            if getattr(self, attribute) is None and 0 < rate < 1:
+                setattr(self, attribute, dropout_masks(tf.ones_like(x), rate, training=training, count=4))
+
+        def _gates(self, inputs: Any, h: Any) -> list[Any]:
+            """The sums of products in the four gates; with `implementation` 1 each has its own dropout."""
+            masks, recurrent = self._dropout_mask, self._recurrent_dropout_mask
+            if self.implementation != 1 or (masks is None and recurrent is None):
+                x = inputs if masks is None else inputs * masks[0]
+                h = h if recurrent is None else h * recurrent[0]
+                sums = tf.matmul(x, self.kernel) + tf.matmul(h, self.recurrent_kernel)
+                found: list[Any] = tf.split(self._biased(sums, self.bias), 4, axis=1)
+                return found
+            xs = [inputs] * 4 if masks is None else [inputs * mask for mask in masks]
+            hs = [h] * 4 if recurrent is None else [h * mask for mask in recurrent]
+            kernels = tf.split(self.kernel, 4, axis=1), tf.split(self.recurrent_kernel, 4, axis=1)
+            biases = tf.split(self.bias, 4) if self.use_bias else [None] * 4
+            products = [
+                tf.matmul(x, kernel) + tf.matmul(y, other) for x, y, kernel, other in zip(xs, hs, *kernels)
+            ]
+            return [self._biased(product, bias) for product, bias in zip(products, biases)]
+
+        def _biased(self, sums: Any, bias: Any) -> Any:
+            return tf.nn.bias_add(sums, bias) if self.use_bias else sums
+
+    return PeepholeLSTMCell
+
+
+def _changed_initial_state(published: Any) -> Any:
+    def get_initial_state_of_layer(self: Any, inputs: Any) -> Any:
+        """The states before the first step, as the cell makes them; else zeros."""
+        make = getattr(self.cell, "get_initial_state", None)
+        if make is None:
+            return published(self, inputs)
+        first = nest.flatten(inputs)[0]
+        return nest.flatten(make(inputs=None, batch_size=tf.shape(first)[0], dtype=first.dtype.base_dtype))
+
+    return get_initial_state_of_layer
+
+
+def extend(module: ModuleType) -> None:
+    """Puts the classes into `keras.layers.recurrent`, and gives its cells their initial states."""
+    names = vars(module)
+    names["AbstractRNNCell"] = _abstract_class(own("engine.base_layer").Layer)
+    names["PeepholeLSTMCell"] = _peephole_class(names["LSTMCell"], names["_generate_dropout_mask"])
+    for name in ("AbstractRNNCell", "PeepholeLSTMCell"):
+        names[name].__module__, names[name].__qualname__ = module.__name__, name
+    for name in ("SimpleRNNCell", "GRUCell", "LSTMCell"):
+        names[name].get_initial_state = get_initial_state
+    names["StackedRNNCells"].get_initial_state = _state_of_stack
+    names["RNN"].get_initial_state = _changed_initial_state(names["RNN"].get_initial_state)
