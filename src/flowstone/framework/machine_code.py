@@ -221,6 +221,11 @@ class BandSolver(Protocol):
     def substitute(self, rows: torch.Tensor, rhs: torch.Tensor, backward: bool) -> torch.Tensor:
         """Of triangular matrices: `rows` [..., n, bands] by the distance from the diagonal."""
 
+    def solve_triangles(
+        self, matrix: torch.Tensor, rhs: torch.Tensor, lower: bool, adjoint: bool
+    ) -> torch.Tensor:
+        """Of dense triangular matrices [..., n, n], or of their adjoints."""
+
     def eliminate(self, diagonals: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
         """Of tridiagonal matrices: `diagonals` [..., 3, n]."""
 
