@@ -22,6 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "ops"))
 
+from indexed_cases import INDEXED
 from own_cases import DRAWN, OWN, Draw, Held
 
 import op_cases
@@ -35,6 +36,7 @@ REFUSED = {  # in graphs as new as these
     "AdjustContrast", "BatchNormWithGlobalNormalization", "BatchNormWithGlobalNormalizationGrad",
     "Conv3DBackpropFilter", "Conv3DBackpropInput", "RandomCrop",
 }  # fmt: skip
+MADE = OWN | INDEXED
 WIDTH = 64  # of the rows of updated variables
 Inputs = tuple[list[Any], dict[str, Any]]
 
@@ -58,11 +60,11 @@ def subjects(size: int) -> Iterator[Subject]:
             if one.op in done or one.error or not one.values or not _is_plain(one):
                 continue
             specs = list(_flat(one.specs))
-            if one.op in OWN or not any(s.kind != "literal" and math.prod(s.shape) > 1 for s in specs):
+            if one.op in MADE or not any(s.kind != "literal" and math.prod(s.shape) > 1 for s in specs):
                 continue
             done.add(one.op)
             yield Subject(one.op, one.op, _ways(family, specs, one, size))
-    for op, lines in OWN.items():
+    for op, lines in MADE.items():
         for suffix, make in lines if isinstance(lines, list) else [("", lines)]:
             way = functools.partial(_own, make, op, size)
             yield Subject(f"{op} {suffix}".strip(), op, [way])

@@ -162,3 +162,37 @@ def test_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert segment_sums.segment_sums("sum", None, torch.int32, torch.int32) is None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert segment_sums.segment_sums("sum", torch.float32, torch.int32, torch.int32) is None
+
+
+@pytest.mark.parametrize("how", ["sum", "mean", "min", "max", "prod"])
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("float32", "int32"), ("float64", "int64"), ("uint8", "int32"), ("int32", "int64")]
+)
+@pytest.mark.parametrize("shape", [each for each in SHAPES if each[1]])
+def test_all_rows_reduced_as_by_aten(monkeypatch, shape: Any, dtype: str, kind: str, how: str) -> None:
+    _, columns, count, _ = shape
+    _, ids = given(shape, (torch.int32, getattr(torch, kind)))
+    data = np.random.default_rng(count).normal(size=(count, columns)) * 3
+    data = abs(data) if dtype == "uint8" else data
+    data = data.astype(dtype)
+    if dtype == "float32" and how in ("min", "max"):
+        data[count // 2, 0] = np.nan
+    found = []
+    for native in (0, 1):
+        monkeypatch.setattr(flags, "NATIVE", native)
+        with tf.Graph().as_default(), tf.Session() as session:
+            fed = tf.placeholder(dtype, [count, columns])
+            op = getattr(tf, f"segment_{how}")
+            found.append(session.run(op(fed, ids.numpy()), {fed: data}))
+    assert found[0].shape == found[1].shape
+    np.testing.assert_allclose(*found, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"), [([1, 0], "not increasing"), ([-1, 0], ">= 0"), ([0, -5], "not incr")]
+)
+def test_numbers_that_cannot_be_are_refused_as_without(monkeypatch, ids, message) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 1)
+    data = tf.placeholder_with_default([1.0, 2.0], [2])
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        session.run(tf.segment_max(data, ids))

@@ -23,5 +23,12 @@ def test_the_text_is_valid_and_has_its_functions(monkeypatch, lanes: int, name: 
     text = TEXTS[name](lanes)
     assert ("GOMP_parallel" in text) == team
     shown = shown_functions(text)
-    of_floats = {"round", "masked", "passed"}
-    assert shown == (of_floats if name == "float" else set(step_code.PLACES) - of_floats)
+    of_floats = {"round", "round_rows", "masked", "passed", "scaled_even", "scaled_up"}
+    assert shown == (of_floats if name == "float" else set(step_code.PLACES) - of_floats - {"requantize"})
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("old", [("i8", False), ("i16", True), ("i32", True)])
+@pytest.mark.parametrize("new", ["i8", "i16", "i32"])
+def test_so_is_that_between_two_types(lanes: int, old: tuple[str, bool], new: str) -> None:
+    assert shown_functions(step_code.requantization_code(old, new, lanes)) == {"requantize"}

@@ -115,8 +115,71 @@ def test_integers_to_floats(monkeypatch: pytest.MonkeyPatch, ends: Any, dtype: s
         np.testing.assert_array_equal(fast, plain)
 
 
+@pytest.mark.parametrize("ends", [*RANGES, (0.0, 0.0)])
+@pytest.mark.parametrize("shape", SIZES)
+@pytest.mark.parametrize("way", ["HALF_TO_EVEN", "HALF_UP"])
+@pytest.mark.parametrize("given", [False, True])
+def test_floats_quantised_and_back(
+    monkeypatch: pytest.MonkeyPatch, shape: Any, ends: Any, way: str, given: bool
+) -> None:
+    x, dy = floats(shape), np.random.default_rng(9).normal(size=shape).astype("float32")
+    if not given:
+        x = np.nan_to_num(x, posinf=3, neginf=-3)
+
+    def build(x: Any, dy: Any) -> Any:
+        steps = {"signed_input": ends[0] < 0, "range_given": given, "round_mode": way}
+        low, high = (tf.constant(end) for end in ends)
+        made = RAW.QuantizeAndDequantizeV2(input=x, input_min=low, input_max=high, num_bits=5, **steps)
+        third = RAW.QuantizeAndDequantizeV4Grad(gradients=dy, input=x, input_min=low, input_max=high)
+        return [made, third[0]]
+
+    plain, fast = with_and_without(monkeypatch, build, (x, tf.float32), (dy, tf.float32))
+    for one, other in zip(plain, fast):
+        np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize("new", [*TYPES, "qint32"])
+@pytest.mark.parametrize("ends", [*RANGES, (-1e-3, 5000.0)])
+@pytest.mark.parametrize("shape", SIZES)
+def test_integers_of_another_range(monkeypatch: pytest.MonkeyPatch, shape: Any, ends: Any, new: str) -> None:
+    x = np.asarray(np.random.default_rng(3).integers(-(2**31), 2**31 - 1, shape, "int32", endpoint=True))
+
+    def build(x: Any) -> Any:
+        given = {"input": tf.bitcast(x, tf.qint32), "input_min": ends[0], "input_max": ends[1]}
+        kind = tf.as_dtype(new)
+        low, high = min(ends[0], 0.0) / 3, max(ends[1], 0.0) / 2
+        return [
+            *RAW.Requantize(**given, requested_output_min=low, requested_output_max=high, out_type=kind),
+            *RAW.QuantizeDownAndShrinkRange(**given, out_type=kind),
+            *RAW.RequantizationRange(**given),
+        ]
+
+    plain, fast = with_and_without(monkeypatch, build, (x, tf.int32))
+    for one, other in zip(plain, fast):
+        np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (5, 1), (4, 3), (33, 70), (3, 3, 100, 300)])
+@pytest.mark.parametrize("empty", [False, True])
+def test_channels_rounded_to_steps(monkeypatch: pytest.MonkeyPatch, shape: Any, empty: bool) -> None:
+    x = floats(shape)
+    if x.size > 10:
+        x.flat[4] = np.nan
+    random = np.random.default_rng(shape[-1])
+    low, high = (random.uniform(*ends, shape[-1]).astype("float32") for ends in ((-5, -1), (0.5, 4)))
+    if empty:
+        low[0] = high[0] = 0
+
+    def build(x: Any) -> Any:
+        return RAW.FakeQuantWithMinMaxVarsPerChannel(inputs=x, min=low, max=high, num_bits=6)
+
+    plain, fast = with_and_without(monkeypatch, build, (x, tf.float32))
+    np.testing.assert_array_equal(fast, plain)
+
+
 def test_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert step_passes.step_passes(torch.float64) is None
     assert step_passes.step_passes(torch.uint8) is not None
+    assert step_passes.requantizer(torch.int32, torch.float32) is None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert step_passes.step_passes(torch.uint8) is None

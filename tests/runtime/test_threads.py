@@ -69,6 +69,14 @@ def test_ops_by_element_count_their_elements(columns, expected):
     assert wants_one_thread(subgraph) is expected
 
 
+@pytest.mark.parametrize(("size", "expected"), [(100, True), (600, False)])
+def test_other_ops_count_no_less_than_what_they_make(size, expected):
+    images = tf.placeholder(tf.float32, [size, size, 3])
+    assert wants_one_thread(prune([tf.image.adjust_hue(images, 0.1)], [], [images])) is expected
+    ids = tf.placeholder(tf.int64, [size])
+    assert wants_one_thread(prune([tf.one_hot(ids, size, axis=0)], [], [ids])) is expected
+
+
 @pytest.mark.parametrize(("rows", "expected"), [(8, True), (8000, False)])
 def test_of_a_large_table_only_the_rows_that_are_taken_or_changed_count(rows, expected):
     table = tf.get_variable("table", [50_000, 128])

@@ -52,7 +52,7 @@ def test_each_choice_runs_both_ways(choice: Choice) -> None:
 @pytest.mark.needs_onednn
 def test_each_choice_changes_the_plan() -> None:
     # Code does not show how many threads there are, nor which of two kernels of one name it calls.
-    unseen = {"team_alone", "team_among_others", "band_channels", "sliding_maxima"}
+    unseen = {"team_alone", "team_by_element", "team_among_others", "band_channels", "sliding_maxima"}
     unseen |= {"tanh_by_exponentials", "tanh_by_onednn"}
     unchanged = []
     for choice in CHOICES:

@@ -3,12 +3,14 @@
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
 draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse matrices of these types,
-`segment_sums(how, rows, indices, ids)` sums up picked rows, `step_passes(dtype)` quantises, `beta_fraction()`
-and `gamma_series()` compute parts of the incomplete beta and gamma functions. Of images are `sampler(images,
-nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little, `projection`,
-`glimpse_cut` and `box_drawing`. They are None where there is no machine code, the first three also where
-there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results
-(products, other sums and normal numbers within rounding).
+`segment_sums(how, rows, indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all,
+`step_passes(dtype)` and `requantizer(old, new)` quantise, `beta_fraction()` and `gamma_series()` compute
+parts of the incomplete beta and gamma functions. Of images are `sampler(images, nearest)`, which crops,
+`box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
+`colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals, `hot_places` makes
+one-hot arrays. They are None where there is no machine code, the first three and the last also where there is
+none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other
+sums, solutions and normal numbers within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -23,33 +25,43 @@ from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, runti
 import torch
 
 __all__ = [
+    "BandSolver",
     "BetaFraction",
     "BoxChoice",
     "BoxDrawing",
     "ByteStrings",
+    "ColourChange",
     "GammaSeries",
     "GlimpseCut",
+    "HotPlaces",
     "Move",
     "Projection",
     "RandomCode",
     "RandomValues",
+    "Requantizer",
     "RowMoves",
     "Sampler",
+    "SegmentRows",
     "SegmentSums",
     "Slot",
     "SparseProduct",
     "StepPasses",
+    "band_solver",
     "beta_fraction",
     "box_choice",
     "box_drawing",
     "byte_strings",
+    "colour_change",
     "gamma_series",
     "glimpse_cut",
+    "hot_places",
     "projection",
     "random_values",
     "random_words",
+    "requantizer",
     "row_moves",
     "sampler",
+    "segment_rows",
     "segment_sums",
     "sparse_product",
     "step_passes",
@@ -149,11 +161,24 @@ class SegmentSums(Protocol):
         """The same of the picked rows alone, and their indices, sorted."""
 
 
+class SegmentRows(Protocol):
+    """A "sum", "mean", "min", "max" or "prod" of all rows in segments, on the host."""
+
+    def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
+        """[count, …], of rows and as many `ids`, at least one; None if one is out of bounds, or they fall."""
+
+
 class StepPasses(Protocol):
     """Passes of quantisation on the host; `numbers` are those of `native/step_code.py`."""
 
     def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """float32 numbers rounded to steps."""
+
+    def round_rows(self, rows: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        """The same of each column of rows, by float32 numbers [5, columns]."""
+
+    def scaled(self, x: torch.Tensor, numbers: Sequence[float], is_even: bool) -> torch.Tensor:
+        """float32 numbers in a range, scaled, rounded, and multiplied by a step."""
 
     def masked(self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float) -> torch.Tensor:
         """`dy` where `x` is in the range, else 0."""
@@ -169,6 +194,16 @@ class StepPasses(Protocol):
     def dequantize(self, x: torch.Tensor, numbers: Sequence[float], exactly: bool) -> torch.Tensor:
         """Integers as float32 numbers."""
 
+    def dequantize_multiples(self, x: torch.Tensor, zero: int, step: float) -> torch.Tensor | None:
+        """Integers less `zero` times a step, rounded once; None if these numbers do not allow it."""
+
+
+class Requantizer(Protocol):
+    """Integers on the host, over a range; `numbers` are those of `native/step_code.py`."""
+
+    def __call__(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
+        """Those of another type and range that stand for the same."""
+
 
 class SparseProduct(Protocol):
     """The product of a sparse matrix and a dense one, on the host."""
@@ -178,6 +213,21 @@ class SparseProduct(Protocol):
     ) -> torch.Tensor | None:
         """[height, columns], of the elements' `indices` [count, 2], `values`, and `dense` [inner, columns].
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
+
+
+class BandSolver(Protocol):
+    """Solutions of systems of few diagonals, [..., n, k] with no size of 0, on the host."""
+
+    def substitute(self, rows: torch.Tensor, rhs: torch.Tensor, backward: bool) -> torch.Tensor:
+        """Of triangular matrices: `rows` [..., n, bands] by the distance from the diagonal."""
+
+    def solve_triangles(
+        self, matrix: torch.Tensor, rhs: torch.Tensor, lower: bool, adjoint: bool
+    ) -> torch.Tensor:
+        """Of dense triangular matrices [..., n, n], or of their adjoints."""
+
+    def eliminate(self, diagonals: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
+        """Of tridiagonal matrices: `diagonals` [..., 3, n]."""
 
 
 class BetaFraction(Protocol):
@@ -245,6 +295,23 @@ class BoxDrawing(Protocol):
         """New images; there are colours, of at least as many channels."""
 
 
+class ColourChange(Protocol):
+    """Other colours of float32 images on the host (`ops/images/colours.py`), of three channels."""
+
+    def __call__(self, images: torch.Tensor, number: float = 0.0) -> torch.Tensor:
+        """New images; `number`: by how many sixths of the circle hues are turned, from -6 to 6, or what
+        multiplies saturations."""
+
+
+class HotPlaces(Protocol):
+    """One-hot arrays on the host."""
+
+    def __call__(
+        self, indices: torch.Tensor, depth: int, at: int, on: torch.Tensor, off: torch.Tensor
+    ) -> torch.Tensor:
+        """`on` at the indices along a new axis of size `depth`, before the axis `at`, else `off`."""
+
+
 class Sampler(Protocol):
     """Crops of images [batch, height, width, channels] of a type, on the host (`ops/images/box_crops.py`).
 
@@ -283,16 +350,21 @@ class Slot(Generic[_Given, _Made]):
 
 
 byte_strings: Slot[[], ByteStrings] = Slot()
+band_solver: Slot[[torch.dtype | None, bool], BandSolver] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
 box_choice: Slot[[bool], BoxChoice] = Slot()
 box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
+colour_change: Slot[[str, torch.dtype | None], ColourChange] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
+hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
+requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
+segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()

@@ -95,6 +95,7 @@ class Profile(NamedTuple):
     # from the third on keep it awake for each other, and pay together from the fourth on.
     team_starts: int = 10_000
     team_alone: int = 1_500_000
+    team_by_element: int = 1_500_000  # as team_alone, of what does a little for every element
     team_among_others: int = 500_000
     team_together: int = 6_000_000
     element_cost: float = 6  # of an element-wise operation, in multiplications of a product
@@ -127,7 +128,9 @@ AMD = X86._replace(
 
 # EPYC 7003, two cores, without AVX-512; torch 2.13. There MKL reaches 45 billion multiplications a second and
 # core, whatever is transposed, and oneDNN 25 to 42. A step of five kernels of 1 to 1.6 million
-# multiplications (word vectors with sampled losses) took 370 us on one thread and 500 on two.
+# multiplications (word vectors with sampled losses) took 370 us on one thread and 500 on two. Sums and
+# squares of 125,000 elements take 28 and 20 us on one thread, 18 and 12 on two; after a pause of 3 ms 34 and
+# 26, 25 and 19.
 ZEN3 = AMD._replace(
     name="amd-zen3",
     processors=("AuthenticAMD 25 1", "AuthenticAMD 25 33", "AuthenticAMD 25 80"),
@@ -135,6 +138,7 @@ ZEN3 = AMD._replace(
     block_by_onednn=NEVER,
     transposed_by_onednn=NEVER,
     team_alone=2_000_000,
+    team_by_element=750_000,
     team_together=8_000_000,
 )
 

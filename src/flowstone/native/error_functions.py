@@ -1,8 +1,9 @@
 """The error function, its complement and inverse trigonometric functions of float32 as machine code.
 
 SLEEF has them as well; these take a half to a fifth of the time, with results within 2.5 units in the last
-place. The error functions are polynomials in float64 (`special_polynomials.py`), the arcs in float32, with a
-right angle in two parts. The arcs' polynomials were fitted so that the largest relative error is least.
+place. The complement is made of polynomials in float64 (`special_polynomials.py`), the error function and the
+arcs of some in float32, with a right angle in two parts. These were fitted so that the largest relative error
+is least.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flowstone.native.emitter import Emitter
-from flowstone.native.special_polynomials import ERF_FAR, ERF_NEAR, ERFC_1_TO_3, ERFC_FAR
-from flowstone.native.transcendental import polynomial
+from flowstone.native.special_polynomials import ERF_NEAR, ERFC_1_TO_3, ERFC_FAR
+from flowstone.native.transcendental import exp, polynomial
 from flowstone.native.wide_numbers import Wide, short
 
 __all__ = ["POLYNOMIALS"]
@@ -27,6 +28,15 @@ _ATAN = (
     -0.0017747069941833615, 0.010830777697265148, -0.03102368488907814, 0.05780557915568352,
     -0.08394785225391388, 0.1094932034611702, -0.1426372081041336, 0.19998502731323242, -0.33333298563957214,
 )  # fmt: skip
+# erf(y) / y - 1 in y^2 up to 1, and -log(erfc(y)) in y from 1 to 4
+_ERF = (
+    7.853897113818675e-05, -0.000801020534709096, 0.005188329145312309, -0.026853812858462334,
+    0.1128358542919159, -0.3761262595653534, 0.12837916612625122,
+)  # fmt: skip
+_ERFC_LOG = (
+    -0.00018637940229382366, 0.002947660395875573, -0.021838072687387466, 0.1031067743897438,
+    0.6381447911262512, 1.127089262008667, 0.00034151971340179443,
+)  # fmt: skip
 
 
 def _complement(w: Wide, size: str) -> str:
@@ -41,13 +51,6 @@ def _complement(w: Wide, size: str) -> str:
     return w.mul(power, w.where(w.is_("ole", size, 3.0), near, far))
 
 
-def _error_function(w: Wide, x: str) -> str:
-    size = w.intrinsic("fabs", x)
-    near = w.mul(x, w.polynomial(w.fma(w.mul(x, x), 2.0, -1.0), ERF_NEAR))
-    far = w.polynomial(w.fma(w.least(size, 4.0), 1 / 1.5, -2.5 / 1.5), ERF_FAR)
-    return w.where(w.is_("ogt", size, 1.0), w.intrinsic("copysign", far, x), near)
-
-
 def _complementary(w: Wide, x: str) -> str:
     size = w.intrinsic("fabs", x)
     near = w.sub(1.0, w.mul(x, w.polynomial(w.fma(w.mul(x, x), 2.0, -1.0), ERF_NEAR)))
@@ -58,6 +61,17 @@ def _complementary(w: Wide, x: str) -> str:
 
 def _f(e: Emitter, value: float) -> str:
     return e.constant(_FLOAT, value)
+
+
+def _erf(e: Emitter, x: str) -> str:
+    """x + x times a polynomial, or from 1 on one less a power of e, of which half a unit is left at 4."""
+    size = e.intrinsic("fabs", _FLOAT, x)
+    near = polynomial(e, e.binary("fmul", _FLOAT, x, x), _ERF)
+    near = e.intrinsic("fma", _FLOAT, near, x, x)
+    end = e.select(e.compare("fcmp ogt", _FLOAT, size, _f(e, 4.0)), _FLOAT, _f(e, 4.0), size)
+    power = exp(e, e.negate(_FLOAT, polynomial(e, end, _ERFC_LOG)))
+    far = e.intrinsic("copysign", _FLOAT, e.binary("fsub", _FLOAT, _f(e, 1.0), power), x)
+    return e.select(e.compare("fcmp ogt", _FLOAT, size, _f(e, 1.0)), _FLOAT, far, near)
 
 
 def _odd(e: Emitter, y: str, coefficients: tuple[float, ...]) -> str:
@@ -105,7 +119,7 @@ POLYNOMIALS: dict[str, Callable[[Emitter, str], str]] = {
     "Acos": _acos,
     "Asin": _asin,
     "Atan": _atan,
-    "Erf": short(_error_function),
+    "Erf": _erf,
     "Erfc": short(_complementary),
 }
 """By the operations' names: the instructions for a value of float32."""

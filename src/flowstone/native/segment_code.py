@@ -1,22 +1,23 @@
-"""LLVM's text of sums over segments of picked rows, and of their gradients.
+"""LLVM's text of sums over segments of picked rows, of their gradients, and of reductions of all rows.
 
 Element i of a call picks row ``indices[i]``; its segment is ``ids[i]``, and these do not fall. `reduce` sums
 up the rows of each segment, a few vectors of columns at a time in registers; threads share the elements, from
-the first of a segment on. `spread` adds each segment's row to the rows that it picked; threads share these,
-so that no two add to the same, and a row's terms come in the order of the elements.
+the first of a segment on. `gather_up` does so with all rows in their order, by any of `ROWS`. `spread` adds
+each segment's row to the rows that it picked; threads share these, so that no two add to the same, and a
+row's terms come in the order of the elements.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from flowstone.native.code_library import my_part, places_of, share, words_of
 from flowstone.native.emitter import FLOATS, KINDS, Emitter
 from flowstone.native.structured import Code
 from flowstone.native.vector_memory import in_all_lanes, load, store
 
-__all__ = ["PLACES", "WORDS", "segment_code"]
+__all__ = ["PLACES", "ROWS", "ROW_PLACES", "WORDS", "row_code", "segment_code"]
 
 WORDS = ("threads", "count", "rows", "segments", "columns")
 """The whole numbers of a call: how many elements, rows that can be picked, segments; elements of a row."""
@@ -31,6 +32,10 @@ columns]. `rank` takes sorted `indices`, and the elements that they are of, `ord
 of each element's index and the indices that there are, both of the indices' type; the second of `notes` is
 how many. The first of `notes`, int64, becomes 1 where a number is out of bounds or ids fall; the results
 have no meaning then."""
+ROW_PLACES = {"gather_up": ("notes", "ids", "data", "out")}
+"""The same of `row_code`: `out` is made of as many rows of `data` as there are elements."""
+ROWS = ("sum", "mean", "min", "max", "prod")
+"""What `row_code` reduces by. Segments without rows have 0, or 1 of products; those with a NaN are NaN."""
 _TOGETHER = (4, 2, 1)  # vectors
 _AHEAD = 16  # elements
 
@@ -45,6 +50,17 @@ def segment_code(how: str, types: tuple[str, str, str], lanes: int) -> str:
         share(e, f"{name}_some")
         parts.append(e.text())
     return "\n".join([*declarations.values(), *parts])
+
+
+def row_code(how: str, types: tuple[str, str], lanes: int) -> str:
+    """The text of `gather_up` by one of `ROWS`; `types`: of the rows and ids."""
+    declarations: dict[str, str] = {}
+    of = _Elements("gather_up", (types[0], "", types[1]), lanes, declarations, ROW_PLACES)
+    of.how = how
+    parts = [_reduce_segments(of)]
+    e = Code("gather_up", ["ptr a"], lanes, declarations, is_public=True)
+    share(e, "gather_up_some")
+    return "\n".join([*declarations.values(), *parts, e.text()])
 
 
 def _rank(types: tuple[str, str, str], lanes: int, declarations: dict[str, str]) -> str:
@@ -74,16 +90,27 @@ class _Elements:
     """The elements of a call, as a thread's text reads them."""
 
     def __init__(
-        self, name: str, types: tuple[str, str, str], lanes: int, declarations: dict[str, str]
+        self,
+        name: str,
+        types: tuple[str, str, str],
+        lanes: int,
+        declarations: dict[str, str],
+        places: Mapping[str, Sequence[str]] = PLACES,
     ) -> None:
         self.e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
-        self.a = places_of(self.e, PLACES[name])
+        self.a = places_of(self.e, places[name])
         self.words = words_of(self.e, self.a["words"], WORDS)
         self.dtype, self._index, self._id = types
+        self.how = "sum"
+
+    @property
+    def picks(self) -> bool:
+        """Whether elements pick rows, or are them."""
+        return bool(self._index)
 
     def index(self, i: str) -> str:
-        """The row that element i picks."""
-        return self._number("indices", self._index, i)
+        """The row that element i picks, or is."""
+        return self._number("indices", self._index, i) if self._index else i
 
     def id(self, i: str) -> str:
         """Its segment."""
@@ -145,9 +172,24 @@ class _Elements:
         """a + b."""
         return some.binary("fadd" if self.dtype in FLOATS else "add", self.dtype, a, b)
 
+    def joined(self, some: Emitter, a: str, b: str) -> str:
+        """a and b, reduced to one."""
+        is_float = self.dtype in FLOATS
+        if self.how == "prod":
+            return some.binary("fmul" if is_float else "mul", self.dtype, a, b)
+        if self.how not in ("min", "max"):
+            return self.plus(some, a, b)
+        name = f"{self.how}imum" if is_float else f"{'u' if self.dtype == 'uint8' else 's'}{self.how}"
+        return some.intrinsic(name, self.dtype, a, b)
+
     def times(self, some: Emitter, x: str, scale: str) -> str:
         """x times a number."""
         return some.binary("fmul", self.dtype, x, in_all_lanes(some, KINDS[self.dtype], scale))
+
+    def over(self, some: Emitter, x: str, count: str) -> str:
+        """x divided by a whole number."""
+        size = self.e.let(f"sitofp i64 {count} to {KINDS[self.dtype]}")
+        return some.binary("fdiv", self.dtype, x, in_all_lanes(some, KINDS[self.dtype], size))
 
     def row(self, name: str, number: str) -> str:
         """Where a row is."""
@@ -156,19 +198,25 @@ class _Elements:
 
 def _reduce(how: str, types: tuple[str, str, str], lanes: int, declarations: dict[str, str]) -> str:
     """A thread's segments; it also clears the empty ones before each, and after the last of all."""
-    of = _Elements("reduce", types, lanes, declarations)
+    return _reduce_segments(_Elements("reduce", types, lanes, declarations), how)
+
+
+def _reduce_segments(of: _Elements, how: str = "sum") -> str:
     e, count = of.e, of.words["count"]
     _, start, end = my_part(e, count)
     start, end = _first_of_segment(of, start), _first_of_segment(of, end)
     with of.segments(start, end) as (segment, first, stop, last):
         _clear(of, e.add(last, 1), segment)
-        picked = e.variable("i64", first)
-        with e.repeat() as leave:
-            i = e.get("i64", picked)
-            leave(e.let(f"icmp sge i64 {i}, {stop}"))
-            of.leave_unless(leave, e.within(of.index(i), of.words["rows"]))
-            e.set("i64", picked, e.add(i, 1))
-        with e.when(e.let(f"icmp eq i64 {e.get('i64', picked)}, {stop}")):
+        fine = "true"
+        if of.picks:
+            picked = e.variable("i64", first)
+            with e.repeat() as leave:
+                i = e.get("i64", picked)
+                leave(e.let(f"icmp sge i64 {i}, {stop}"))
+                of.leave_unless(leave, e.within(of.index(i), of.words["rows"]))
+                e.set("i64", picked, e.add(i, 1))
+            fine = e.let(f"icmp eq i64 {e.get('i64', picked)}, {stop}")
+        with e.when(fine):
             scale = "" if how == "sum" else of.scale(how, e.sub(stop, first))
             _add_up(of, segment, (first, stop), scale)
         with e.when(e.let(f"icmp eq i64 {stop}, {count}")):
@@ -190,10 +238,11 @@ def _first_of_segment(of: _Elements, element: str) -> str:
 
 
 def _clear(of: _Elements, start: str, end: str) -> None:
-    """Makes rows of the result 0."""
+    """Makes rows of the result what segments without rows have."""
     e, kind = of.e, KINDS[of.dtype]
+    empty = e.one.constant(of.dtype, int(of.how == "prod"))
     with e.loop(e.mul(start, of.words["columns"]), e.mul(end, of.words["columns"])) as i:
-        e.set(kind, e.at(of.a["out"], i, kind), "0.0" if of.dtype in FLOATS else "0")
+        e.set(kind, e.at(of.a["out"], i, kind), empty)
 
 
 def _add_up(of: _Elements, segment: str, elements: tuple[str, str], scale: str) -> None:
@@ -206,19 +255,31 @@ def _add_up(of: _Elements, segment: str, elements: tuple[str, str], scale: str) 
         end = e.mul(e.quotient(columns, size), size)
         kind = some.type(of.dtype)
         with e.loop(done, end, size) as c:
-            zero = some.constant(of.dtype, 0)
-            sums = [e.variable(kind, zero) for _ in range(number)]
+            sums = [
+                e.variable(kind, _start(of, some, elements[0], e.add(c, j * some.lanes)))
+                for j in range(number)
+            ]
             with e.loop(*elements) as i:
                 source = of.row("data", of.index(i))
-                _fetch(of, i, c)
+                if of.picks:
+                    _fetch(of, i, c)
                 for j, total in enumerate(sums):
                     given = load(some, of.dtype, source, e.add(c, j * some.lanes))
-                    e.set(kind, total, of.plus(some, e.get(kind, total), given))
+                    e.set(kind, total, of.joined(some, e.get(kind, total), given))
             for j, total in enumerate(sums):
                 found = e.get(kind, total)
                 found = of.times(some, found, scale) if scale else found
+                if of.how == "mean":
+                    found = of.over(some, found, e.sub(elements[1], elements[0]))
                 store(some, of.dtype, found, to, e.add(c, j * some.lanes))
         done = end
+
+
+def _start(of: _Elements, some: Emitter, first: str, column: str) -> str:
+    """What a reduction begins with: the first row, of those that have nothing neutral."""
+    if of.how in ("min", "max"):
+        return load(some, of.dtype, of.row("data", of.index(first)), column)
+    return some.constant(of.dtype, int(of.how == "prod"))
 
 
 def _fetch(of: _Elements, i: str, column: str) -> None:

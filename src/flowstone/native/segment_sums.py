@@ -1,7 +1,8 @@
-"""Sums over segments of picked rows by machine code (`segment_code.py`), as functions of tensors on a host.
+"""Reductions over segments by machine code (`segment_code.py`), as functions of tensors on a host.
 
 The code for the types of rows, indices and segment numbers is compiled on a thread when a plan first asks
-(`segment_sums`); what is called before it is there waits. Threads share what is worth it.
+(`segment_sums` of rows that are picked, `segment_rows` of all); what is called before it is there waits.
+Threads share what is worth it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from flowstone.framework import dtypes, flags, machine
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.emitter import FLOATS, INTEGERS, SIZES
-from flowstone.native.segment_code import PLACES, WORDS, segment_code
+from flowstone.native.segment_code import PLACES, ROW_PLACES, WORDS, row_code, segment_code
 
-__all__ = ["SegmentCode", "segment_sums"]
+__all__ = ["RowCode", "SegmentCode", "segment_rows", "segment_sums"]
 
 _WORK = 4  # of an element of a picked row, in additions
 
@@ -87,10 +88,9 @@ class SegmentCode:
         sizes: tuple[int, int],
     ) -> torch.Tensor | None:
         count, columns = indices.shape[0], math.prod(data.shape[1:])
-        has_team = count * columns * _WORK >= machine.current().profile.native_team
         words = {
-            "threads": torch.get_num_threads() if has_team else 1, "count": count, "rows": sizes[0],
-            "segments": sizes[1], "columns": columns,
+            "threads": _threads(count * columns), "count": count, "rows": sizes[0], "segments": sizes[1],
+            "columns": columns,
         }  # fmt: skip
         note = ctypes.c_int64()
         places: dict[str, torch.Tensor | int] = {
@@ -99,3 +99,44 @@ class SegmentCode:
         }  # fmt: skip
         self._library.call(name, words, places)
         return None if note.value else out
+
+
+def segment_rows(how: str, *types: torch.dtype | None) -> RowCode | None:
+    """What reduces all rows, by the types of these and of the segments' numbers; None if there is none."""
+    if not flags.NATIVE or host.reason() or None in types:
+        return None
+    dtype, ids = (dtypes.from_torch(each).name for each in types if each is not None)
+    if dtype not in (FLOATS if how == "mean" else FLOATS | INTEGERS) or ids not in ("int32", "int64"):
+        return None
+    return RowCode(_row_library(how, dtype, ids))
+
+
+@functools.cache
+def _row_library(how: str, dtype: str, ids: str) -> CodeLibrary:
+    lanes = host.lanes() * SIZES["float32"] // SIZES[dtype]
+    return CodeLibrary(lambda: row_code(how, (dtype, ids), lanes), WORDS, ROW_PLACES)
+
+
+class RowCode:
+    """The function for one reduction and two types."""
+
+    def __init__(self, library: CodeLibrary) -> None:
+        self._library = library
+
+    def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
+        """[count, …]; None if the numbers cannot be."""
+        out = torch.empty((count, *data.shape[1:]), dtype=data.dtype)
+        words = {
+            "threads": _threads(data.numel()), "count": ids.shape[0], "segments": count,
+            "columns": math.prod(data.shape[1:]),
+        }  # fmt: skip
+        note = ctypes.c_int64()
+        places: dict[str, torch.Tensor | int] = {
+            "notes": ctypes.addressof(note), "ids": ids.contiguous(), "data": data.contiguous(), "out": out
+        }  # fmt: skip
+        self._library.call("gather_up", words, places)
+        return None if note.value else out
+
+
+def _threads(elements: int) -> int:
+    return torch.get_num_threads() if elements * _WORK >= machine.current().profile.native_team else 1

@@ -9,49 +9,65 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flowstone.native.code_library import my_part, places_of, share, words_of
-from flowstone.native.emitter import KINDS, SIZES, Emitter
+from flowstone.native.emitter import KINDS, Emitter
 from flowstone.native.structured import Code
 from flowstone.native.vector_memory import in_all_lanes, load, store
 
-__all__ = ["PLACES", "WORDS", "float_code", "integer_code"]
+__all__ = ["PLACES", "WORDS", "float_code", "integer_code", "requantization_code"]
 
-WORDS = ("threads", "count")
-"""The whole numbers of a call: how many elements."""
+WORDS = ("threads", "count", "columns")
+"""The whole numbers of a call: how many elements, and in a row."""
 PLACES = {
     "round": ("numbers", "x", "out"),
+    "round_rows": ("numbers", "x", "out"),
     "masked": ("numbers", "x", "dy", "out"),
     "passed": ("numbers", "x", "dy", "out", "sums"),
+    "scaled_even": ("numbers", "x", "out"),
+    "scaled_up": ("numbers", "x", "out"),
     "quantize": ("numbers", "x", "out"),
     "dequantize": ("numbers", "x", "out"),
     "dequantize_exactly": ("numbers", "x", "out"),
+    "dequantize_multiples": ("numbers", "x", "out"),
+    "requantize": ("numbers", "x", "out"),
 }
 """The addresses that each function takes after that of the words, in order. `numbers` are float32, but for
-`dequantize_exactly` float64:
+`dequantize_exactly` and `requantize` float64:
 
 ==========  ============================================================================================
 round       first, last, inverse, zero, step: ``floor((x between them - first) inverse - zero + ½) step``
+round_rows  the same of each column, by the columns of [5, columns]
 masked      first, last: `dy` where `x` is between them
 passed      the same; `sums` [threads, 2], float64 and 0 at first, becomes those of `dy` below and above
+scaled      low, high, scale, step: the whole number nearest to ``x between the first two scale``, times the
+            step; of two the `even` or the upper one
 quantize    low, high, shift, scale, half, offset, lowest, highest: the nearest whole number to
             ``(x between the first two - shift) scale - half``, minus the offset, between the last two
-dequantize  a, b, c: ``(x + a) b + c``, as float32
+dequantize  a, b, c: ``(x + a) b + c``, as float32; `multiples`: ``(x + a) (b + c)`` with one rounding, where
+            x + a is a whole number that float32 has
+requantize  lowest, step, low, new step, offset, first, last: the whole number nearest to ``((x - lowest) step
+            + low) / new step``, where the dividend is a float32, minus the offset, between the last two
 ==========  ============================================================================================
 """
 _FLOAT = "float32"
-_BELOW_HALF, _LARGE = 0.5 - 2.0**-25, 2.0**60
+_BELOW_HALF, _LARGE = {_FLOAT: 0.5 - 2.0**-25, "float64": 0.5 - 2.0**-54}, 2.0**60
 _Body = Callable[[Emitter, str], None]
 _Make = Callable[[Code, dict[str, str]], "_Body | tuple[_Body, Callable[[], None]]"]
 """What writes what is before the loops, and gives what writes a loop's body and, after that, what follows."""
 
 
 def float_code(lanes: int) -> str:
-    """The text of `round`, `masked` and `passed`."""
+    """The text of the functions from float32 to float32."""
+    makers: dict[str, _Make] = {
+        "round": _round, "masked": _masked, "passed": _passed,
+        "scaled_even": lambda e, a: _scaled(e, a, True), "scaled_up": lambda e, a: _scaled(e, a, False),
+    }  # fmt: skip
     declarations: dict[str, str] = {}
-    return _module({"round": _round, "masked": _masked, "passed": _passed}, lanes, declarations)
+    rows = _round_rows(lanes, declarations)
+    return "\n".join([_module(makers, lanes, declarations), rows])
 
 
 def integer_code(kind: str, is_signed: bool, lanes: int) -> str:
-    """The text of the others, for integers that LLVM calls `kind`."""
+    """The text of those between float32 and integers that LLVM calls `kind`."""
     declarations: dict[str, str] = {}
 
     def quantize(e: Code, a: dict[str, str]) -> _Body:
@@ -61,9 +77,15 @@ def integer_code(kind: str, is_signed: bool, lanes: int) -> str:
         return lambda e, a: _dequantize(e, a, (kind, is_signed, wide))
 
     makers: dict[str, _Make] = {
-        "quantize": quantize, "dequantize": dequantize(_FLOAT), "dequantize_exactly": dequantize("float64")
+        "quantize": quantize, "dequantize": dequantize(_FLOAT), "dequantize_exactly": dequantize("float64"),
+        "dequantize_multiples": lambda e, a: _multiples(e, a, kind, is_signed),
     }  # fmt: skip
     return _module(makers, lanes, declarations)
+
+
+def requantization_code(old: tuple[str, bool], new: str, lanes: int) -> str:
+    """The text of `requantize`: from integers that LLVM calls so, signed or not, to others."""
+    return _module({"requantize": lambda e, a: _requantize(e, a, old, new)}, lanes, {})
 
 
 def _module(makers: dict[str, _Make], lanes: int, declarations: dict[str, str]) -> str:
@@ -96,21 +118,65 @@ def _numbers(e: Code, a: dict[str, str], count: int, dtype: str = _FLOAT) -> Cal
     return lambda some: found if some.lanes == 1 else wide
 
 
-def _bounded(some: Emitter, x: str, low: str, high: str) -> str:
-    """x between two numbers; NaN stays."""
-    x = some.select(some.compare("fcmp olt", _FLOAT, x, low), _FLOAT, low, x)
-    return some.select(some.compare("fcmp ogt", _FLOAT, x, high), _FLOAT, high, x)
+def _bounded(some: Emitter, x: str, low: str, high: str, dtype: str = _FLOAT) -> str:
+    """x between two numbers; NaN stays. So written, each is one instruction of x86."""
+    x = some.select(some.compare("fcmp ogt", dtype, low, x), dtype, low, x)
+    return some.select(some.compare("fcmp olt", dtype, high, x), dtype, high, x)
+
+
+def _nearest(some: Emitter, dtype: str, x: str) -> str:
+    """The nearest whole number, of two the one farther from zero (`rounded_away` in `ops/quantization`)."""
+    part = some.binary("fmul", dtype, x, some.constant(dtype, _LARGE))
+    ends = [some.constant(dtype, sign * _BELOW_HALF[dtype]) for sign in (-1, 1)]
+    x = some.binary("fadd", dtype, _bounded(some, part, ends[0], ends[1], dtype), x)
+    return some.intrinsic("trunc", dtype, x)
 
 
 def _round(e: Code, a: dict[str, str]) -> _Body:
     numbers = _numbers(e, a, 5)
+    return lambda some, i: _round_by(some, a, i, numbers(some))
+
+
+def _round_by(some: Emitter, a: dict[str, str], i: str, numbers: list[str]) -> None:
+    """Rounds what is at place i."""
+    first, last, inverse, zero, step = numbers
+    x = _bounded(some, load(some, _FLOAT, a["x"], i), first, last)
+    for name, number in (("fsub", first), ("fmul", inverse), ("fsub", zero)):
+        x = some.binary(name, _FLOAT, x, number)
+    x = some.intrinsic("floor", _FLOAT, some.binary("fadd", _FLOAT, x, some.constant(_FLOAT, 0.5)))
+    store(some, _FLOAT, some.binary("fmul", _FLOAT, x, step), a["out"], i)
+
+
+def _round_rows(lanes: int, declarations: dict[str, str]) -> str:
+    """The text of `round_rows`, whose rows threads share."""
+    e = Code("round_rows_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES["round_rows"])
+    words = words_of(e, a["words"], WORDS)
+    columns = words["columns"]
+    _, start, end = my_part(e, e.quotient(words["count"], columns))
+    with e.loop(start, end) as row:
+        first, done = e.mul(row, columns), "0"
+        for some in (e, e.one):
+            whole = e.mul(e.quotient(columns, some.lanes), some.lanes)
+            with e.loop(done, whole, some.lanes) as c:
+                numbers = [load(some, _FLOAT, a["numbers"], e.add(e.mul(columns, i), c)) for i in range(5)]
+                _round_by(some, a, e.add(first, c), numbers)
+            done = whole
+    parts = [e.text()]
+    e = Code("round_rows", ["ptr a"], lanes, declarations, is_public=True)
+    share(e, "round_rows_some")
+    return "\n".join([*parts, e.text()])
+
+
+def _scaled(e: Code, a: dict[str, str], is_even: bool) -> _Body:
+    numbers = _numbers(e, a, 4)
 
     def body(some: Emitter, i: str) -> None:
-        first, last, inverse, zero, step = numbers(some)
-        x = _bounded(some, load(some, _FLOAT, a["x"], i), first, last)
-        for name, number in (("fsub", first), ("fmul", inverse), ("fsub", zero)):
-            x = some.binary(name, _FLOAT, x, number)
-        x = some.intrinsic("floor", _FLOAT, some.binary("fadd", _FLOAT, x, some.constant(_FLOAT, 0.5)))
+        low, high, scale, step = numbers(some)
+        x = some.binary("fmul", _FLOAT, _bounded(some, load(some, _FLOAT, a["x"], i), low, high), scale)
+        if not is_even:
+            x = some.binary("fadd", _FLOAT, x, some.constant(_FLOAT, 0.5))
+        x = some.intrinsic("roundeven" if is_even else "floor", _FLOAT, x)
         store(some, _FLOAT, some.binary("fmul", _FLOAT, x, step), a["out"], i)
 
     return body
@@ -169,15 +235,60 @@ def _quantize(e: Code, a: dict[str, str], kind: str) -> _Body:
         x = _bounded(some, load(some, _FLOAT, a["x"], i), low, high)
         for name, number in (("fsub", shift), ("fmul", scale), ("fsub", half)):
             x = some.binary(name, _FLOAT, x, number)
-        part = some.binary("fmul", _FLOAT, x, some.constant(_FLOAT, _LARGE))
-        ends = [some.constant(_FLOAT, sign * _BELOW_HALF) for sign in (-1, 1)]
-        x = some.binary("fadd", _FLOAT, _bounded(some, part, ends[0], ends[1]), x)
-        x = some.binary("fsub", _FLOAT, some.intrinsic("trunc", _FLOAT, x), offset)
-        x = _bounded(some, x, lowest, highest)
-        whole = some.let(f"fptosi {some.type(_FLOAT)} {x} to {some.vector('i32')}")
-        if kind != "i32":
-            whole = some.let(f"trunc {some.vector('i32')} {whole} to {some.vector(kind)}")
-        some.do(f"store {some.vector(kind)} {whole}, ptr {e.at(a['out'], i, kind)}, align 1")
+        x = some.binary("fsub", _FLOAT, _nearest(some, _FLOAT, x), offset)
+        _put_whole(some, a, i, _bounded(some, x, lowest, highest), _FLOAT, kind)
+
+    return body
+
+
+def _at(some: Emitter, address: str, i: str, kind: str) -> str:
+    return some.let(f"getelementptr {kind}, ptr {address}, i64 {i}")
+
+
+def _put_whole(some: Emitter, a: dict[str, str], i: str, x: str, dtype: str, kind: str) -> None:
+    """Writes whole numbers as integers."""
+    whole = some.let(f"fptosi {some.type(dtype)} {x} to {some.vector('i32')}")
+    if kind != "i32":
+        whole = some.let(f"trunc {some.vector('i32')} {whole} to {some.vector(kind)}")
+    some.do(f"store {some.vector(kind)} {whole}, ptr {_at(some, a['out'], i, kind)}, align 1")
+
+
+def _integers(some: Emitter, a: dict[str, str], i: str, kind: str, is_signed: bool, wide: str) -> str:
+    """The integers from place i on, as floats of a type."""
+    given = some.let(f"load {some.vector(kind)}, ptr {_at(some, a['x'], i, kind)}, align 1")
+    if kind != "i32":  # the processor converts no shorter ones
+        name = "sext" if is_signed else "zext"
+        given = some.let(f"{name} {some.vector(kind)} {given} to {some.vector('i32')}")
+    return some.let(f"sitofp {some.vector('i32')} {given} to {some.type(wide)}")
+
+
+def _multiples(e: Code, a: dict[str, str], kind: str, is_signed: bool) -> _Body:
+    numbers = _numbers(e, a, 3)
+
+    def body(some: Emitter, i: str) -> None:
+        plus, times, rest = numbers(some)
+        x = some.binary("fadd", _FLOAT, _integers(some, a, i, kind, is_signed, _FLOAT), plus)
+        product = some.binary("fmul", _FLOAT, x, times)
+        lost = some.intrinsic("fma", _FLOAT, x, times, some.negate(_FLOAT, product))
+        lost = some.intrinsic("fma", _FLOAT, x, rest, lost)
+        store(some, _FLOAT, some.binary("fadd", _FLOAT, product, lost), a["out"], i)
+
+    return body
+
+
+def _requantize(e: Code, a: dict[str, str], old: tuple[str, bool], new: str) -> _Body:
+    wide = "float64"
+    numbers = _numbers(e, a, 7, wide)
+
+    def body(some: Emitter, i: str) -> None:
+        lowest, step, low, new_step, offset, first, last = numbers(some)
+        x = _integers(some, a, i, *old, wide)
+        for name, number in (("fsub", lowest), ("fmul", step), ("fadd", low)):
+            x = some.binary(name, wide, x, number)
+        x = some.convert(some.convert(x, wide, _FLOAT), _FLOAT, wide)
+        x = _nearest(some, wide, some.binary("fdiv", wide, x, new_step))
+        x = _bounded(some, some.binary("fsub", wide, x, offset), first, last, wide)
+        _put_whole(some, a, i, x, wide, new)
 
     return body
 
@@ -188,14 +299,9 @@ def _dequantize(e: Code, a: dict[str, str], types: tuple[str, bool, str]) -> _Bo
 
     def body(some: Emitter, i: str) -> None:
         plus, times, end = numbers(some)
-        size = SIZES[wide]
-        given = some.let(f"load {some.vector(kind)}, ptr {e.at(a['x'], i, kind)}, align 1")
-        if kind != "i32":  # the processor converts no shorter ones
-            name = "sext" if is_signed else "zext"
-            given = some.let(f"{name} {some.vector(kind)} {given} to {some.vector('i32')}")
-        x = some.let(f"sitofp {some.vector('i32')} {given} to {some.type(wide)}")
+        x = _integers(some, a, i, kind, is_signed, wide)
         for operation, number in (("fadd", plus), ("fmul", times), ("fadd", end)):
             x = some.binary(operation, wide, x, number)
-        store(some, _FLOAT, some.convert(x, wide, _FLOAT) if size > 4 else x, a["out"], i)
+        store(some, _FLOAT, some.convert(x, wide, _FLOAT), a["out"], i)
 
     return body

@@ -11,19 +11,21 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework import flags, machine
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
-from flowstone.native.step_code import PLACES, WORDS, float_code, integer_code
+from flowstone.native.step_code import PLACES, WORDS, float_code, integer_code, requantization_code
 
-__all__ = ["StepPasses", "step_passes"]
+__all__ = ["Requantizer", "StepPasses", "requantizer", "step_passes"]
 
 _INTEGERS = {
     torch.uint8: ("i8", False), torch.int8: ("i8", True), torch.uint16: ("i16", False),
     torch.int16: ("i16", True), torch.int32: ("i32", True),
 }  # fmt: skip
+_FLOATS = ("round", "round_rows", "masked", "passed", "scaled_even", "scaled_up")
 _WORK = 4  # of an element, in additions
 
 
@@ -36,6 +38,19 @@ class StepPasses:
     def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """float32 numbers rounded to steps."""
         return self._call("round", x, torch.empty(x.shape), (ctypes.c_float * 5)(*numbers))
+
+    def round_rows(self, rows: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        """The same of rows, by numbers [5, columns]."""
+        columns, out = rows.shape[-1], torch.empty(rows.shape)
+        words = {"threads": _threads(rows.numel()), "count": rows.numel(), "columns": columns}
+        places = {"numbers": numbers, "x": rows.contiguous(), "out": out}
+        self._library.call("round_rows", words, places)
+        return out
+
+    def scaled(self, x: torch.Tensor, numbers: Sequence[float], is_even: bool) -> torch.Tensor:
+        """float32 numbers in a range, rounded after and before they are scaled."""
+        name = "scaled_even" if is_even else "scaled_up"
+        return self._call(name, x, torch.empty(x.shape), (ctypes.c_float * 4)(*numbers))
 
     def masked(self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float) -> torch.Tensor:
         """`dy` where `x` is in the range, else 0."""
@@ -62,14 +77,46 @@ class StepPasses:
             return self._call("dequantize_exactly", x, out, (ctypes.c_double * 3)(*numbers))
         return self._call("dequantize", x, out, (ctypes.c_float * 3)(*numbers))
 
+    def dequantize_multiples(self, x: torch.Tensor, zero: int, step: float) -> torch.Tensor | None:
+        """The multiples of a step that integers are, counted from `zero`, rounded once; None where float32
+        has not all that is needed."""
+        first = float(np.float32(step))
+        if x.dtype is torch.int32 or abs(zero) > 2**23 or not 1e-25 < first < 1e25:
+            return None
+        numbers = (ctypes.c_float * 3)(-zero, first, step - first)
+        return self._call("dequantize_multiples", x, torch.empty(x.shape), numbers)
+
     def _call(
         self, name: str, x: torch.Tensor, out: torch.Tensor, numbers: ctypes.Array[Any], **more: torch.Tensor
     ) -> torch.Tensor:
-        words = {"threads": _threads(x.numel()), "count": x.numel()}
-        places: dict[str, torch.Tensor | int] = {"x": x.contiguous(), "out": out, **more}
-        places["numbers"] = ctypes.addressof(numbers)
-        self._library.call(name, words, places)
-        return out
+        return _called(self._library, name, x, out, numbers, **more)
+
+
+class Requantizer:
+    """The pass from integers of one type to another's."""
+
+    def __init__(self, old: torch.dtype, new: torch.dtype) -> None:
+        self._library, self._new = _requantization(old, new), new
+
+    def __call__(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
+        """Integers of another range that stand for the same numbers."""
+        out = torch.empty(x.shape, dtype=self._new)
+        return _called(self._library, "requantize", x, out, (ctypes.c_double * 7)(*numbers))
+
+
+def _called(
+    library: CodeLibrary,
+    name: str,
+    x: torch.Tensor,
+    out: torch.Tensor,
+    numbers: ctypes.Array[Any],
+    **more: torch.Tensor,
+) -> torch.Tensor:
+    words = {"threads": _threads(x.numel()), "count": x.numel()}
+    places: dict[str, torch.Tensor | int] = {"x": x.contiguous(), "out": out, **more}
+    places["numbers"] = ctypes.addressof(numbers)
+    library.call(name, words, places)
+    return out
 
 
 def _threads(count: int) -> int:
@@ -78,12 +125,21 @@ def _threads(count: int) -> int:
 
 @functools.cache
 def _library(dtype: torch.dtype) -> CodeLibrary:
-    names = ("round", "masked", "passed")
     if dtype is torch.float32:
-        return CodeLibrary(lambda: float_code(host.lanes()), WORDS, {name: PLACES[name] for name in names})
+        return CodeLibrary(lambda: float_code(host.lanes()), WORDS, {name: PLACES[name] for name in _FLOATS})
     kind, is_signed = _INTEGERS[dtype]
-    places = {name: taken for name, taken in PLACES.items() if name not in names}
+    others = (*_FLOATS, "requantize")
+    places = {name: taken for name, taken in PLACES.items() if name not in others}
     return CodeLibrary(lambda: integer_code(kind, is_signed, host.lanes()), WORDS, places)
+
+
+@functools.cache
+def _requantization(old: torch.dtype, new: torch.dtype) -> CodeLibrary:
+    return CodeLibrary(
+        lambda: requantization_code(_INTEGERS[old], _INTEGERS[new][0], host.lanes()),
+        WORDS,
+        {"requantize": PLACES["requantize"]},
+    )
 
 
 def step_passes(dtype: torch.dtype | None) -> StepPasses | None:
@@ -92,3 +148,10 @@ def step_passes(dtype: torch.dtype | None) -> StepPasses | None:
     if not flags.NATIVE or host.reason() or dtype is None:
         return None
     return StepPasses(dtype) if dtype is torch.float32 or dtype in _INTEGERS else None
+
+
+def requantizer(old: torch.dtype | None, new: torch.dtype | None) -> Requantizer | None:
+    """The pass between integers of these types; None if there is none, or no native tier."""
+    if not flags.NATIVE or host.reason() or old not in _INTEGERS or new not in _INTEGERS:
+        return None
+    return Requantizer(old, new)

@@ -42,7 +42,8 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
     frames, rows = subgraph.analysis(Frames), _fed_rows(subgraph)
     for node in subgraph.nodes:
         work = _work(node, profile.element_cost, rows)
-        if work is None or work >= profile.team_alone:
+        alone = profile.team_alone if node.declaration.multiplies else profile.team_by_element
+        if work is None or work >= alone:
             return False
         largest = max(largest, work)
         if work >= profile.team_among_others:
@@ -69,8 +70,9 @@ def _elements(x: Output, rows: int | None) -> int | None:
 
 def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None:
     """About how many multiplications: the root of the product of the three largest operands' sizes, which is
-    exact for matrix products; for ops that do little for each element, by elements. If only some rows of a
-    table are read or changed, these rows count. None if a shape is unknown."""
+    exact for matrix products; for ops that do little for each element, by elements; for others no less than
+    their results' elements. If only some rows of a table are read or changed, these rows count. None if a
+    shape is unknown."""
     touched = touched_rows(node)
     if touched is not None:
         count = _elements(touched, rows)
@@ -88,9 +90,10 @@ def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None
     if node.declaration.by_element:
         is_known = all([num_elements(x.dims) is not None for x in (*node.inputs, *node.outputs)])
         return element_cost * (work(node).operations if is_known else max(sizes))
+    least = 0.0 if node.declaration.multiplies else element_cost * max(sizes[len(node.inputs) :])
     sizes.sort(reverse=True)
     three = (sizes + sizes[:1] * 2)[:3]
-    return math.sqrt(three[0] * three[1] * three[2])
+    return max(least, math.sqrt(three[0] * three[1] * three[2]))
 
 
 def run_with(count: int, function: Callable[[], Any]) -> Any:

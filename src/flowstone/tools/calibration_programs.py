@@ -111,6 +111,10 @@ def _tangents(elements: int) -> Program:
     return lambda: tf.tanh(_variable(elements)).op
 
 
+def _squares(elements: int) -> Program:
+    return lambda: tf.square(_variable(elements)).op
+
+
 def _products_in_a_row(size: int, count: int) -> Program:
     def program() -> Any:
         x = _variable(size, size)
@@ -210,6 +214,12 @@ CHOICES: tuple[Choice, ...] = (
     ),
     _threshold("tanh_by_onednn", [(n, _tangents(n)) for n in (20_000, 40_000, 80_000, 160_000)]),
     _threshold("team_alone", [(n**3, _product(n, n, n)) for n in (64, 80, 104, 116, 144, 192)], **_ALONE),
+    _threshold(
+        "team_by_element",
+        [(6 * n, _squares(n)) for n in (30_000, 60_000, 125_000, 250_000)],
+        **_ALONE,
+        team_alone=NEVER,
+    ),
     Choice(
         "team_among_others",
         {"team_alone": 0},

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.framework import flags
 from flowstone.lowering.passes import EVERY
+from flowstone.native import host
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
@@ -67,3 +69,19 @@ def test_an_update_that_somebody_waits_for_runs_before_him():
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         np.testing.assert_array_equal(session.run([after, first])[0], [0, 0])
+
+
+@pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
+def test_a_gradient_may_be_a_variable_even_one_that_is_updated_next(monkeypatch):
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    v = [tf.Variable(np.arange(6, dtype=np.float32) + i, name=f"v{i}") for i in range(3)]
+    first = tf.raw_ops.ApplyGradientDescent(var=v[0]._ref(), alpha=1.0, delta=v[2]._ref())
+    with tf.control_dependencies([first]):
+        second = tf.raw_ops.ApplyGradientDescent(var=v[1]._ref(), alpha=1.0, delta=v[0]._ref())
+    _, after = types([], [], *[p.name for p in EVERY], targets=[second.op])
+    assert after.count("_GroupedUpdate") == 2 and "ApplyGradientDescent" not in after
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(second.op)
+        np.testing.assert_array_equal(session.run(v[0]), [-2] * 6)
+        np.testing.assert_array_equal(session.run(v[1]), np.arange(6) + 3)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.framework import flags
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "bytes"])
@@ -49,3 +50,20 @@ def test_difference_of_lists_of_types_that_aten_does_not_search(dtype: str) -> N
         values, places = session.run(tf.setdiff1d(x, y))
     assert values.tolist() == [5, 200]
     assert places.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("native", [0, 2])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 5)])
+def test_of_rows_stitched_to_one_place_the_last_stays(monkeypatch, native, shape):
+    monkeypatch.setattr(flags, "NATIVE", native)
+    random = np.random.default_rng(3)
+    indices = [random.integers(0, 40, 30), random.integers(0, 45, (4, 6)), np.zeros([0], np.int64)]
+    data = [random.normal(size=(*each.shape, *shape)).astype(np.float32) for each in indices]
+    wanted = np.zeros([1 + max(each.max() for each in indices[:2]), *shape], np.float32)
+    for places, rows in zip(indices, data):
+        for place, row in zip(places.reshape(-1), rows.reshape(-1, *shape)):
+            wanted[place] = row
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = session.run(tf.dynamic_stitch([each.astype(np.int32) for each in indices], data))
+    covered = np.isin(np.arange(len(wanted)), np.concatenate([each.reshape(-1) for each in indices]))
+    np.testing.assert_array_equal(found[covered], wanted[covered])

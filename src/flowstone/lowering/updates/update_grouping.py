@@ -250,7 +250,7 @@ def _may_join(node: PlanNode, used: set[PlanOutput], compiled: bool) -> bool:
     grad = node.inputs[_gradient_position(node)]
     size = num_elements(grad.dims)
     calls = _LARGEST if _grouped(node).together is not None else _LARGEST_JOINED
-    if size is None or grad.dtype.name not in _TYPES:
+    if size is None or grad.dtype.base_dtype.name not in _TYPES:
         return False
     most = machine.current().elements(calls)
     if compiled:

@@ -8,6 +8,7 @@ those above it, of which the last elements are not used.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ import torch
 from flowstone.framework import dtypes, work
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import band_solver
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims, broadcast
@@ -104,11 +106,24 @@ def triangular_shape(node: Node) -> Dims:
     return None if outer is None else (*outer, same_size(matrix[-1], rhs[-2]), rhs[-1])
 
 
+_SMALL, _MANY = 32, 64  # rows of matrices of which so many are solved faster without calls of LAPACK
+
+
+def _are_many(dims: Dims) -> bool:
+    """Whether matrices are known to be small and many."""
+    sizes = [size for size in dims or () if size is not None]
+    is_known = dims is not None and len(sizes) == len(dims) > 2
+    return is_known and 0 < sizes[-1] <= _SMALL and math.prod(sizes[:-2]) >= _MANY
+
+
 @matrix_triangular_solve_op.kernel(CPU, GPU)
 def triangular_kernel(node: Node, env: Environment) -> Kernel:
     """The solutions, for the adjoints of the triangles if `adjoint`."""
     lower, adjoint = node.attributes["lower"], node.attributes["adjoint"]
     narrow = node.dtype(0).torch if node.dtype(0) in _NARROW else None
+    native = None
+    if env.device.type == "cpu" and _are_many(node.dims(0)):
+        native = band_solver(node.dtype(0).torch if narrow is None else torch.float32, False)
 
     def solve(matrix: torch.Tensor, rhs: torch.Tensor) -> Any:
         check_square(matrix)
@@ -117,6 +132,9 @@ def triangular_kernel(node: Node, env: Environment) -> Kernel:
             raise invalid(_SINGULAR)
         if narrow is not None:
             matrix, rhs = matrix.float(), rhs.float()
+        if native is not None and rhs.shape[-1] > 1 and matrix.shape[:-2] == rhs.shape[:-2]:
+            result = native.solve_triangles(matrix, rhs, lower, adjoint)
+            return result if narrow is None else result.to(narrow)
         side = matrix.mH if adjoint else matrix
         result = torch.linalg.solve_triangular(side, rhs, upper=lower == adjoint)
         return result if narrow is None else result.to(narrow)
@@ -180,6 +198,9 @@ def _(node: Node) -> Dims:
 def _(node: Node, env: Environment) -> Kernel:
     lower, adjoint = node.attributes["lower"], node.attributes["adjoint"]
     narrow = node.dtype(0).torch if node.dtype(0) in _NARROW else None
+    native = None
+    if env.device.type == "cpu":
+        native = band_solver(node.dtype(0).torch if narrow is None else torch.float32, False)
 
     def solve(bands: torch.Tensor, rhs: torch.Tensor) -> Any:
         _check_bands(bands, rhs, lower)
@@ -188,7 +209,12 @@ def _(node: Node, env: Environment) -> Kernel:
         rows = _rows_of(bands, lower)
         if adjoint:
             rows = _rows_of_adjoint(rows, lower)
-        result = _substitute(rows, rhs, lower != adjoint)
+        if native is not None and rhs.numel():
+            batches = torch.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
+            rows, rhs = rows.expand(*batches, -1, -1), rhs.expand(*batches, -1, -1)
+            result = native.substitute(rows, rhs, lower == adjoint)
+        else:
+            result = _substitute(rows, rhs, lower != adjoint)
         return result if narrow is None else result.to(narrow)
 
     return solve

@@ -10,6 +10,7 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import hot_places
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.scope import get_default_graph
@@ -50,16 +51,24 @@ def _(node: Node) -> Shapes:
 
 @one_hot_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    if env.device.type == "cpu" and not is_text(node, 2):
-        picked = _picked(node)
-        if picked is not None:
-            return picked
-    return _compared(node)
+    is_host = env.device.type == "cpu" and not is_text(node, 2)
+    compared = _compared(node, is_host)
+    picked, depth = _picked(node, compared) if is_host else None, node.constant(1)
+    if picked is None or depth is None:
+        return compared
+    many, types = _MANY // int(depth), (node.dtype(0).torch, node.dtype(2).torch)
+
+    def one_hot(indices: Any, depth: Any, on: Any, off: Any) -> Any:
+        is_large = indices.numel() >= many
+        return (compared if is_large and hot_places(*types) else picked)(indices, depth, on, off)
+
+    return one_hot
 
 
-def _compared(node: Node) -> Callable[..., Any]:
-    """Every place is compared with its index."""
-    axis, text = node.attributes["axis"], is_text(node, 2)
+def _compared(node: Node, is_host: bool) -> Callable[..., Any]:
+    """Every place is compared with its index; of many on a host, machine code fills all and those of the
+    indices."""
+    axis, text, types = node.attributes["axis"], is_text(node, 2), (node.dtype(0).torch, node.dtype(2).torch)
 
     def one_hot(indices: Any, depth: Any, on: Any, off: Any) -> Any:
         count = int(depth)
@@ -68,6 +77,10 @@ def _compared(node: Node) -> Callable[..., Any]:
         if axis > indices.ndim:
             raise invalid(f"Expected axis to be -1 or between [0, {indices.ndim + 1}]. But received: {axis}")
         at = indices.ndim if axis == -1 else axis
+        if is_host and count * indices.numel() >= _FEW and on.ndim == off.ndim == 0:
+            native = hot_places(*types)
+            if native is not None:
+                return native(indices, count, at, on, off)
         places = torch.arange(count, device=indices.device).reshape([count] + [1] * (indices.ndim - at))
         hot = indices.unsqueeze(at) == places
         return np.where(hot.numpy(), on, off) if text else torch.where(hot, on, off)
@@ -75,11 +88,13 @@ def _compared(node: Node) -> Callable[..., Any]:
     return one_hot
 
 
+_FEW = 1 << 6  # elements up to which ATen's kernels are as fast,
+_MANY = 1 << 17  # and where all indices are inside
 _LARGEST_TABLE = 1 << 16  # elements
 _PICKED = frozenset({torch.float32, torch.float64, torch.int32, torch.int64, torch.bool})
 
 
-def _picked(node: Node) -> Callable[..., Any] | None:
+def _picked(node: Node, compared: Callable[..., Any]) -> Callable[..., Any] | None:
     """Rows of a table, or numbers put in their places: a tenth of the time of `_compared`, which is right for
     indices outside, too. None where the numbers are not constant or do not lie in rows.
     """
@@ -87,7 +102,7 @@ def _picked(node: Node) -> Callable[..., Any] | None:
     depth, on, off = (None if x is None else x.item() for x in map(node.constant, (1, 2, 3)))
     if dims is None or node.attributes["axis"] not in (-1, len(dims)) or not depth or depth < 0:
         return None
-    compared, dtype = _compared(node), node.dtype(2).torch
+    dtype = node.dtype(2).torch
     if on is None or off is None or dtype not in _PICKED:
         return None
     table = None

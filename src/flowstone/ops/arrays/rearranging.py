@@ -128,10 +128,11 @@ _FEW = 50  # numbers, which Python looks at one by one as fast
 def _inverse(x: Any) -> Any:
     """The inverse permutation; None if `x` is none."""
     low, high = torch.aminmax(x)
-    places = x.long()
-    if int(low) != 0 or int(high) != len(x) - 1 or int(torch.bincount(places).max()) != 1:
+    if int(low) != 0 or int(high) != len(x) - 1:
         return None
-    return torch.empty_like(x).scatter_(0, places, torch.arange(len(x), dtype=x.dtype, device=x.device))
+    numbers = torch.arange(len(x), dtype=x.dtype, device=x.device)
+    inverse = torch.full_like(x, -1).scatter_(0, x.long(), numbers)
+    return inverse if int(inverse.amin()) == 0 else None  # with a place twice, another has none
 
 
 @invert_permutation_op.kernel(CPU, GPU)

@@ -11,6 +11,7 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import row_moves
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import Dims, is_compatible, merge
@@ -207,6 +208,8 @@ def _is_in(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 # ---- partition and stitch
 
+_MUCH = 1 << 21  # bytes from which threads share copies
+
 dynamic_partition_op = op(
     "DynamicPartition",
     "data: T, partitions: int32 -> outputs: num_partitions*T",
@@ -308,19 +311,34 @@ def _stitch_kernel(node: Node) -> Kernel:
                     f"indices' shape"
                 )
             if places.numel():
-                if int(places.min()) < 0:
+                low, high = torch.aminmax(places)
+                if int(low) < 0:
                     raise invalid(f"indices = {places.tolist()} is not in [0, 2147483647)")
-                size = max(size, int(places.max()) + 1)
+                size = max(size, int(high) + 1)
         if text:
             result: Any = np.full((size, *rest), b"", dtype=object)
         else:
             result = torch.zeros((size, *rest), dtype=data[0].dtype, device=data[0].device)
         for places, values in zip(indices, data):
             flat = places.reshape(-1)
-            result[flat.numpy() if text else flat.long()] = values.reshape(len(flat), *rest)
+            if text:
+                result[flat.numpy()] = values.reshape(len(flat), *rest)
+            else:
+                _put_rows(result, flat.long(), values)
         return result
 
     return in_signed(node.dtype(count), stitch, *range(count, 2 * count))
+
+
+def _put_rows(result: torch.Tensor, places: torch.Tensor, values: torch.Tensor) -> None:
+    """Copies rows to places that are there, by machine code if on a host; of those for one the last stays."""
+    moves = row_moves() if result.device.type == "cpu" and values.numel() else None
+    if moves is None or values.nbytes >= _MUCH or values.is_conj() or values.is_neg():
+        result[places] = values.reshape(len(places), *result.shape[1:])
+        return
+    values, places = values.contiguous(), places.contiguous()
+    count = places.shape[0]
+    moves.place(result.data_ptr(), places.data_ptr(), count, values.nbytes // count, values.data_ptr())
 
 
 def _stitch(name: str) -> OpDeclaration:

@@ -15,6 +15,7 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.machine_code import ColourChange, colour_change
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims
@@ -22,6 +23,11 @@ from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 
 _FLOATS = "T: type in [half, bfloat16, float, double] = float"
+
+
+def _native(name: str, node: Node, env: Environment) -> ColourChange | None:
+    """One pass of machine code, on a host."""
+    return colour_change(name, node.dtype(0).torch) if env.device.type == "cpu" else None
 
 
 _Planes = tuple[torch.Tensor, ...]  # one channel each
@@ -109,10 +115,11 @@ def _infer_colours(node: Node) -> Dims:
 
 
 def _conversion(node: Node, env: Environment) -> Kernel:
-    convert = _to_hsv if node.type == "RGBToHSV" else _to_rgb
+    name, convert = ("to_hsv", _to_hsv) if node.type == "RGBToHSV" else ("to_rgb", _to_rgb)
+    native = _native(name, node, env)
     dims = node.dims(0)
     if dims and dims[-1] == 3:
-        return Call(_converted, X0, convert)
+        return Call(_converted, X0, convert) if native is None else Call(native, X0)
 
     def run(images: torch.Tensor) -> torch.Tensor:
         if images.dim() == 0:
@@ -120,7 +127,7 @@ def _conversion(node: Node, env: Environment) -> Kernel:
         if images.shape[-1] != 3:
             message = f"input must have 3 channels but input only has {images.shape[-1]} channels."
             raise errors.FailedPreconditionError(None, None, message)
-        return _converted(images, convert)
+        return _converted(images, convert) if native is None else native(images)
 
     return run
 
@@ -259,8 +266,12 @@ def _turned(planes: _Planes, delta: torch.Tensor) -> _Planes:
 
 @adjust_hue_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    native = _native("turned", node, env)
+
     def run(images: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         _check_images(images, delta, "delta", 3)
+        if native is not None and abs(delta.item()) <= 1:
+            return native(images, (6 * delta).item())
         return _converted(images, lambda planes: _turned(planes, delta))
 
     return run
@@ -275,8 +286,12 @@ adjust_saturation_op.no_gradient()
 
 @adjust_saturation_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    native = _native("coloured", node, env)
+
     def run(images: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
         _check_images(images, scale, "scale", 3)
+        if native is not None:
+            return native(images, scale.item())
         return _converted(images, lambda planes: _coloured(planes, scale))
 
     return run

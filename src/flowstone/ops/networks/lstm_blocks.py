@@ -116,16 +116,21 @@ def _step(form: _Form, sums: torch.Tensor, before: torch.Tensor, peepholes: Any)
     return [i, state, f, o, ci, co, co * o]
 
 
+_through_sigmoid = torch.ops.aten.sigmoid_backward.default  # of a gradient and the result
+_through_tanh = torch.ops.aten.tanh_backward.default
+
+
 def _step_gradient(
     form: _Form, before: torch.Tensor, peepholes: Any, gates: Any, d_state: torch.Tensor, dh: torch.Tensor
 ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
     """(with respect to the state before, the sums of i, ci, f and o)."""
     i, _, f, o, ci, co = gates
-    do = o * (1 - o) * dh * co
-    d_state = d_state + (1 - co * co) * dh * o
+    do = _through_sigmoid(dh * co, o)
+    d_state = d_state + _through_tanh(dh * o, co)
     if form.peephole:
         d_state = d_state + do * peepholes[2]
-    di, dci, df = i * (1 - i) * d_state * ci, (1 - ci * ci) * d_state * i, f * (1 - f) * d_state * before
+    di, df = _through_sigmoid(d_state * ci, i), _through_sigmoid(d_state * before, f)
+    dci = _through_tanh(d_state * i, ci)
     d_before = d_state * f
     if form.peephole:
         d_before = d_before + di * peepholes[0] + df * peepholes[1]

@@ -119,6 +119,9 @@ top_k_op.gradient(lambda op, *dys: (_top_k_gradient(op, *dys),))
 top_k_v2.gradient(lambda op, *dys: (_top_k_gradient(op, *dys), None))
 
 
+_FEW = 4096  # elements from which numbers are counted faster than truths
+
+
 def _in_top_k(predictions: torch.Tensor, targets: torch.Tensor, k: int) -> torch.Tensor:
     if predictions.dim() != 2 or targets.shape != predictions.shape[:1]:
         raise errors.InvalidArgumentError(
@@ -136,7 +139,10 @@ def _in_top_k(predictions: torch.Tensor, targets: torch.Tensor, k: int) -> torch
     if not classes:
         return valid
     chosen = torch.gather(predictions, 1, index.clamp(0, classes - 1).unsqueeze(1))
-    return ((predictions > chosen).sum(1) < k).logical_and_(valid)
+    if predictions.numel() < _FEW:
+        return ((predictions > chosen).sum(1) < k).logical_and_(valid)
+    better = torch.gt(predictions, chosen, out=torch.empty_like(predictions))
+    return (better.sum(1) < k).logical_and_(valid)
 
 
 def _infer_in_top_k(node: Node) -> Dims:

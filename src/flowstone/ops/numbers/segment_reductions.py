@@ -19,6 +19,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import segment_rows
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import concatenate, merge
@@ -178,9 +179,17 @@ def _sorted_segments(
         def reduce(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
             if ids.ndim != 1 or not data.ndim or ids.shape[0] != data.shape[0]:
                 raise invalid("segment_ids should be a vector of the size of dimension 0 of input.")
+            if native is not None and ids.numel() and (count := int(ids[-1]) + 1) > 0:
+                found = native(data, ids, count)
+                if found is not None:
+                    return found
             return reduce_rows(data, ids, check_sorted(ids))
 
         reduce_rows = function_for(node.dtype(0), function)
+        native = None
+        if env.device.type == "cpu" and node.dtype(0) not in SIGNED:
+            how = name.removeprefix("Segment").lower()
+            native = segment_rows(how, node.dtype(0).torch, node.dtype(1).torch)
         return in_int64(node.dtype(0), reduce)
 
     return declaration

@@ -197,11 +197,15 @@ shrink_op = op(
 )
 
 
+_COMPARED = frozenset({torch.int8, torch.uint8, torch.int16, torch.int32})  # by ATen as they are
+
+
 def used_range(x: torch.Tensor, levels: Levels) -> tuple[float, float]:
     """The range from the least to the largest number of `x`, with zero in it."""
     if not x.numel():
         return 0.0, 0.0
-    least, largest = wide(x).aminmax()
+    least, largest = (x if x.dtype in _COMPARED else wide(x)).aminmax()
+    least, largest = wide(least), wide(largest)
     low, high = to_floats(torch.stack([least, largest]), levels).tolist()
     return min(low, 0.0), max(high, 0.0)
 

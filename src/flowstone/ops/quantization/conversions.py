@@ -309,8 +309,12 @@ def _(node: Node, env: Environment) -> Kernel:
             if float(low) == float(high):
                 return torch.full(x.shape, float(low), dtype=result, device=x.device)
             step = (high - low).double() / (highest - lowest)
-            first = rounded_away((low / step.float()).double()) * step
-            if native is not None:
+            steps = rounded_away((low / step.float()).double())
+            first = steps * step
+            if native is not None and math.isfinite(steps.item()):
+                found = native.dequantize_multiples(x, lowest - int(steps.item()), step.item())
+                if found is not None:
+                    return found
                 return native.dequantize(x, [-lowest, step.item(), first.item()], True)
             return floats(lambda x: x.double().sub_(lowest).mul_(step).add_(first).float(), x)
         factor, half = (high - low) / (highest - lowest), form.half

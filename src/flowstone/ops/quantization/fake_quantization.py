@@ -115,6 +115,8 @@ def _rounded(
 
         return torch.zeros_like(x) if bool(empty) else by_pieces(rounded, x.dtype, x)
     rows, first, last, step, inverse, zero = in_long_rows(x, first, last, step, inverse, zero)
+    if native is not None and rows.numel() and not bool(empty.any()):
+        return native.round_rows(rows, torch.stack([first, last, inverse, zero, step])).view(x.shape)
     found = torch.maximum(rows, first)
     torch.minimum(found, last, out=found)
     found = found.sub_(first).mul_(inverse).sub_(zero).add_(0.5).floor_().mul_(step).view(x.shape)

@@ -19,6 +19,7 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.dtypes import DType
+from flowstone.framework.machine_code import requantizer
 from flowstone.framework.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import FEW, by_pieces
@@ -117,10 +118,15 @@ def passed_inside(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: to
     return mask.bitwise_and_(dy.view(word)).view(dy.dtype)
 
 
+def _low_steps(levels: Levels) -> float:
+    """The multiple of the step that is nearest to the range's lower end."""
+    step = float(np.float32(levels.step))
+    return 0.0 if step == 0 else round_away(float(np.float32(levels.low) / np.float32(step))) * step
+
+
 def to_floats(x: torch.Tensor, levels: Levels) -> torch.Tensor:
     """The float32 numbers that integers stand for."""
-    step = float(np.float32(levels.step))
-    low = 0.0 if step == 0 else round_away(float(np.float32(levels.low) / np.float32(step))) * step
+    low = _low_steps(levels)
 
     def convert(x: torch.Tensor) -> torch.Tensor:
         return x.double().sub_(levels.lowest).mul_(levels.step).add_(low).float()
@@ -182,6 +188,12 @@ def require_scalars(node: Node, *positions: int) -> None:
 def requantized(x: torch.Tensor, old: Levels, new: Levels) -> torch.Tensor:
     """The integers of the new range that stand for the numbers of `x`."""
     assert new.dtype.torch is not None
+    native = requantizer(x.dtype, new.dtype.torch) if x.device.type == "cpu" else None
+    if native is not None and new.step and math.isfinite(new.low / new.step):
+        offset = round_away(new.low / new.step) - new.lowest
+        numbers = [old.lowest, old.step, _low_steps(old), new.step, offset, new.lowest, new.highest]
+        if all(map(math.isfinite, numbers)):
+            return native(x, numbers)
     return by_pieces(lambda part: to_integers(to_floats(part, old), new), new.dtype.torch, x)
 
 

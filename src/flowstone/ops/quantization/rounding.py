@@ -6,13 +6,16 @@ given it is that of the input, or of its slices along `axis`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import step_passes
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import Dims, merge
@@ -75,6 +78,7 @@ class _Form:
         self.signed, self.given = bool(get("signed_input")), bool(get("range_given"))
         self.narrow, self.axis = get("narrow_range", False), get("axis", -1)
         self.half_up = get("round_mode") == "HALF_UP"
+        self._native = step_passes(torch.float32) if node.outputs[0].dtype.name == "float32" else None
 
     def limits(self, bits: int) -> tuple[int, int]:
         """The lowest and highest integer of so many bits."""
@@ -89,7 +93,7 @@ class _Form:
         if not x.numel():
             return x.new_zeros(()), x.new_zeros(())
         if self.axis == -1:
-            return x.amin(), x.amax()
+            return x.aminmax()
         others = [axis for axis in range(x.dim()) if axis != self.axis]
         return (x.amin(others), x.amax(others)) if others else (x, x)
 
@@ -99,9 +103,22 @@ class _Form:
             return ends.reshape(())
         return ends.view([-1 if axis == self.axis else 1 for axis in range(x.dim())])
 
+    def passed(
+        self, dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor
+    ) -> torch.Tensor:
+        """`dy` where `x` is in the range, else 0."""
+        if self.axis == -1 and self._native is not None and x.device.type == "cpu":
+            return self._native.masked(dy, x, low.item(), high.item())
+        return passed_inside(dy, x, self.spread(low, x), self.spread(high, x))
+
     def rounded(self, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, bits: int) -> torch.Tensor:
         """The nearest steps."""
         lowest, highest = self.limits(bits)
+        if self._native is not None and not (low.dim() or high.dim()) and x.device.type == "cpu":
+            numbers = _scalar_steps(low.item(), high.item(), lowest, highest)
+            if not any(map(math.isnan, numbers)):
+                numbers = numbers if self.given else [-math.inf, math.inf, *numbers[2:]]
+                return self._native.scaled(x, numbers, not self.half_up)
         largest = torch.finfo(x.dtype).max
         by_low = torch.where(lowest * low > 0, lowest / low, largest)
         by_high = torch.where(highest * high > 0, highest / high, largest)
@@ -115,6 +132,23 @@ class _Form:
             product = x * self.spread(scale, x)
         whole = product.add_(0.5).floor_() if self.half_up else product.round_()
         return whole.mul_(self.spread(step, x))
+
+
+def _scalar_steps(low: float, high: float, lowest: int, highest: int) -> list[float]:
+    """What `_Form.rounded` makes of one range: [least number, largest number, scale, step], each operation
+    rounded to float32 as its are."""
+    one, ends = np.float32(1), (np.float32(low), np.float32(high))
+    limits = (np.float32(lowest), np.float32(highest))
+    with np.errstate(all="ignore"):
+        scales = [
+            limit * (one / end) if limit * end > 0 else np.finfo(np.float32).max
+            for limit, end in zip(limits, ends)
+        ]
+        if scales[0] < scales[1]:
+            step = ends[0] / limits[0] if lowest else ends[0]
+            return [*map(float, (ends[0], limits[1] * step, scales[0], step))]
+        step = ends[1] / limits[1]
+        return [*map(float, (limits[0] * step, ends[1], scales[1], step))]
 
 
 def _check_axis(form: _Form, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> None:
@@ -147,7 +181,7 @@ def _kernel(node: Node, env: Environment) -> Kernel:
 
     def run(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, bits: Any = known) -> torch.Tensor:
         _check_axis(form, x, low, high)
-        if form.given and bool((low > high).any()):
+        if form.given and (low > high if low.numel() == high.numel() == 1 else (low > high).any()):
             raise invalid(f"Invalid range: input_min {low.tolist()} > input_max {high.tolist()}")
         ends = (low, high) if form.given else form.ends_of(x)
         shape = () if form.axis == -1 else (-1,)
@@ -165,7 +199,7 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid(f"gradient and input must be the same size: {list(dy.shape)}, {list(x.shape)}")
         form.given = True
         _check_axis(form, x, low, high)
-        passed = passed_inside(dy, x, form.spread(low, x), form.spread(high, x))
+        passed = form.passed(dy, x, low, high)
         return [passed, torch.zeros_like(low), torch.zeros_like(high)]
 
     return run
