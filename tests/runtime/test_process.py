@@ -63,7 +63,7 @@ def said(first: str = "", **environment: str) -> dict[str, list[str]]:
 
 def test_what_is_set_and_undone() -> None:
     assert said() == {
-        "spins": ["5000"],
+        "spins": ["10000"],
         "inherited": ["None"],
         "frozen": ["True", "False"],
         "stays": ["False", "True", "False", "True"],

@@ -11,7 +11,7 @@ import torch
 import flowstone as tf
 from flowstone.framework.operation import F
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.threads import limit, wants_one_thread
+from flowstone.runtime.threads import limit, may_start_team, wants_one_thread
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +87,15 @@ def test_of_a_large_table_only_the_rows_that_are_taken_or_changed_count(rows, ex
     updated = F.SparseApplyAdagrad(table._ref(), slot._ref(), tf.constant(0.1), gathered, ids)
     product = tf.matmul(tf.zeros([100, 300]), tf.placeholder(tf.float32, [300, 10]))
     assert wants_one_thread(prune([product, changed, updated], [], [])) is expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "units", "expected"), [(1, 10, False), (10, 10, False), (100, 100, True), (None, 10, True)]
+)
+def test_only_large_or_unknown_nodes_may_start_a_team(rows, units, expected):
+    x = tf.placeholder(tf.float32, [rows, units])
+    product = tf.matmul(x, tf.zeros([units, units]))
+    assert may_start_team(prune([product + 1.0], [], [x])) is expected
 
 
 @pytest.mark.skipif(limit() is None, reason="torch's OpenMP runtime is not to be found on this machine")

@@ -27,7 +27,7 @@ from flowstone.client.planning import Planner
 from flowstone.client.steps import Steps
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
-from flowstone.runtime import threads
+from flowstone.runtime import team_cores, threads
 from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan
@@ -110,17 +110,18 @@ def compiled_runner(
     )  # fmt: skip
     new_step, cancel = _new_step(names, steps, plan, timeout_ms, trace)
     call = _call(names, 1 if plan.one_thread else steps.intra_op_threads)
+    part = _parting(names, plan, steps.intra_op_threads)
     values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
     results = ", ".join(f"leave{i}(results[{i}])" for i in range(len(leave)))
     source = (
         f"def run({', '.join(f'x{i}' for i in range(len(feeds)))}):\n"
         "    with InferenceMode(True):\n"
-        f"        step = {new_step}\n"
+        f"        step = {new_step}\n{part}"
         f"        arguments = (step{values},)\n"
         "        try:\n"
         f"            results = {call}\n"
         f"        except Exception as error:\n{cancel}"
-        "            raise explain(error, program) from None\n"
+        f"            raise explain(error, program) from None\n"
         f"        return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
     )
     exec(compile(source, "<flowstone runner>", "exec"), names)
@@ -147,6 +148,14 @@ def _call(names: dict[str, Any], intra_op_threads: int) -> str:
         return "function(*arguments)"
     names.update(limit=limit, number_of_threads=get_num_threads, limited=_limited)
     return f"limited(limit, number_of_threads(), {intra_op_threads}, function, arguments)"
+
+
+def _parting(names: dict[str, Any], plan: Plan, intra_op_threads: int) -> str:
+    """The lines before a step that part a team's threads. Adds their names to `names`."""
+    if not plan.starts_team or intra_op_threads == 1 or not team_cores.is_possible():
+        return ""
+    names.update(clock=team_cores.clock, part=team_cores.Parting())
+    return "        now = clock()\n        if now > part.due:\n            part(now)\n"
 
 
 def _limited(

@@ -75,7 +75,7 @@ _WAITING = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME", "KMP_LIBRARY")
 
 @contextlib.contextmanager
 def short_spins() -> Iterator[None]:
-    """Has OpenMP's idle threads spin 5,000 rounds before they sleep if torch is first imported within the
+    """Has OpenMP's idle threads spin 10,000 rounds before they sleep if torch is first imported within the
     context, instead of 300,000, which take the cores from whoever else wants them and gain nothing (measured
     in docs/design/008).
 
@@ -85,7 +85,7 @@ def short_spins() -> Iterator[None]:
     if not TUNE_PROCESS or "torch" in sys.modules or any(name in os.environ for name in _WAITING):
         yield
         return
-    os.environ["GOMP_SPINCOUNT"] = "5000"
+    os.environ["GOMP_SPINCOUNT"] = "10000"
     try:
         yield
     finally:

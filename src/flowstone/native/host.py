@@ -62,7 +62,7 @@ _NEEDED = (
     "calloc",
     "free",
 )
-_OPTIONAL = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "omp_get_max_threads")
+_OPTIONAL = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "omp_get_max_threads", "gettid")
 _SLEEF = ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan")
 _SLEEF_15 = ("erfc",)
 _SLEEF_MORE = ("asinh", "acosh", "atanh", "erf", "pow", "atan2")

@@ -40,7 +40,7 @@ from flowstone.runtime.partitioned_program import PartitionedProgram
 from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.precision import with_precision
 from flowstone.runtime.segments import compile_segment
-from flowstone.runtime.threads import wants_one_thread
+from flowstone.runtime.threads import may_start_team, wants_one_thread
 from flowstone.runtime.traced_units import unit_program
 from flowstone.runtime.unit_program import UnitProgram
 from flowstone.runtime.units import needs_units
@@ -52,15 +52,17 @@ Program = Segment | UnitProgram | PartitionedProgram
 
 class Plan(NamedTuple):
     """The rewritten `subgraph`, compiled as one segment, a program of several units, or one of several
-    devices; the `function` that runs a step of it; whether the step shall use one intra-op thread; each
-    node's device by its name, and those that are `assigned`, since the nodes have state there; torch's device
-    that fed values are brought to; and the `CapturedStep`, if the step's device work is to be recorded.
+    devices; the `function` that runs a step of it; whether the step shall use one intra-op thread; whether
+    it is on the host alone, and `starts_team`s of threads; each node's device by its name, and those that are
+    `assigned`, since the nodes have state there; torch's device that fed values are brought to; and the
+    `CapturedStep`, if the step's device work is to be recorded.
     """
 
     subgraph: Subgraph
     program: Program
     function: Callable[..., Any]
     one_thread: bool
+    starts_team: bool
     placement: dict[str, str]
     assigned: dict[str, str]
     feed_device: torch.device
@@ -123,7 +125,8 @@ def make_plan(
     if chosen and not in_parts:
         passes = passes_for(device.device_type, in_part=False)
         run_passes(subgraph, passes, options.disabled_passes)
-    one_thread = device.torch.type == "cpu" and wants_one_thread(subgraph)
+    is_on_host = device.torch.type == "cpu"
+    one_thread = is_on_host and wants_one_thread(subgraph)
     program: Program
     if in_parts:
         program = _compiled_in_parts(subgraph, chosen, options)
@@ -136,6 +139,7 @@ def make_plan(
         program,
         function,
         one_thread,
+        is_on_host and not in_parts and not one_thread and may_start_team(subgraph),
         placement,
         assigned,
         options.devices[0].torch if in_parts else device.torch,

@@ -9,6 +9,8 @@ it is imported     the garbage collector no longer walks what is       if the pr
                    there then (`framework/collector.py`)               has frozen some
 the first session  freed memory stays with the process                 if the environment sets the
                    (`runtime/pages.py`)                                allocator
+steps with a team  its other threads keep off the step's core          for teams of more than eight
+                   (`runtime/team_cores.py`)
 =================  ==================================================  ====================================
 
 ``FLOWSTONE_TUNE_PROCESS=0`` switches all of it off; a program can choose with `tune_process`. OpenMP reads
@@ -41,6 +43,11 @@ def tune_process(enabled: bool) -> bool:
     give_pages_back()
     collector.unfreeze()
     return False
+
+
+def is_tuned() -> bool:
+    """Whether steps and sessions may change settings of the process."""
+    return _is_tuned
 
 
 def tune_for_sessions() -> None:

@@ -5,7 +5,7 @@ ATen, MKL and oneDNN start an OpenMP team for products and convolutions that tak
 it costs more than it gains, on a busy machine up to a hundredfold. `wants_one_thread` decides at plan time,
 from static shapes. `limit` is OpenMP's own call for the number of threads of *this* thread's parallel
 regions: 0.15 µs, and other threads and the user's other torch code never see it (`torch.set_num_threads` also
-changes what later threads start with).
+changes what later threads start with). Where the team's threads run is `team_cores.py`'s.
 
 ``ConfigProto.intra_op_parallelism_threads`` bounds the steps of a session in the same way, 0 being torch's
 own number: it is the number of threads of every step except small ones. ``inter_op_parallelism_threads``
@@ -49,6 +49,13 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
         if work >= profile.team_among_others:
             total += work if frames.home(node) is None else work * _ITERATIONS
     return largest >= profile.team_starts and total < profile.team_together
+
+
+def may_start_team(subgraph: Subgraph) -> bool:
+    """Whether a kernel of the step may start a team."""
+    profile, rows = subgraph.machine.profile, _fed_rows(subgraph)
+    works = (_work(node, profile.element_cost, rows) for node in subgraph.nodes)
+    return any(work is None or work >= profile.team_starts for work in works)
 
 
 def _fed_rows(subgraph: Subgraph) -> int | None:
