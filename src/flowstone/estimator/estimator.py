@@ -428,10 +428,7 @@ class Estimator:
 
     @staticmethod
     def _assert_members_are_not_overridden(self: Estimator) -> None:
-        """ValueError if a program's subclass has another method of an Estimator's name.
-
-        Libraries whose Estimators override some put another function in the place of this one.
-        """
+        """ValueError if a subclass has another method of an Estimator's name; libraries replace this."""
         for kind in type(self).__mro__:
             if kind is Estimator:
                 return
@@ -441,8 +438,7 @@ class Estimator:
             if taken:
                 raise ValueError(
                     f"Subclasses of Estimator cannot override members of Estimator. {type(self)} does "
-                    "override "
-                    f"{sorted(taken)}"
+                    f"override {sorted(taken)}"
                 )
 
 
