@@ -155,3 +155,13 @@ def test_fed_tuples_are_read_again_where_they_differ() -> None:
         for value in (5, 6):
             changing[0] = value
             assert session.run(x + 0, {x: changing}).tolist() == [value, 2]
+
+
+@pytest.mark.parametrize("form", [tuple, list, lambda parts: tf.SparseTensorValue(*parts)])
+def test_a_sparse_feed_is_any_three_parts(form) -> None:
+    x = tf.sparse_placeholder(tf.float32)
+    parts = ([[0, 1], [1, 2]], np.float32([2.0, 3.0]), [2, 3])
+    with tf.Session() as s:
+        assert s.run(tf.sparse_tensor_to_dense(x), {x: form(parts)}).tolist() == [[0, 2, 0], [0, 0, 3]]
+        with pytest.raises(ValueError, match="Cannot feed value of shape"):
+            s.run(x, {x: np.zeros([3, 4, 5])})

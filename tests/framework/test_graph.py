@@ -265,6 +265,27 @@ def test_scopes_belong_to_a_thread(graph: Graph) -> None:
     assert (seen[0].name, seen[0].device, seen[0].control_inputs) == ("x", "", [])
 
 
+def test_a_thread_without_a_default_graph_builds_in_one_of_its_own() -> None:
+    names: list[list[str]] = []
+
+    def build() -> None:
+        const("x")
+        scope.reset_default_graph()
+        const("x")
+        graph = scope.get_default_graph()
+        names.append([op.name for op in graph.get_operations()])
+        graphs.append(graph)
+
+    graphs = [scope.get_default_graph()]
+    for _ in range(2):
+        thread = threading.Thread(target=build)
+        thread.start()
+        thread.join()
+    assert names == [["x"], ["x"]]
+    assert len({id(graph) for graph in graphs}) == 3
+    assert scope.get_default_graph() is graphs[0]
+
+
 def test_building_from_many_threads(graph: Graph) -> None:
     def build() -> None:
         with graph.as_default():

@@ -90,7 +90,7 @@ PROGRAMS = {
             element = tf.FIFOQueue(50, tf.float32, [[]]).dequeue()
         with tf.device("/job:worker/task:0"):
             element = tf.negative(element)
-        in_thread(lambda: tf.Session(servers[0].target).run(element))
+        in_thread(lambda: tf.Session(servers[0].target, graph=element.graph).run(element))
         time.sleep(0.5)
         sys.exit(3)
         """,
@@ -111,8 +111,9 @@ LATER = """
 def later():
     threading.main_thread().join()
     time.sleep(0.1)
-    crop = tf.image.crop_and_resize(tf.ones([1, 9, 9, 1]), [[0.0, 0.0, 1.0, 1.0]], [0], [5, 5])
-    print([float(session.run(tf.tanh(y) + tf.reduce_mean(crop) * i)[0, 0]) for i in range(3)])
+    with session.graph.as_default():
+        crop = tf.image.crop_and_resize(tf.ones([1, 9, 9, 1]), [[0.0, 0.0, 1.0, 1.0]], [0], [5, 5])
+        print([float(session.run(tf.tanh(y) + tf.reduce_mean(crop) * i)[0, 0]) for i in range(3)])
 
 threading.Thread(target=later).start()
 """

@@ -251,7 +251,7 @@ def feed_elements(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]
             )
         return [pair for k, v in zip(key, value) for pair in feed_elements(graph, k, v)]
     if isinstance(key, SparseTensor):
-        if isinstance(value, SparseTensorValue) or not isinstance(value, tuple):
+        if isinstance(value, SparseTensorValue) or hasattr(value, "dense_shape"):
             value = (value.indices, value.values, value.dense_shape)
         return [pair for k, v in zip((key.indices, key.values, key.dense_shape), value) for pair in [(k, v)]]
     if isinstance(key, IndexedSlices):

@@ -1,6 +1,7 @@
 """Ambient state of graph building: the default graph, the default session, and the scopes of a graph.
 
-This is the one place for it. The stacks of default graphs and sessions belong to a thread. A graph's scopes
+This is the one place for it. The stacks of default graphs and sessions belong to a thread, and so does
+the graph below the stack: a thread that enters none builds in a graph of its own. A graph's scopes
 (name, device, colocation, control dependencies, attributes, gradient overrides, container, control-flow
 context) are one immutable-by-convention `Scopes` record per graph and thread; entering a scope replaces
 fields and leaving restores them.
@@ -81,7 +82,7 @@ def capturing() -> Iterator[None]:
 
 graphs = DefaultStack()
 sessions = DefaultStack()
-_global_default: list[Any] = []
+_lowest = DefaultStack()  # of each thread the graph where it builds outside of `with graph.as_default()`
 graph_class: list[Callable[[], Graph]] = []  # added by `graph.py`, which is above this file
 _global_lock = threading.Lock()
 
@@ -91,15 +92,13 @@ def get_default_graph() -> Graph:
     items = graphs.items
     if items:
         return items[-1]  # type: ignore[no-any-return]
-    if not _global_default:
-        with _global_lock:
-            if not _global_default:
-                _global_default.append(graph_class[0]())
-    return _global_default[0]  # type: ignore[no-any-return]
+    if not _lowest.items:
+        _lowest.items.append(graph_class[0]())
+    return _lowest.items[0]  # type: ignore[no-any-return]
 
 
 def reset_default_graph() -> None:
-    """Replaces the global default graph by a new one. Raises AssertionError inside ``with
+    """Replaces the default graph of this thread by a new one. Raises AssertionError inside ``with
     graph.as_default()``.
     """
     if graphs.items:
@@ -107,7 +106,7 @@ def reset_default_graph() -> None:
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, "
             "exit the nesting and create a new graph."
         )
-    _global_default.clear()
+    _lowest.items.clear()
 
 
 def get_default_session() -> Any:

@@ -5,11 +5,13 @@ format. An `EventLog` writes such a file in a folder from a thread of its own: w
 only while its queue is full. `summary_iterator` and `EventReader` read what is there so far.
 
 States of an `EventLog`: *open* (the thread runs) and *closed*; `reopen` goes back, with a new file. Errors
-of the thread are raised by the next call.
+of the thread are raised by the next call. What a program added to a log that it never closes is written when
+the interpreter exits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import socket
 import threading
@@ -19,6 +21,7 @@ from typing import Any
 
 from flowstone.framework import errors
 from flowstone.framework.tensor_proto import messages
+from flowstone.io.exit_writes import PATIENCE_S, done_writing, write_at_exit
 from flowstone.io.file_system import as_path, recursive_create_dir
 from flowstone.io.records import RecordReader, TFRecordWriter
 
@@ -89,6 +92,7 @@ class EventLog:
             )
             self._thread.start()
             self._is_open = True
+            write_at_exit(self)
 
     @property
     def path(self) -> str:
@@ -107,17 +111,27 @@ class EventLog:
     def flush(self) -> None:
         """Returns when all events that were added are in the store."""
         if self._is_open:
-            request = _Flush()
-            self._queue.put(request)
+            request = self._request_flush()
             while not request.done.wait(timeout=1) and self._thread.is_alive():
                 pass
         self._raise_error()
+
+    def write_at_exit(self) -> None:
+        """Has all events that were added written, as far as the thread can in time."""
+        with contextlib.suppress(queue.Full):
+            self._request_flush(PATIENCE_S).done.wait(PATIENCE_S)
+
+    def _request_flush(self, patience_s: float | None = None) -> _Flush:
+        request = _Flush()
+        self._queue.put(request, timeout=patience_s)
+        return request
 
     def close(self) -> None:
         """Ends the file, once all events that were added are written."""
         with self._lock:
             if self._is_open:
                 self._is_open = False
+                done_writing(self)
                 self._queue.put(_END)
                 self._thread.join()
         self._raise_error()

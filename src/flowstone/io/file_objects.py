@@ -2,7 +2,7 @@
 
 A file is read, written or both (``r``, ``w``, ``a``, each with ``+``). Positions and sizes are bytes in
 either mode. What was opened for reading and for writing are two files, which `close` ends; use after it opens
-them anew.
+them anew. What was written to a file that is still open when the interpreter exits is in the store then.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from flowstone.framework import errors
 from flowstone.io import file_system
+from flowstone.io.exit_writes import done_writing, write_at_exit
 from flowstone.io.file_errors import errors_of
 
 __all__ = ["FileIO"]
@@ -68,6 +69,7 @@ class FileIO:
             raise errors.PermissionDeniedError(None, None, f"{self._path}; File isn't open for writing")
         if self._writer is None:
             self._writer = file_system.open_file(self._name, self._opens)
+            write_at_exit(self)
         return self._writer
 
     @property
@@ -160,10 +162,15 @@ class FileIO:
             with errors_of(self._path):
                 self._writer.flush()
 
+    def write_at_exit(self) -> None:
+        """Ends writing: a store may take a file only then."""
+        self.close()
+
     def close(self) -> None:
         """Ends reading and writing; what is written is then in the store."""
         reader, writer = self._reader, self._writer
         self._reader = self._writer = None
+        done_writing(self)
         with errors_of(self._path):
             if reader is not None:
                 reader.close()

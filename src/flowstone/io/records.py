@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 from flowstone.framework import errors
 from flowstone.io.checksums import crc32c, masked, masked_crc32c
 from flowstone.io.compression import Decompressor, check_kind, compressor
+from flowstone.io.exit_writes import done_writing, write_at_exit
 from flowstone.io.file_errors import errors_of
 from flowstone.io.file_system import as_path, open_file
 
@@ -306,7 +307,8 @@ class TFRecordWriter:
     """Writes records to a new file; threads may share it.
 
     `options`: TFRecordOptions, or the name of the compression. Raises the errors of `file_system` where the
-    file cannot be written; `write` and `flush` raise FailedPreconditionError once it is closed.
+    file cannot be written; `write` and `flush` raise FailedPreconditionError once it is closed. A writer that
+    is dropped, or still open when the interpreter exits, ends its file.
     """
 
     def __init__(self, path: Any, options: Any = None) -> None:
@@ -319,7 +321,9 @@ class TFRecordWriter:
         self._lock = threading.Lock()
         self._parts: list[bytes] = []
         self._size = 0
-        self._file: BinaryIO | None = open_file(self._path, "wb")
+        self._file: BinaryIO | None = None
+        self._file = open_file(self._path, "wb")
+        write_at_exit(self)
 
     def write(self, record: bytes) -> None:
         """Writes a record. TypeError if it is not bytes."""
@@ -357,11 +361,20 @@ class TFRecordWriter:
                     file.write(self._compressor.flush(self._flush_mode))
                 file.flush()
 
+    def write_at_exit(self) -> None:
+        """Ends the file."""
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self.close()
+
     def close(self) -> None:
         """Ends the file."""
         with self._lock:
             if self._file is None:
                 return
+            done_writing(self)
             try:
                 self._write_parts()
                 with errors_of(self._path):

@@ -184,3 +184,11 @@ def test_streams_of_seeds() -> None:
     assert seeds == [same() for _ in range(4)] and len(set(seeds)) == 4
     assert other() not in seeds and d.SeedStream(None, "a")() is None
     assert (stream.original_seed, stream.salt) == (3, "a") and d.SeedStream(stream, "c").original_seed == 3
+
+
+def test_draws_of_an_overridden_event_come_in_the_base_distributions_order() -> None:
+    with tf.Session() as s:
+        drawn = s.run(d.MultivariateNormalDiag(tf.zeros(2), tf.ones(2)).sample(3, seed=4))
+    # From TensorFlow 1.15.5, on a CPU.
+    expected = [[0.29629603, -0.03141323], [-0.05471061, 0.03763179], [2.564978, -0.6494583]]
+    np.testing.assert_allclose(drawn, expected, rtol=1e-6)

@@ -100,3 +100,50 @@ def test_reductions_of_one_number_need_no_elements(monkeypatch, reduce, expected
 def test_reductions_of_numbers_that_are_not_finite_are_the_steps(value) -> None:
     total = tf.reduce_sum(tf.fill([512, 512], np.float32(value)))
     assert "Sum" in ops(text([total], [], "fold_constants", "apply_identities"))
+
+
+def _in_a_loop(effect, times=3) -> None:
+    """Runs `effect(x)` in a loop, where x has a shape that only the feed tells."""
+    x = tf.placeholder(tf.float32, [None, 2])
+    _, y = tf.while_loop(lambda i, y: i < times, lambda i, y: (i + 1, effect(y)), [0, x])
+    with tf.Session() as s:
+        s.run(y, {x: np.zeros([3, 2], np.float32)})
+
+
+@pytest.mark.parametrize("through", [lambda shape: shape, lambda shape: tf.fill(shape * 200, 1.0)])
+def test_an_effect_on_a_loops_known_shape_stays_in_the_loop(through) -> None:
+    seen = []
+
+    def effect(y: tf.Tensor) -> tf.Tensor:
+        told = tf.py_func(
+            lambda value: seen.append(value) or np.float32(0), [through(tf.shape(y))], tf.float32
+        )
+        with tf.control_dependencies([told]):
+            return tf.identity(y)
+
+    _in_a_loop(effect)
+    assert len(seen) == 3
+
+
+def test_random_numbers_of_a_loops_known_shape_are_drawn_in_every_iteration() -> None:
+    drawn = []
+
+    def effect(y: tf.Tensor) -> tf.Tensor:
+        noise = tf.random_uniform(tf.shape(y))
+        seen = tf.py_func(lambda value: drawn.append(value.tobytes()) or value, [noise], tf.float32)
+        return y + tf.reshape(seen, [-1, 2])
+
+    _in_a_loop(effect)
+    assert len(set(drawn)) == len(drawn) == 3
+
+
+def test_dropout_in_a_loop_with_a_rate_of_the_step() -> None:
+    x = tf.placeholder(tf.float32, [None, 64])
+    keep = tf.placeholder_with_default(0.5, [])
+    _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.nn.dropout(y, keep)), [0, x])
+    slope = tf.gradients(y, x)[0]
+    with tf.Session() as s:
+        value, gradient = s.run([y, slope], {x: np.ones([64, 64], np.float32)})
+    # One mask for all iterations would leave half of them.
+    assert 0.06 < (value != 0).mean() < 0.2
+    np.testing.assert_array_equal(value, gradient)

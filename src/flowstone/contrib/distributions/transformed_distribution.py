@@ -149,7 +149,7 @@ class TransformedDistribution(Distribution):
         """n draws x, [n, *batch_shape, *event shape of x]."""
         batch = [] if self._override_batch is None else [self._override_batch]
         event = [] if self._override_event is None else [self._override_event]
-        if batch or not event:
+        if batch or not event or self.distribution.batch_shape.ndims == 0:
             sizes = tf.concat([[n], *batch, *event], axis=0)
             return self.distribution.sample(sizes, seed=seed, **distribution_kwargs)
         sizes = tf.concat([*event, [n]], axis=0)
