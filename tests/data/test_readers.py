@@ -113,3 +113,32 @@ def test_iterators_go_on_where_they_were() -> None:
         holder = tf.placeholder(tf.variant, [None])
         session.run(F.DeserializeIterator(iterator._iterator_resource, holder), {holder: state})
         assert [session.run(following) for _ in range(4)] == rest == RECORDS[1:]
+
+
+def test_records_of_several_files_in_turn(tmp_path: Path) -> None:
+    names = []
+    for number in range(3):
+        names.append(str(tmp_path / f"{number}"))
+        with tf.python_io.TFRecordWriter(names[-1]) as writer:
+            for record in range(4 - number):
+                writer.write(b"%d%d" % (number, record))
+    expected = {  # TensorFlow 1.15's
+        None: "00 01 02 03 10 11 12 20 21",
+        1: "00 01 02 03 10 11 12 20 21",
+        2: "00 10 01 11 02 12 03 20 21",
+        3: "00 10 20 01 11 21 02 12 03",
+        5: "00 10 20 01 11 21 02 12 03",
+    }
+    for count, records in expected.items():
+        for filenames in (names, tf.data.Dataset.from_tensor_slices(names)):
+            dataset = tf.data.TFRecordDataset(filenames, num_parallel_reads=count)
+            assert isinstance(dataset, tf.data.TFRecordDataset)
+            element = dataset.make_one_shot_iterator().get_next()
+            with tf.Session() as session:
+                found = [session.run(element).decode() for _ in records.split()]
+                assert found == records.split()
+                with pytest.raises(tf.errors.OutOfRangeError):
+                    session.run(element)
+    single = tf.data.TFRecordDataset(names[0], num_parallel_reads=2).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert session.run(single) == b"00"

@@ -49,7 +49,7 @@ def test_a_dumping_session(tmp_path: Path) -> None:
     assert dump.get_dump_sizes_bytes("z", 0, "DebugIdentity")[0] > 0
     dump.set_python_graph(graph)
     assert any(frame[0] == __file__ for frame in dump.node_traceback("z:0"))
-    with pytest.raises(KeyError, match="does not exist in the debug dump"):
+    with pytest.raises(ValueError, match="does not exist in the debug dump"):
         dump.get_tensors("z", 1, "DebugIdentity")
     with pytest.raises(ValueError, match="not found in partition graphs"):
         dump.node_op_type("other")

@@ -56,10 +56,28 @@ class TextLineDataset(_FilesDataset):
 class TFRecordDataset(_FilesDataset):
     """The records of TFRecord files: string scalars.
 
-    Arguments are those of `TextLineDataset`. An iterator fails with DataLossError for a damaged record.
+    Arguments are those of `TextLineDataset`; with `num_parallel_reads` a record comes from each of so many
+    files in turn, else one file after the other. An iterator fails with DataLossError for a damaged record.
     """
 
-    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        if num_parallel_reads is not None:
+            if not isinstance(filenames, Dataset):
+                names = convert_to_tensor(filenames, dtypes.string, name="filenames")
+                filenames = Dataset.from_tensor_slices(F.Reshape(names, [-1]))
+            in_turn = filenames.interleave(
+                lambda name: TFRecordDataset(name, compression_type, buffer_size),
+                num_parallel_reads,
+                num_parallel_calls=num_parallel_reads,
+            )
+            OpDataset.__init__(self, Structure.of(dtypes.string, []), in_turn._as_variant_tensor)
+            return
         kind = _text(compression_type, "compression_type")
         size = as_int64(_BUFFER if buffer_size is None else buffer_size, "buffer_size")
         super().__init__(

@@ -27,7 +27,7 @@ __getattr__, __dir__ = late_names(
     globals(),
     {
         "flowstone.debugger.command_line": "LocalCLIDebugWrapperSession",
-        "flowstone.debugger.dump_folder": "DebugDumpDir",
+        "flowstone.debugger.dump_folder": "DebugDumpDir WatchKeyDoesNotExistInDebugDumpDirError",
         "flowstone.debugger.dumps": "DebugTensorDatum InconvertibleTensorProto has_inf_or_nan"
         " load_tensor_from_event load_tensor_from_event_file",
         "flowstone.debugger.hooks": "DumpingDebugHook LocalCLIDebugHook",

@@ -13,11 +13,21 @@ from tensorboard.compat.proto.graph_pb2 import GraphDef
 from flowstone.debugger.dumps import DEVICE_PREFIX, DebugTensorDatum
 from flowstone.io import file_system
 
-__all__ = ["FEED_KEYS_FILE", "FETCHES_FILE", "GRAPH_PREFIX", "DebugDumpDir"]
+__all__ = [
+    "FEED_KEYS_FILE",
+    "FETCHES_FILE",
+    "GRAPH_PREFIX",
+    "DebugDumpDir",
+    "WatchKeyDoesNotExistInDebugDumpDirError",
+]
 
 GRAPH_PREFIX = "_tfdbg_graph_"
 FETCHES_FILE = "_tfdbg_fetches_info_"
 FEED_KEYS_FILE = "_tfdbg_feed_keys_info_"
+
+
+class WatchKeyDoesNotExistInDebugDumpDirError(ValueError):
+    """An output is asked for that was not dumped."""
 
 
 class DebugDumpDir:
@@ -124,25 +134,27 @@ class DebugDumpDir:
         key = f"{node_name}:{output_slot}:{debug_op}"
         found = self.watch_key_to_data(key, device_name)
         if not found:
-            raise KeyError(f'Watch key "{key}" does not exist in the debug dump')
+            raise WatchKeyDoesNotExistInDebugDumpDirError(
+                f'Watch key "{key}" does not exist in the debug dump of device {device_name}'
+            )
         return found
 
     def get_tensors(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[Any]:
-        """The values of an output, by time. KeyError if it was not dumped."""
+        """The values of an output, by time. ValueError if it was not dumped."""
         return [datum.get_tensor() for datum in self._of_key(node_name, output_slot, debug_op, device_name)]
 
     def get_tensor_file_paths(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[str]:
-        """The files of an output, by time. KeyError if it was not dumped."""
+        """The files of an output, by time. ValueError if it was not dumped."""
         return [datum.file_path for datum in self._of_key(node_name, output_slot, debug_op, device_name)]
 
     def get_rel_timestamps(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[int]:
-        """When an output was dumped, in microseconds from the first dump. KeyError if it was not dumped."""
+        """When an output was dumped, in microseconds from the first dump. ValueError if it was not dumped."""
         start = self.t0 or 0
         return [
             each.timestamp - start for each in self._of_key(node_name, output_slot, debug_op, device_name)
@@ -151,7 +163,7 @@ class DebugDumpDir:
     def get_dump_sizes_bytes(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[int]:
-        """The sizes of an output's files. KeyError if it was not dumped."""
+        """The sizes of an output's files. ValueError if it was not dumped."""
         return [each.dump_size_bytes for each in self._of_key(node_name, output_slot, debug_op, device_name)]
 
     # ---- the run

@@ -290,7 +290,8 @@ def _find_element(text: str, sources: dict[str, Source], replacements: dict[tupl
         return replacements[node, index]
     source = sources.get(node)
     if source is None or source.operation is None or index < 0:
-        raise ValueError(f"Requested return node '{text}' not found in graph def")
+        kind = "tensor" if ":" in text else "node"
+        raise ValueError(f"Requested return {kind} '{text}' not found in graph def")
     if ":" not in text:
         return source.operation
     if index >= len(source.output_types):

@@ -21,18 +21,23 @@ from flowstone.ops.numbers.reductions import reduce_max, reduce_min
 from flowstone.ops.variables.scope_defaults import VariableScope
 from flowstone.ops.variables.variable_scope import variable_scope
 
-__all__ = ["Lengths", "batch_size_of", "copied_through", "recurrence_scope", "state_dtype"]
+__all__ = ["Lengths", "batch_size_of", "cache_variables", "copied_through", "recurrence_scope", "state_dtype"]
 
 
 @contextlib.contextmanager
 def recurrence_scope(scope: str | VariableScope | None) -> Iterator[VariableScope]:
     """The variable scope of a recurrence, "rnn" by default."""
     with variable_scope(scope or "rnn") as entered:
-        # This reads a variable on another device once instead of at every step. Inside a loop the copy would
-        # be made in the loop, and gain nothing.
-        if entered.caching_device is None and not _is_in_loop():
-            entered.set_caching_device(lambda op: op.device)
+        cache_variables(entered)
         yield entered
+
+
+def cache_variables(scope: VariableScope) -> None:
+    """Has the variables of a recurrence read once a step of the session, unless it is within a loop."""
+    # A variable on another device is read once instead of at every step. Inside a loop the copy would be made
+    # in the loop, and gain nothing.
+    if scope.caching_device is None and not _is_in_loop():
+        scope.set_caching_device(lambda op: op.device)
 
 
 def _is_in_loop() -> bool:

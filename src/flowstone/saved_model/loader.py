@@ -148,7 +148,8 @@ def _chosen(model: Any, tags: set[str]) -> Any:
     available = [set(meta.meta_info_def.tags) for meta in model.meta_graphs]
     raise RuntimeError(
         f"MetaGraphDef associated with tags {', '.join(sorted(map(repr, tags)))} could not be found in "
-        f"SavedModel.\navailable_tags: {available}"
+        "SavedModel. To inspect available tag-sets in the SavedModel, please use the SavedModel CLI: "
+        f"`saved_model_cli`\navailable_tags: {available}"
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import flowstone as tf
 from flowstone.framework import nest
 from flowstone.framework.node import static_value
-from flowstone.layers.recurrent_step import recurrence_scope
+from flowstone.layers.recurrent_step import cache_variables
 
 __all__ = ["Decoder", "dynamic_decode"]
 
@@ -97,7 +97,8 @@ def dynamic_decode(
         raise TypeError(f"dynamic_decode has no argument {sorted(kwargs)[0]!r}")
     if not isinstance(decoder, Decoder):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")
-    with tf.variable_scope(scope, "decoder") as entered, recurrence_scope(entered):
+    with tf.variable_scope(scope, "decoder") as entered:
+        cache_variables(entered)
         if maximum_iterations is not None:
             maximum_iterations = _as_limit(maximum_iterations)
         first = _first(decoder, maximum_iterations)
