@@ -113,8 +113,7 @@ def test_another_batch_than_the_memory_fails() -> None:
 
 @pytest.mark.parametrize("scope", [None, "mine"])
 def test_names_of_what_a_decoder_gives(scope: str | None) -> None:
-    seq2seq = tf.contrib.seq2seq
-    with tf.variable_scope("outer"):
+    with tf.Graph().as_default(), tf.variable_scope("outer"):
         cell = tf.nn.rnn_cell.GRUCell(3)
         helper = seq2seq.TrainingHelper(tf.ones([2, 3, 2]), [3, 2])
         decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
@@ -122,4 +121,4 @@ def test_names_of_what_a_decoder_gives(scope: str | None) -> None:
     prefix = f"outer/{scope or 'decoder'}"
     assert outputs.rnn_output.op.name == f"{prefix}/transpose"  # as in TensorFlow 1.15
     assert lengths.op.name.startswith(f"{prefix}/while/Exit")
-    assert tf.trainable_variables()[0].op.name == f"{prefix}/gru_cell/gates/kernel"
+    assert cell.variables[0].op.name == f"{prefix}/gru_cell/gates/kernel"
