@@ -242,5 +242,5 @@ __getattr__, __dir__ = _late_names(
     "app audio autograph config contrib data distributions estimator feature_column flags gfile graph_util"
     " image io keras linalg logging lookup losses metrics nest profiler python_io pywrap_tensorflow"
     " quantization queue raw_ops resource_loader saved_model sets signal sparse special spectral strings"
-    " summary sysconfig test train user_ops xla",
+    " summary sysconfig test tpu train user_ops xla",
 )

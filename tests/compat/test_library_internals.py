@@ -296,3 +296,60 @@ def test_names_that_modules_gather() -> None:
         state.serialize()
     with pytest.raises(ValueError, match="expecting state to be a trackable object"):
         tf.train.Checkpoint(state=state)
+
+
+def test_profiles_under_their_first_names(capsys: Any) -> None:
+    tf.get_variable("w", [2, 3])
+    analyzer = tf.contrib.tfprof.model_analyzer
+    found = analyzer.print_model_analysis(
+        tf.get_default_graph(), tfprof_options=analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS
+    )
+    assert found.total_parameters == 6 and "w (2x3, 6/6 params)" in capsys.readouterr().out
+    assert analyzer.FLOAT_OPS_OPTIONS["select"] == ["float_ops"]
+
+
+def test_public_names_of_tpus() -> None:
+    assert tf.tpu.CrossShardOptimizer is tf.contrib.tpu.CrossShardOptimizer
+    with tf.tpu.bfloat16_scope():
+        half, full = tf.get_variable("half", [2], tf.bfloat16), tf.get_variable("full", [2])
+    assert half.dtype == tf.bfloat16 and full.dtype.base_dtype == tf.float32
+    assert [v.dtype.base_dtype for v in tf.global_variables()] == [tf.float32, tf.float32]
+
+
+def test_a_variable_scope_without_a_name_scope() -> None:
+    scopes = internal("ops.variable_scope")
+    with tf.variable_scope("a"):
+        with tf.name_scope("n"), scopes._pure_variable_scope("p") as scope:
+            assert scope.name == "a/p" and tf.get_variable("x", [1]).op.name == "a/p/x"
+            assert tf.constant(1).op.name == "a/n/Const"
+        with scopes._pure_variable_scope(scope, reuse=True):
+            assert tf.get_variable("x", [1]).op.name == "a/p/x"
+
+
+def test_the_steps_of_a_run() -> None:
+    hooks = internal("training.basic_session_run_hooks")
+    made = hooks.get_or_create_steps_per_run_variable()
+    assert made is hooks.get_or_create_steps_per_run_variable() and made in tf.local_variables()
+    assert made.op.name == "hooks/steps_per_run" and made.dtype == tf.int32
+    with tf.Session() as session:
+        session.run(made.initializer)
+        assert session.run(made) == 1
+
+
+def test_patterns_of_operations() -> None:
+    matcher = alias_module("tensorflow.contrib.quantize.python.graph_matcher")
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.nn.relu(tf.multiply(x, tf.constant(2.0, name="two"), name="scaled"), name="y")
+    constant = matcher.OpTypePattern("Const", name="factor")
+    product = matcher.OpTypePattern("Mul", inputs=[constant, "*"], ordered_inputs=False)
+    pattern = matcher.OpTypePattern("Relu|Relu6", inputs=[matcher.OneofPattern([product])])
+    (found,) = matcher.GraphMatcher(pattern).match_graph(tf.get_default_graph())
+    assert found.get_op(pattern) is y.op and found.get_op("factor").name == "two"
+    assert found.get_tensor(product).op.name == "scaled" and found.get_op("other") is None
+    ordered = matcher.OpTypePattern("Mul", inputs=["Const", None])
+    assert matcher.GraphMatcher(ordered).match_op(y.op.inputs[0].op) is None
+    with pytest.raises(ValueError, match="expected to be a Pattern"):
+        matcher.GraphMatcher("Mul")
+    twice = matcher.OpTypePattern("Mul", inputs=[None, constant], name="factor")
+    with pytest.raises(ValueError, match="used twice"):
+        matcher.GraphMatcher(matcher.OpTypePattern("Relu", name="factor", inputs=[twice])).match_op(y.op)

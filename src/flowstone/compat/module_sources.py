@@ -162,7 +162,7 @@ _PYTHON = {
     "ops.image_ops_impl": "image",
     "ops.init_ops": "initializers flowstone ops.variables.initializers",
     "ops.inplace_ops": "flowstone",
-    "ops.io_ops": "flowstone io",
+    "ops.io_ops": "flowstone io framework.generated_ops",
     "ops.linalg": "",
     "ops.linalg.linalg": "linalg",
     "ops.linalg.linalg_impl": "linalg",
@@ -207,7 +207,7 @@ _PYTHON = {
     "ops.partitioned_variables": "flowstone ops.variables.variable_scope",
     "ops.random_ops": "flowstone random",
     "ops.resource_variable_ops": "flowstone ops.variables.resource_variable ops.variables.stateful"
-    " ops.variables.variables",
+    " ops.variables.variables framework.generated_ops",
     "ops.resources": "ops.variables.resources ops.variables.stateful",
     "ops.rnn": "nn contrib.seq2seq.decoder",
     "ops.rnn_cell": "nn.rnn_cell",
@@ -365,7 +365,7 @@ def listed_sources() -> Iterator[tuple[str, list[str]]]:
         for name in _RESOLVERS.split()
     }
     families |= {f"estimator.{name}": f"estimator.{name} estimator" for name in _ESTIMATOR.split()}
-    families["estimator.util"] = "estimator.input_reading"
+    families["estimator.util"] = "estimator.input_reading estimator.function_arguments"
     conversion = "compat.conversion_modules"
     families |= dict.fromkeys((f"autograph.{name}" for name in _CONVERSION.split()), conversion)
     rooms = {"python": _PYTHON | families, "examples": _EXAMPLES, "models": _MODELS}

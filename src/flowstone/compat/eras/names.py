@@ -90,7 +90,6 @@ GONE: dict[str, tuple[str, str]] = {
     "tf.train.LooperThread": ("1.15", "tf.train.Coordinator's threads"),
     "tf.lite": ("1.13 and later", "flowstone freeze, which writes a GraphDef"),
     "tf.ragged": ("1.13 and later", "tf.SparseTensor"),
-    "tf.tpu": ("1.13 and later", "the same program on CPUs and GPUs"),
     "tf.xla": ("1.15", "the program as it is: plans are compiled for the processor"),
 }
 

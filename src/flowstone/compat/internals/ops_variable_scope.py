@@ -18,6 +18,35 @@ def _get_default_variable_store() -> Any:
     return store_of(tf.get_default_graph())
 
 
+def _pure_variable_scope(
+    name_or_scope: Any,
+    reuse: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    old_name_scope: str | None = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+) -> Any:
+    """`tf.variable_scope` that enters no name scope."""
+    return tf.variable_scope(
+        name_or_scope,
+        initializer=initializer,
+        regularizer=regularizer,
+        caching_device=caching_device,
+        partitioner=partitioner,
+        custom_getter=custom_getter,
+        reuse=reuse,
+        dtype=dtype,
+        use_resource=use_resource,
+        constraint=constraint,
+        auxiliary_name_scope=False,
+    )
+
+
 def variable(
     initial_value: Any = None,
     trainable: bool = True,

@@ -16,7 +16,8 @@ __getattr__, __dir__ = package_names(
     globals(),
     {
         "flowstone": "initialize_system=no_op shutdown_system=no_op",
-        "flowstone.contrib.tpu.cross_shard": "CrossShardOptimizer cross_replica_sum outside_compilation",
+        "flowstone.contrib.tpu.bfloat16": "bfloat16_scope",
+        "flowstone.contrib.tpu.cross_shard": "CrossShardOptimizer core cross_replica_sum outside_compilation",
         "flowstone.contrib.tpu.refused_names": "Topology",
         "flowstone.estimator.tpu": "InputPipelineConfig RunConfig TPUConfig TPUEstimator TPUEstimatorSpec",
     },

@@ -8,12 +8,17 @@ from typing import Any
 import flowstone as tf
 from flowstone.training.optimizer import Optimizer
 
-__all__ = ["CrossShardOptimizer", "cross_replica_sum", "outside_compilation"]
+__all__ = ["CrossShardOptimizer", "core", "cross_replica_sum", "outside_compilation"]
 
 
 def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = None) -> Any:
     """The sum of a tensor over all shards: the tensor."""
     return tf.identity(x, name=name)
+
+
+def core(num: int) -> str:
+    """The name of a TPU's core, for a device that programs with none do not have."""
+    return f"device:TPU_REPLICATED_CORE:{num}"
 
 
 def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,103 @@
+"""`TransformGraph`: the nodes that each transform leaves are those of TensorFlow 1.15; results stay equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.tools.graph_transforms import TransformGraph
+
+X = np.random.RandomState(0).rand(1, 4, 4, 2)
+
+
+@pytest.fixture(scope="module")
+def graph_def() -> Any:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [1, 4, 4, 2], name="x")
+        w = tf.constant(np.arange(36).reshape(3, 3, 2, 2).astype("float32") / 10, name="w")
+        c = tf.nn.conv2d(tf.identity(x, name="id"), w, [1, 1, 1, 1], "SAME", name="c")
+        scaled = tf.multiply(c, tf.constant([2.0, 3.0], name="scale"), name="bnmul")
+        three = tf.add(tf.constant(1.0, name="k1"), tf.constant(2.0, name="k2"), name="k3")
+        with graph.device("/cpu:0"):
+            total = tf.add(scaled, tf.multiply(three, tf.constant(1.0, name="k1dup"), name="mul"), name="add")
+            tf.identity(tf.check_numerics(total, "m", name="chk"), name="out")
+        tf.sqrt(c, name="unused")
+    return graph.as_graph_def()
+
+
+def _result(graph_def: Any) -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(graph_def, name="")
+        return session.run("out:0", {"x:0": X})
+
+
+ALL = {"x", "w", "id", "c", "scale", "bnmul", "k1", "k2", "k3", "k1dup", "mul", "add", "chk", "out", "unused"}
+
+
+@pytest.mark.parametrize(
+    ("transforms", "gone"),
+    [
+        (["strip_unused_nodes"], "unused"),
+        (['strip_unused_nodes(type=float, shape="1,4,4,2")'], "unused"),
+        (["remove_nodes(op=Identity, op=CheckNumerics)"], "id chk"),
+        (["fold_constants(ignore_errors=true)"], "k1 k2 k3 k1dup unused"),
+        (["fold_batch_norms"], ""),  # the convolution is taken twice
+        (["merge_duplicate_nodes"], "k1dup"),
+        (["sort_by_execution_order"], ""),
+        (["remove_device"], ""),
+        (["remove_control_dependencies"], ""),
+        (
+            ["strip_unused_nodes", "remove_nodes(op=CheckNumerics)", "fold_constants", "fold_batch_norms"],
+            "k1 k2 k3 k1dup unused chk c scale",
+        ),
+    ],
+)
+def test_nodes_that_are_left(graph_def: Any, transforms: list[str], gone: str) -> None:
+    before = graph_def.SerializeToString(deterministic=True)
+    made = TransformGraph(graph_def, ["x"], ["out"], transforms)
+    assert {node.name for node in made.node} == ALL - set(gone.split())
+    np.testing.assert_allclose(_result(made), _result(graph_def), rtol=1e-5)
+    assert graph_def.SerializeToString(deterministic=True) == before
+
+
+def test_order_devices_and_attributes(graph_def: Any) -> None:
+    def transformed(text: str) -> Any:
+        return {node.name: node for node in TransformGraph(graph_def, ["x"], ["out"], [text]).node}
+
+    places = {name: i for i, name in enumerate(transformed("sort_by_execution_order"))}
+    for node in graph_def.node:
+        assert all(places[name.partition(":")[0]] < places[node.name] for name in node.input)
+    assert not any(node.device for node in transformed("remove_device").values())
+    assert {node.device for node in transformed('set_device(device="/gpu:0")').values()} == {"/gpu:0"}
+    kept = transformed('set_device(device="/gpu:0", if_default=true)')
+    assert (kept["out"].device, kept["c"].device) == ("/device:CPU:0", "/gpu:0")
+    without = transformed("remove_attribute(attribute_name=T, op_name=Mul)")
+    assert "T" not in without["mul"].attr and "T" in without["c"].attr
+    renamed = transformed("rename_attribute(old_attribute_name=T, new_attribute_name=S, op_name=Sqrt)")
+    assert sorted(renamed["unused"].attr) == ["S"]
+    assert transformed("rename_op(old_op_name=Sqrt, new_op_name=Rsqrt)")["unused"].op == "Rsqrt"
+    moved = transformed("rename_node(old_node_name=c, new_node_name=conv)")
+    assert "c" not in moved and list(moved["unused"].input) == ["conv"]
+
+
+def test_a_folded_constant_has_the_value_that_was_computed(graph_def: Any) -> None:
+    made = TransformGraph(graph_def, ["x"], ["out"], ["fold_constants"])
+    (node,) = [node for node in made.node if node.name == "mul"]
+    assert node.op == "Const" and tf.make_ndarray(node.attr["value"].tensor) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nonsense", "Transform 'nonsense' not recognized"),
+        ("remove_nodes(op=", "malformed"),
+        ("remove_attribute", "one argument attribute_name, and has 0"),
+        ("rename_node(old_node_name=c, new_node_name=w)", "named w is in the graph already"),
+    ],
+)
+def test_what_is_refused(graph_def: Any, text: str, words: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        TransformGraph(graph_def, ["x"], ["out"], [text])
