@@ -21,8 +21,9 @@ def graph_def() -> Any:
         c = tf.nn.conv2d(tf.identity(x, name="id"), w, [1, 1, 1, 1], "SAME", name="c")
         scaled = tf.multiply(c, tf.constant([2.0, 3.0], name="scale"), name="bnmul")
         three = tf.add(tf.constant(1.0, name="k1"), tf.constant(2.0, name="k2"), name="k3")
+        one = tf.constant(1.0, name="k1dup")
         with graph.device("/cpu:0"):
-            total = tf.add(scaled, tf.multiply(three, tf.constant(1.0, name="k1dup"), name="mul"), name="add")
+            total = tf.add(scaled, tf.multiply(three, one, name="mul"), name="add")
             tf.identity(tf.check_numerics(total, "m", name="chk"), name="out")
         tf.sqrt(c, name="unused")
     return graph.as_graph_def()
