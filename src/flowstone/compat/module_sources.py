@@ -92,7 +92,7 @@ _PYTHON = {
     "keras.engine": "",
     "keras.engine.base_layer": "layers layers.base layers.calls",
     "keras.engine.input_spec": "layers",
-    "keras.utils": "",
+    "keras.utils": "keras.utils",
     "keras.utils.conv_utils": "layers.arguments",
     "layers": "layers",
     "layers.base": "layers layers.base layers.calls layers.input_layer",
