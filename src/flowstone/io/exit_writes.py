@@ -10,6 +10,7 @@ return within `PATIENCE_S` of waiting for other threads. Its errors are shown as
 from __future__ import annotations
 
 import atexit
+import itertools
 import weakref
 from typing import Protocol
 
@@ -25,22 +26,25 @@ class Writer(Protocol):
         """Hands what was given so far to the store."""
 
 
-_open: weakref.WeakSet[Writer] = weakref.WeakSet()
+_numbers = itertools.count()
+_open: weakref.WeakValueDictionary[int, Writer] = weakref.WeakValueDictionary()
 
 
 def write_at_exit(writer: Writer) -> None:
-    """Has `writer` asked at the exit."""
-    _open.add(writer)
+    """Has `writer` asked at the exit, before those that were given earlier, on which it may write."""
+    _open[next(_numbers)] = writer
 
 
 def done_writing(writer: Writer) -> None:
     """`writer` has nothing left to write."""
-    _open.discard(writer)
+    for number, each in list(_open.items()):
+        if each is writer:
+            _open.pop(number, None)
 
 
 def _write_all() -> None:
     failure: Exception | None = None
-    for writer in list(_open):
+    for _, writer in sorted(_open.items(), reverse=True):
         try:
             writer.write_at_exit()
         except Exception as error:

@@ -187,7 +187,7 @@ def test_streams_of_seeds() -> None:
 
 
 def test_draws_of_an_overridden_event_come_in_the_base_distributions_order() -> None:
-    with tf.Session() as s:
+    with tf.Graph().as_default(), tf.Session() as s:
         drawn = s.run(d.MultivariateNormalDiag(tf.zeros(2), tf.ones(2)).sample(3, seed=4))
     # From TensorFlow 1.15.5, on a CPU.
     expected = [[0.29629603, -0.03141323], [-0.05471061, 0.03763179], [2.564978, -0.6494583]]

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from flowstone.framework import dtypes
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import evaluate, registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
@@ -43,7 +44,7 @@ class _LoopTies:
             for node in reversed(subgraph.nodes):
                 if node.type in _FLOW or node not in self._frames:
                     continue
-                if node in self._leads_to_effects or not node.declaration.is_pure:
+                if node in self._leads_to_effects or (not node.declaration.is_pure and not _is_held(node)):
                     self._leads_to_effects.update([x.op for x in node.inputs])
 
     def tied(self, node: PlanNode, replacement: Replacement) -> Replacement | None:
@@ -64,6 +65,12 @@ class _LoopTies:
             if source is None:
                 return origin
             node = origin = source
+
+
+def _is_held(node: PlanNode) -> bool:
+    """Whether a node takes a stack, an array or a variable that enters the loop, which is never constant."""
+    entering = [x for x in node.inputs if x.op.type in ENTERS]
+    return any(x.dtype.is_ref or x.dtype.base_dtype in (dtypes.resource, dtypes.variant) for x in entering)
 
 
 def fold_constants(subgraph: Subgraph) -> None:
