@@ -177,7 +177,7 @@ class Distribution:
         made, code = self._made(dtype, device)
         if code is None:
             return lambda state: self(state, sizes, dtype, device)
-        like = torch.empty(1, dtype=made).expand(list(sizes))
+        like = torch.empty((), dtype=made).expand(list(sizes))
 
         def drawn(state: State) -> torch.Tensor:
             out = torch.empty_like(like)
