@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
+import flowstone as tf
 from flowstone.framework import flags
 from flowstone.native import host, offers, random_values
 from flowstone.ops.randomness import philox
@@ -107,3 +110,27 @@ def test_permutations_are_python_s(monkeypatch, state, count) -> None:
     assert found.dtype is expected.dtype is torch.int64
     assert found.tolist() == expected.tolist()
     assert sorted(found.tolist()) == list(range(count))
+
+
+@pytest.mark.parametrize("shape", [[], [1], [0], [2, 0, 3], [2, 3]], ids=str)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda shape: tf.random_uniform(shape, seed=3),
+        lambda shape: tf.random_uniform(shape, dtype=tf.float64, seed=3),
+        lambda shape: tf.random_uniform(shape, maxval=9, dtype=tf.int32, seed=3),
+        lambda shape: tf.random_normal(shape, seed=3),
+        lambda shape: tf.truncated_normal(shape, seed=3),
+    ],
+    ids=["uniform", "doubles", "integers", "normal", "truncated"],
+)
+def test_seeded_numbers_of_every_rank(draw: Any, shape: list[int]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        numbers = draw(shape)
+        found = [session.run(numbers) for _ in range(3)]
+        fed = tf.placeholder(tf.int32, [None])
+        of_fed_shape = draw(fed)
+        again = [session.run(of_fed_shape, {fed: shape}) for _ in range(3)]
+    for first, second in zip(found, again):
+        assert first.shape == tuple(shape)
+        np.testing.assert_array_equal(first, second)
