@@ -121,3 +121,25 @@ def test_indices_out_of_range_are_named(name: str, monkeypatch: pytest.MonkeyPat
         assert found.tolist() == values[::-1].tolist()
         with pytest.raises(tf.errors.InvalidArgumentError, match="guilty"):
             session.run(results, {x: values, places: [3, 2, 4, 0]})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: tf.raw_ops.Transpose(x=x, perm=[0, 0]),
+        lambda x: tf.raw_ops.Transpose(x=x, perm=[0]),
+        lambda x: tf.raw_ops.Slice(input=x, begin=[-1, 0], size=[1, 1]),
+        lambda x: tf.raw_ops.Slice(input=x, begin=[-2, 0], size=[1, 1]),
+        lambda x: tf.raw_ops.Slice(input=x, begin=[2, 0], size=[2, 1]),
+    ],
+)
+def test_what_is_wrong_fails_with_the_error_of_its_kernel(make: Any) -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.placeholder(tf.float32, [3, 4])
+        try:
+            y = tf.exp(make(x))
+        except ValueError:
+            return  # refused when it is built, as TensorFlow refuses it
+    with tf.Session(graph=graph) as session, pytest.raises(tf.errors.InvalidArgumentError, match=r"\[\[node"):
+        session.run(y, {x: np.ones([3, 4], "f")})

@@ -43,14 +43,20 @@ def _broadcast_to(t: Translation, node: PlanNode) -> list[int]:
 
 
 def _transpose(t: Translation, node: PlanNode) -> list[int]:
-    return [copy(t, node, t.of(node.inputs[0]), places_of(node).transpose(constant_input(node, 1).ravel()))]
+    order = constant_input(node, 1).ravel().tolist()
+    places = places_of(node)
+    if sorted(order) != list(range(places.ndim)):
+        raise Untranslatable(node, "its permutation is none")
+    return [copy(t, node, t.of(node.inputs[0]), places.transpose(order))]
 
 
 def _slice(t: Translation, node: PlanNode) -> list[int]:
     begin = constant_input(node, 1).ravel()
     _, dims = result_of(node)
-    chosen = tuple([slice(b, b + n) for b, n in zip(begin.tolist(), dims)])
-    return [copy(t, node, t.of(node.inputs[0]), places_of(node)[chosen])]
+    chosen, places = tuple([slice(b, b + n) for b, n in zip(begin.tolist(), dims)]), places_of(node)
+    if any(part.start < 0 or part.stop > size for part, size in zip(chosen, places.shape)):
+        raise Untranslatable(node, "it reaches outside of its input")
+    return [copy(t, node, t.of(node.inputs[0]), places[chosen])]
 
 
 def _strided_slice(t: Translation, node: PlanNode) -> list[int]:

@@ -188,7 +188,7 @@ class Translation:
                 raise Untranslatable(node, f"machine code has no {node.type}")
             try:
                 results = write(self, node)
-            except errors.InvalidArgumentError as error:
+            except (errors.InvalidArgumentError, ValueError, IndexError) as error:  # as its kernel says
                 raise Untranslatable(node, str(error)) from None
         for x, value in zip(node.outputs, results):
             if value >= 0:
