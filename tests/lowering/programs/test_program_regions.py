@@ -196,3 +196,21 @@ def test_a_branch_that_waits_for_what_only_it_does(
             normal = (images - images.mean((0, 1, 2))) / np.sqrt(images.var((0, 1, 2)) + 1e-3)
             expected = normal / np.sqrt(normal.var((0, 1, 2)) + 1e-3)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("through_switch", [True, False])
+def test_a_variable_without_a_value_is_read_where_its_branch_is_taken(through_switch: bool) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable, x = tf.Variable(1.0, use_resource=False), tf.placeholder(tf.float32, [3])
+        known = tf.raw_ops.IsVariableInitialized(ref=variable._ref())
+        total = tf.reduce_sum(x)
+        fresh, old = tf.raw_ops.Switch(data=total, pred=known)
+        read = variable._ref()
+        if through_switch:
+            read = tf.raw_ops.RefSwitch(data=read, pred=known)[1]
+        moved = tf.subtract(read, tf.multiply(tf.subtract(read, old), 0.5))
+        result = tf.exp(tf.raw_ops.Merge(inputs=[fresh, moved])[0])
+        values = {x: np.float32([0.0, 0.25, 0.25])}
+        np.testing.assert_allclose(session.run(result, values), np.exp(0.5), rtol=1e-6)
+        session.run(variable.initializer)
+        np.testing.assert_allclose(session.run(result, values), np.exp(0.75), rtol=1e-6)

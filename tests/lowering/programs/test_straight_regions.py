@@ -183,3 +183,29 @@ def test_an_error_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(3):
             with pytest.raises(tf.errors.InvalidArgumentError, match="divided"):
                 session.run(z, {n: 0})
+
+
+def test_regions_around_loops_make_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.linspace(-1, 1, 60).reshape(4, 5, 3).astype("f")
+
+    def computed() -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            tf.set_random_seed(1)
+            x, lengths = tf.constant(values), tf.constant([5, 3, 1, 2])
+
+            def cells() -> list[Any]:
+                return [tf.nn.rnn_cell.GRUCell(4), tf.nn.rnn_cell.BasicLSTMCell(3)]
+
+            found = tf.contrib.rnn.stack_bidirectional_dynamic_rnn(
+                cells(), cells(), x, dtype=tf.float32, sequence_length=lengths
+            )
+            unrolled = tf.contrib.rnn.stack_bidirectional_rnn(
+                cells(), cells(), tf.unstack(x, axis=1), dtype=tf.float32, scope="st"
+            )
+            session.run(tf.global_variables_initializer())
+            return session.run([found[0], unrolled[0]])
+
+    found = computed()
+    monkeypatch.setattr(flags, "NATIVE", 0)
+    for a, b in zip(found, computed()):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

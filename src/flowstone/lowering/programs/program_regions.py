@@ -251,13 +251,16 @@ class _Regions:
 
     def _inputs(self, nodes: Sequence[PlanNode], inside: set[PlanNode]) -> dict[PlanOutput, None]:
         """What the nodes take of others."""
-        takers = {x: node for node in nodes for x in node.inputs if x.op not in inside}
-        for x, taker in takers.items():
+        takers = [(x, node) for node in nodes for x in node.inputs if x.op not in inside]
+        for x, taker in takers:
             if x.dtype.name == "resource" and self.unit_of[x.op].first in self.left_out:
                 raise Untranslatable(taker, f"{x.op.name}: {self.left_out[self.unit_of[x.op].first]}")
+            is_in_branch = taker.type in SWITCHES or self.liveness.node(taker) != TRUE
+            if x.dtype.is_ref and is_in_branch:  # where the branch is not taken, it may have no value
+                raise Untranslatable(taker, "a branch alone reads the variable")
             if self.liveness.output(x) != TRUE and not is_part_of_code(x.op):
                 raise Untranslatable(taker, "it takes what only a branch computes")
-        return dict.fromkeys(takers)
+        return dict.fromkeys(x for x, _ in takers)
 
     def _taken_by_others(self, node: PlanNode, inside: set[PlanNode]) -> list[PlanOutput]:
         """The outputs of a node that others take, or that are fetched."""

@@ -39,7 +39,7 @@ from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import SIZES
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import TRUE, Liveness
-from flowstone.rewriting.analyses.frames import Frames
+from flowstone.rewriting.analyses.frames import Frame, Frames
 from flowstone.rewriting.analyses.state_versions import References, changed_by
 from flowstone.rewriting.patterns import remove_unneeded
 
@@ -79,6 +79,7 @@ class _Finder:
         self.sizes: dict[PlanNode, tuple[int, int]] = {}
         self.late = arrivals(subgraph) if is_in_pieces(subgraph) else None
         self.constants = {node for node in subgraph.nodes if self._is_free(node)}
+        self.frames = subgraph.analysis(Frames)
         self._find(takes_states)
 
     def _is_free(self, node: PlanNode) -> bool:
@@ -88,7 +89,7 @@ class _Finder:
     def _find(self, takes_states: bool) -> None:
         """Tries to translate each node by itself."""
         subgraph, trial = self.subgraph, Translation(self.subgraph, (), ())
-        liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
+        liveness, frames = subgraph.analysis(Liveness), self.frames
         targets, references = set(subgraph.targets), References(memory=True)
         changed: set[Any] = set()
         if not takes_states:
@@ -125,16 +126,25 @@ class _Finder:
 
     def regions(self) -> list[list[PlanNode]]:
         """The joinable nodes that become one, in order, where it pays."""
-        takers: dict[PlanNode, list[PlanNode]] = {}
-        waiting: dict[PlanNode, int] = {}
+        takers: dict[PlanNode | Frame, list[PlanNode | Frame]] = {}
+        waiting: dict[PlanNode | Frame, int] = {}
+        loops: dict[Frame, list[PlanNode]] = {}
         for node in self.subgraph.nodes:
             if node in self.constants:
                 continue
-            place = self.place[node]
+            place, loop = self.place[node], self._loop(node)
             sources = {x for x in node.sources() if x not in self.constants and self.place[x] < place}
-            waiting[node] = len(sources)
-            for source in sources:
-                takers.setdefault(source, []).append(node)
+            if loop is not None:  # a loop is one: it begins when all is there that any of it takes
+                loops.setdefault(loop, []).append(node)
+                entering = {x for x in sources if self._loop(x) is not loop}
+                self._wait(loop, entering, takers, waiting)
+                sources -= entering
+            self._wait(node, sources, takers, waiting)
+        for loop, nodes in loops.items():
+            if waiting[loop]:
+                takers.setdefault(loop, []).extend(nodes)
+                for node in nodes:
+                    waiting[node] += 1
         others: list[int] = []
         joinable: dict[Any, list[int]] = {}
 
@@ -142,17 +152,20 @@ class _Finder:
             heap = joinable.setdefault(self._key(node), []) if node in self.sizes else others
             heapq.heappush(heap, self.place[node])
 
-        def run(heap: list[int]) -> PlanNode:
-            node = self.subgraph.nodes[heapq.heappop(heap)]
-            for taker in takers.get(node, ()):
+        def done(each: PlanNode | Frame) -> None:
+            for taker in takers.get(each, ()):
                 waiting[taker] -= 1
                 if not waiting[taker]:
-                    ready(taker)
+                    done(taker) if isinstance(taker, Frame) else ready(taker)
+
+        def run(heap: list[int]) -> PlanNode:
+            node = self.subgraph.nodes[heapq.heappop(heap)]
+            done(node)
             return node
 
-        for node, count in waiting.items():
-            if not count:
-                ready(node)
+        for each, count in waiting.items():
+            if not count and not isinstance(each, Frame):
+                ready(each)
         found: list[list[PlanNode]] = []
         while others or any(joinable.values()):
             while others:
@@ -163,6 +176,23 @@ class _Finder:
                 if sum(self._calls(nodes) for nodes in regions) >= _FEWEST_CALLS:
                     found += [nodes for nodes in regions if self._calls(nodes) > 1]
         return [self._with_constants(nodes) for nodes in found]
+
+    def _loop(self, node: PlanNode) -> Frame | None:
+        """The outermost loop that the node is in."""
+        frame = self.frames.home(node)
+        while frame is not None and frame.parent is not None:
+            frame = frame.parent
+        return frame
+
+    @staticmethod
+    def _wait(each: Any, sources: set[PlanNode], takers: Any, waiting: Any) -> None:
+        """Notes that a node or a loop waits for these, besides those that it waits for already."""
+        waiting.setdefault(each, 0)
+        for source in sources:
+            those = takers.setdefault(source, [])
+            if not isinstance(each, Frame) or each not in those:
+                those.append(each)
+                waiting[each] += 1
 
     def _cut(self, heap: list[int], run: Any) -> list[list[PlanNode]]:
         """All joinable nodes that become ready, as regions that are not too large."""
