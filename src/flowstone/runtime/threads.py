@@ -39,15 +39,20 @@ _LAYERS = (recurrent_layer, recurrent_layer_gradient)  # costs of ops that are s
 def wants_one_thread(subgraph: Subgraph) -> bool:
     """Whether kernels of the step may start a team, but too few are large enough to gain from it."""
     profile, largest, total = subgraph.machine.profile, 0.0, 0.0
+    everything = by_element = 0.0
     frames, rows = subgraph.analysis(Frames), _fed_rows(subgraph)
     for node in subgraph.nodes:
         work = _work(node, profile.element_cost, rows)
-        alone = profile.team_alone if node.declaration.multiplies else profile.team_by_element
-        if work is None or work >= alone:
+        if work is None or work >= profile.team_alone:
             return False
+        everything += work
+        if not node.declaration.multiplies:
+            by_element = max(by_element, work)
         largest = max(largest, work)
         if work >= profile.team_among_others:
             total += work if frames.home(node) is None else work * _ITERATIONS
+    if by_element >= profile.team_by_element and 2 * by_element >= everything:
+        return False  # one such operation is most of the step
     return largest >= profile.team_starts and total < profile.team_together
 
 
