@@ -16,7 +16,7 @@ from flowstone.framework import dtypes, flags, machine
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.emitter import FLOATS, SIZES
-from flowstone.native.small_matrix_code import MOST, PLACES, WORDS, small_matrix_code
+from flowstone.native.small_matrix_code import MOST, PLACES, WORDS, layout_of, small_matrix_code
 
 __all__ = ["SmallMatrices", "small_matrices"]
 
@@ -80,11 +80,9 @@ class SmallMatrices:
         size, given, failed = matrix.shape[-1], matrix.contiguous(), array.array("q", [0])
         count = given.numel() // (size * size)
         has_team = count > 1 and given.numel() * size >= machine.current().profile.native_team
-        down, right = (1, size) if adjoint else (size, 1)
         words = {
-            "threads": torch.get_num_threads() if has_team else 1, "matrices": count, "size": size,
-            "columns": columns, "first": size * size - 1 if turned else 0,
-            "down": -down if turned else down, "right": -right if turned else right,
+            **layout_of(size, adjoint, turned), "columns": columns, "matrices": count,
+            "threads": torch.get_num_threads() if has_team else 1,
         }  # fmt: skip
         arrays: dict[str, torch.Tensor | int] = {
             **places,

@@ -11,14 +11,14 @@ finite sets `failed`; what is computed is then without meaning.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from flowstone.native.code_library import my_part, places_of, share, words_of
 from flowstone.native.emitter import KINDS
 from flowstone.native.structured import Code
 from flowstone.native.vector_memory import in_all_lanes, load, store
 
-__all__ = ["MOST", "PLACES", "WORDS", "small_matrix_code"]
+__all__ = ["MOST", "PLACES", "WORDS", "layout_of", "one_matrix_code", "small_matrix_code"]
 
 MOST = 64
 """The most rows of a matrix, and the most columns of its right-hand sides."""
@@ -39,52 +39,69 @@ of `determine`, their product, it is [matrices];
 `failed` is one whole number."""
 
 
+def layout_of(size: int, adjoint: bool, turned: bool) -> dict[str, int]:
+    """The words of a matrix, which may be transposed, and may have rows and columns in reverse order."""
+    down, right = (1, size) if adjoint else (size, 1)
+    sign, first = (-1, size * size - 1) if turned else (1, 0)
+    return {"size": size, "first": first, "down": sign * down, "right": sign * right}
+
+
 def small_matrix_code(dtype: str, lanes: int) -> str:
-    """The text for a type of float."""
+    """The text for a type of float: functions that are called with the words and the addresses."""
     declarations: dict[str, str] = {}
-    writers = {
-        "solve": _solve, "substitute": _substitute, "invert": _invert, "pivots": _pivots,
-        "determine": _determine, "factor": _factor,
-    }  # fmt: skip
     parts = []
-    for name, write in writers.items():
-        each = _Matrices(name, dtype, lanes, declarations)
-        write(each)
+    for name, write in _WRITERS.items():
+        some = Code(f"{name}_some", ["ptr a"], lanes, declarations)
+        places = places_of(some, PLACES[name])
+        words = words_of(some, places["words"], WORDS)
+        _, start, end = my_part(some, words["matrices"])
+        matrices = _Matrices(some, dtype, places, words)
+        with some.loop(start, end) as matrix:
+            write(matrices, matrix)
+        matrices.tell()
         e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
         share(e, f"{name}_some")
-        parts += [each.e.text(), e.text()]
+        parts += [some.text(), e.text()]
     return "\n".join([*declarations.values(), *parts])
 
 
-class _Matrices:
-    """A function's text. The matrix at hand lies in `rows`, from one to the next `pitch` elements, of which
-    `end` are used: rows that lie a power of two apart would meet in the first cache."""
+def one_matrix_code(
+    name: str, how: str, dtype: str, words: Mapping[str, int], lanes: int, declarations: dict[str, str]
+) -> str:
+    """A function that does this (a name of `PLACES`) with one matrix: its parameters are the addresses."""
+    code = Code(name, [f"ptr {place}" for place in PLACES[how]], lanes, declarations)
+    places = {place: f"%{place}" for place in PLACES[how]}
+    matrix = _Matrices(code, dtype, places, {key: str(words.get(key, 0)) for key in WORDS})
+    _WRITERS[how](matrix, "0")
+    matrix.tell()
+    return code.text()
 
-    def __init__(self, name: str, dtype: str, lanes: int, declarations: dict[str, str]) -> None:
-        self.e = e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
-        self.dtype, self.kind = dtype, KINDS[dtype]
-        self.a = places_of(e, PLACES[name])
-        self.words = words_of(e, self.a["words"], WORDS)
-        self.size, self.columns = self.words["size"], self.words["columns"]
+
+class _Matrices:
+    """What functions read and write of matrices. That at hand lies in `rows`, from one to the next `pitch`
+    elements, of which `end` are used: rows that lie a power of two apart would meet in the first cache.
+    """
+
+    def __init__(self, e: Code, dtype: str, places: Mapping[str, str], words: Mapping[str, str]) -> None:
+        self.e, self.dtype, self.kind = e, dtype, KINDS[dtype]
+        self.a, self.words = places, words
+        self.size, self.columns = words["size"], words["columns"]
         self.width = self.whole(self.size)  # of the matrix, with its padding
         self.end = e.add(self.width, self.whole(self.columns))
-        self.pitch = e.add(self.end, lanes)
-        self.rows = e.array(self.kind, MOST * (2 * MOST + lanes))
+        self.pitch = e.add(self.end, e.lanes)
+        self.rows = e.array(self.kind, MOST * (2 * MOST + e.lanes))
         self.has_failed = e.variable("i64", "0")
+
+    def tell(self) -> None:
+        """Says that a matrix had a pivot that it must not have."""
+        e = self.e
+        with e.when(e.let(f"icmp ne i64 {e.get('i64', self.has_failed)}, 0")):
+            e.set("i64", self.a["failed"], "1")
 
     def whole(self, count: str) -> str:
         """The count, rounded up to whole vectors."""
         lanes = self.e.lanes
         return self.e.mul(self.e.quotient(self.e.add(count, lanes - 1), lanes), lanes)
-
-    def each(self, write: Callable[[str], None]) -> None:
-        """Runs what is written for every matrix of the thread's part."""
-        e = self.e
-        _, start, end = my_part(e, self.words["matrices"])
-        with e.loop(start, end) as matrix:
-            write(matrix)
-        with e.when(e.let(f"icmp ne i64 {e.get('i64', self.has_failed)}, 0")):
-            e.set("i64", self.a["failed"], "1")
 
     def part(self, name: str, matrix: str, size: str) -> str:
         """Where what an array has of a matrix begins, which is so many elements."""
@@ -234,94 +251,72 @@ class _Matrices:
                 store(e, self.dtype, left, other, c)
 
 
-def _solve(of: _Matrices) -> None:
-    def write(matrix: str) -> None:
-        of.take(matrix)
-        of.take_sides(matrix)
-        of.eliminate()
-        of.substitute()
-        of.give(matrix)
-
-    of.each(write)
+def _solve(of: _Matrices, matrix: str) -> None:
+    of.take(matrix)
+    of.take_sides(matrix)
+    of.eliminate()
+    of.substitute()
+    of.give(matrix)
 
 
-def _substitute(of: _Matrices) -> None:
+def _substitute(of: _Matrices, matrix: str) -> None:
     """The solutions of an upper triangle."""
-
-    def write(matrix: str) -> None:
-        of.take(matrix)
-        of.take_sides(matrix)
-        with of.e.loop(0, of.size) as k:
-            of.ask(of.size_at(of.row(k), k))
-        of.substitute()
-        of.give(matrix)
-
-    of.each(write)
+    of.take(matrix)
+    of.take_sides(matrix)
+    with of.e.loop(0, of.size) as k:
+        of.ask(of.size_at(of.row(k), k))
+    of.substitute()
+    of.give(matrix)
 
 
-def _invert(of: _Matrices) -> None:
-    def write(matrix: str) -> None:
-        of.take(matrix)
-        with of.e.loop(0, of.size) as i:
-            of.set(of.sides(i), i, of.e.one.constant(of.dtype, 1))
-        of.eliminate()
-        of.substitute()
-        of.give(matrix)
-
-    of.each(write)
+def _invert(of: _Matrices, matrix: str) -> None:
+    of.take(matrix)
+    with of.e.loop(0, of.size) as i:
+        of.set(of.sides(i), i, of.e.one.constant(of.dtype, 1))
+    of.eliminate()
+    of.substitute()
+    of.give(matrix)
 
 
-def _pivots(of: _Matrices) -> None:
+def _pivots(of: _Matrices, matrix: str) -> None:
     """Elimination alone; there are no columns of right-hand sides."""
-
-    def write(matrix: str) -> None:
-        e = of.e
-        of.take(matrix)
-        sign = e.variable(of.kind, e.one.constant(of.dtype, 1))
-        of.eliminate(sign)
-        out = of.part("out", matrix, of.size)
-        with e.loop(0, of.size) as i:
-            of.set(out, i, of.get(of.row(i), i))
-        of.set(out, "0", e.one.binary("fmul", of.dtype, of.get(out, "0"), e.get(of.kind, sign)))
-
-    of.each(write)
+    e = of.e
+    of.take(matrix)
+    sign = e.variable(of.kind, e.one.constant(of.dtype, 1))
+    of.eliminate(sign)
+    out = of.part("out", matrix, of.size)
+    with e.loop(0, of.size) as i:
+        of.set(out, i, of.get(of.row(i), i))
+    of.set(out, "0", e.one.binary("fmul", of.dtype, of.get(out, "0"), e.get(of.kind, sign)))
 
 
-def _determine(of: _Matrices) -> None:
+def _determine(of: _Matrices, matrix: str) -> None:
     """The same; the product is kept."""
-
-    def write(matrix: str) -> None:
-        e = of.e
-        of.take(matrix)
-        product = e.variable(of.kind, e.one.constant(of.dtype, 1))
-        of.eliminate(product)
-        with e.loop(0, of.size) as i:
-            factors = e.get(of.kind, product), of.get(of.row(i), i)
-            e.set(of.kind, product, e.one.binary("fmul", of.dtype, *factors))
-        of.set(of.a["out"], matrix, e.get(of.kind, product))
-
-    of.each(write)
+    e = of.e
+    of.take(matrix)
+    product = e.variable(of.kind, e.one.constant(of.dtype, 1))
+    of.eliminate(product)
+    with e.loop(0, of.size) as i:
+        factors = e.get(of.kind, product), of.get(of.row(i), i)
+        e.set(of.kind, product, e.one.binary("fmul", of.dtype, *factors))
+    of.set(of.a["out"], matrix, e.get(of.kind, product))
 
 
-def _factor(of: _Matrices) -> None:
+def _factor(of: _Matrices, matrix: str) -> None:
     """Cholesky's factors, a column after the other; of the rows the lower parts alone are used."""
     e = of.e
     column = e.array(of.kind, MOST)  # the factor's column k below the diagonal, zeros before
-
-    def write(matrix: str) -> None:
-        of.take(matrix)
-        with e.loop(0, of.width, e.lanes) as c:
-            store(e, of.dtype, e.constant(of.dtype, 0), column, c)
-        with e.loop(0, of.size) as k:
-            _factor_column(of, column, k)
-        out, zero = of.part("out", matrix, e.mul(of.size, of.size)), e.one.constant(of.dtype, 0)
-        with e.loop(0, of.size) as i:
-            to, row = e.at(out, e.mul(i, of.size), of.kind), of.row(i)
-            of.move(e.add(i, 1), row, to)
-            with e.loop(e.add(i, 1), of.size) as j:
-                of.set(to, j, zero)
-
-    of.each(write)
+    of.take(matrix)
+    with e.loop(0, of.width, e.lanes) as c:
+        store(e, of.dtype, e.constant(of.dtype, 0), column, c)
+    with e.loop(0, of.size) as k:
+        _factor_column(of, column, k)
+    out, zero = of.part("out", matrix, e.mul(of.size, of.size)), e.one.constant(of.dtype, 0)
+    with e.loop(0, of.size) as i:
+        to, row = e.at(out, e.mul(i, of.size), of.kind), of.row(i)
+        of.move(e.add(i, 1), row, to)
+        with e.loop(e.add(i, 1), of.size) as j:
+            of.set(to, j, zero)
 
 
 def _factor_column(of: _Matrices, column: str, k: str) -> None:
@@ -343,3 +338,13 @@ def _factor_column(of: _Matrices, column: str, k: str) -> None:
         with e.loop(start, e.add(i, 1), e.lanes) as c:
             left = of.without(load(e, of.dtype, other, c), times, load(e, of.dtype, column, c))
             store(e, of.dtype, left, other, c)
+
+
+_WRITERS: dict[str, Callable[[_Matrices, str], None]] = {
+    "solve": _solve,
+    "substitute": _substitute,
+    "invert": _invert,
+    "pivots": _pivots,
+    "determine": _determine,
+    "factor": _factor,
+}
