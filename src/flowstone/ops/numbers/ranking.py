@@ -5,6 +5,7 @@ Equal entries rank by their index, NaN above all. Public names here belong to ``
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -62,7 +63,7 @@ def _has_equals(values: torch.Tensor) -> bool:
     if values.numel() > _FEW_VALUES:
         return bool((values[..., 1:] == values[..., :-1]).any())
     rows = values.reshape(-1, values.shape[-1]).tolist()
-    return any(a == b for row in rows for a, b in zip(row, row[1:]))
+    return any(a == b for row in rows for a, b in itertools.pairwise(row))
 
 
 top_k_op = op(
