@@ -2,15 +2,16 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
-draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse matrices of these types,
-`segment_sums(how, rows, indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all,
-`step_passes(dtype)` and `requantizer(old, new)` quantise, `beta_fraction()` and `gamma_series()` compute
-parts of the incomplete beta and gamma functions. Of images are `sampler(images, nearest)`, which crops,
-`box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
-`colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals, `hot_places` makes
-one-hot arrays. They are None where there is no machine code, the first three and the last also where there is
-none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other
-sums, solutions and normal numbers within rounding).
+draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `sparse_product(values, indices)`
+multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked rows,
+`segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and `requantizer(old, new)` quantise,
+`beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions. Of images are
+`sampler(images, nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little,
+`projection`, `glimpse_cut`, `box_drawing` and `colour_change(name, dtype)`; `band_solver(dtype, pivots)`
+solves systems of few diagonals, `hot_places` makes one-hot arrays. They are None where there is no machine
+code, the first three and the last also where there is none yet. Without them kernels do the same by Python,
+NumPy and ATen, with the same results (products, other sums, solutions, normal numbers and gamma values within
+rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -38,6 +39,7 @@ __all__ = [
     "Projection",
     "RandomCode",
     "RandomValues",
+    "RejectionValues",
     "Requantizer",
     "RowMoves",
     "Sampler",
@@ -58,6 +60,7 @@ __all__ = [
     "projection",
     "random_values",
     "random_words",
+    "rejection_values",
     "requantizer",
     "row_moves",
     "sampler",
@@ -105,6 +108,14 @@ class RandomValues(Protocol):
     def __call__(self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1) -> None:
         """Fills a contiguous array of the type, or for integers of their size, with the numbers that follow a
         key of 64 bits and a counter of 128 bits. Integers: so many, from the least on."""
+
+
+class RejectionValues(Protocol):
+    """Values of "gamma" or "poisson" distributions, drawn by rejection, on the host."""
+
+    def __call__(self, key: int, counter: int, parameters: torch.Tensor, samples: int) -> torch.Tensor:
+        """[samples, n], of as many parameters, float64; each value by a stream of its own, one distribution's
+        after the other's, that follows a key of 64 bits and a counter of 128 bits."""
 
 
 class RowMoves(Protocol):
@@ -361,6 +372,7 @@ hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
+rejection_values: Slot[[str], RejectionValues] = Slot()
 requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()

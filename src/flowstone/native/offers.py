@@ -14,6 +14,7 @@ from flowstone.native import (
     incomplete_functions,
     random_values,
     random_words,
+    rejection_values,
     row_moves,
     segment_sums,
     sparse_products,
@@ -38,6 +39,7 @@ def offer_all() -> None:
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
+    machine_code.rejection_values.offer(rejection_values.rejection_values)
     machine_code.requantizer.offer(step_passes.requantizer)
     machine_code.row_moves.offer(row_moves.row_moves)
     machine_code.segment_rows.offer(segment_sums.segment_rows)
