@@ -8,10 +8,10 @@ multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids
 `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions. Of images are
 `sampler(images, nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little,
 `projection`, `glimpse_cut`, `box_drawing` and `colour_change(name, dtype)`; `band_solver(dtype, pivots)`
-solves systems of few diagonals, `hot_places` makes one-hot arrays. They are None where there is no machine
-code, the first three and the last also where there is none yet. Without them kernels do the same by Python,
-NumPy and ATen, with the same results (products, other sums, solutions, normal numbers and gamma values within
-rounding).
+solves systems of few diagonals, `cut_windows(dtype)` gives gradients of fractional pooling, `hot_places`
+makes one-hot arrays. They are None where there is no machine code, the first three and the last also where
+there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results
+(products, other sums, solutions, normal numbers and gamma values within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -32,6 +32,7 @@ __all__ = [
     "BoxDrawing",
     "ByteStrings",
     "ColourChange",
+    "CutWindows",
     "GammaSeries",
     "GlimpseCut",
     "HotPlaces",
@@ -54,6 +55,7 @@ __all__ = [
     "box_drawing",
     "byte_strings",
     "colour_change",
+    "cut_windows",
     "gamma_series",
     "glimpse_cut",
     "hot_places",
@@ -314,6 +316,25 @@ class ColourChange(Protocol):
         multiplies saturations."""
 
 
+class CutWindows(Protocol):
+    """Gradients of fractional pooling on the host (`ops/networks/fractional_pooling.py`), of images
+    [batch, height, width, channels] of a type. Windows along an axis: their first places, and how many."""
+
+    def to_largest(
+        self, x: torch.Tensor, dy: torch.Tensor, rows: Sequence[torch.Tensor], columns: Sequence[torch.Tensor]
+    ) -> torch.Tensor:
+        """That for the images x, of that for their windows' largest elements."""
+
+    def to_all(
+        self,
+        dy: torch.Tensor,
+        rows: Sequence[torch.Tensor],
+        columns: Sequence[torch.Tensor],
+        shape: Sequence[int],
+    ) -> torch.Tensor | None:
+        """That for images of this shape, of that for their windows' means; None for integers."""
+
+
 class HotPlaces(Protocol):
     """One-hot arrays on the host."""
 
@@ -366,6 +387,7 @@ beta_fraction: Slot[[], BetaFraction] = Slot()
 box_choice: Slot[[bool], BoxChoice] = Slot()
 box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
 colour_change: Slot[[str, torch.dtype | None], ColourChange] = Slot()
+cut_windows: Slot[[torch.dtype | None], CutWindows] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()

@@ -8,6 +8,7 @@ from flowstone.native import (
     box_choice,
     byte_strings,
     colours,
+    cut_windows,
     hot_places,
     image_sampling,
     image_windows,
@@ -32,6 +33,7 @@ def offer_all() -> None:
     machine_code.box_choice.offer(box_choice.box_choice)
     machine_code.byte_strings.offer(byte_strings.byte_strings)
     machine_code.colour_change.offer(colours.colour_change)
+    machine_code.cut_windows.offer(cut_windows.cut_windows)
     machine_code.sampler.offer(image_sampling.sampler)
     machine_code.projection.offer(image_windows.projection)
     machine_code.glimpse_cut.offer(image_windows.glimpse_cut)
