@@ -72,20 +72,22 @@ def _check(logits: torch.Tensor, lengths: torch.Tensor) -> None:
         raise errors.FailedPreconditionError(
             None, None, f"len(sequence_length) != batch_size. {len(lengths)} vs. {logits.shape[1]}"
         )
-    for row, length in enumerate(lengths.tolist()):
-        if length > len(logits):
-            raise errors.FailedPreconditionError(
-                None, None, f"sequence_length({row}) <= {len(logits)} does not hold of {length}"
-            )
+    too_long = (lengths > len(logits)).nonzero()
+    if len(too_long):
+        row = int(too_long[0])
+        raise errors.FailedPreconditionError(
+            None, None, f"sequence_length({row}) <= {len(logits)} does not hold of {int(lengths[row])}"
+        )
 
 
 def _sparse(labels: torch.Tensor, kept: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(indices, values, shape) of the kept labels of [rows, time], moved together."""
     counts = kept.sum(1)
-    row = kept.nonzero()[:, 0]
-    column = (kept.cumsum(1) - 1)[kept]
+    row, time = kept.nonzero().unbind(1)
+    column = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
+    values = labels.reshape(-1)[row * labels.shape[1] + time]
     shape = torch.stack([torch.tensor(len(kept), device=kept.device), counts.amax()])
-    return torch.stack([row, column], 1), labels[kept], shape
+    return torch.stack([row, column], 1), values, shape
 
 
 def _runs_begin(labels: torch.Tensor) -> torch.Tensor:
@@ -115,7 +117,7 @@ def _(node: Node, env: Environment) -> Kernel:
             ordered[:, :, 0].masked_fill_(logits[:, :, 0].isnan(), torch.inf)  # nothing exceeds NaN
             labels = ordered.argmax(2)
             largest = logits.gather(2, labels[:, :, None])[:, :, 0]
-        largest, labels = largest.t(), labels.t()
+        largest, labels = largest.t().contiguous(), labels.t().contiguous()
         kept = inside & (labels != blank)
         if merge:
             kept &= _runs_begin(labels)
