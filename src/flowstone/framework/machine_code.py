@@ -5,7 +5,8 @@ blocks of random words, `row_moves()` what moves the rows of shuffling queues. `
 draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `sparse_product(values, indices)`
 multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked rows,
 `segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and `requantizer(old, new)` quantise,
-`beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions. Of images are
+`beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions, `zeta()` the
+Hurwitz zeta function. Of images are
 `sampler(images, nearest)`, which crops, `box_choice(softly)`, which chooses boxes that overlap little,
 `projection`, `glimpse_cut`, `box_drawing` and `colour_change(name, dtype)`; `band_solver(dtype, pivots)`
 solves systems of few diagonals, `cut_windows(dtype)` gives gradients of fractional pooling, `hot_places`
@@ -49,6 +50,7 @@ __all__ = [
     "Slot",
     "SparseProduct",
     "StepPasses",
+    "Zeta",
     "band_solver",
     "beta_fraction",
     "box_choice",
@@ -70,6 +72,7 @@ __all__ = [
     "segment_sums",
     "sparse_product",
     "step_passes",
+    "zeta",
 ]
 
 _Given = ParamSpec("_Given")
@@ -262,6 +265,13 @@ class GammaSeries(Protocol):
         the latter by no more than `precise` of the sum, in less than `most` steps."""
 
 
+class Zeta(Protocol):
+    """The Hurwitz zeta function, of float64 tensors of one shape on the host."""
+
+    def __call__(self, x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+        """The sum of (q + n) ** -x over n >= 0, where q > 0; infinity where x is 1, NaN where it is less."""
+
+
 class BoxChoice(Protocol):
     """Choices of `ops/images/greedy_choice.py`, among boxes [n, 4] by scores [n]; float32, on the host."""
 
@@ -402,3 +412,4 @@ segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] =
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()
+zeta: Slot[[], Zeta] = Slot()

@@ -1,5 +1,5 @@
-"""The incomplete beta function's continued fraction, and the incomplete gamma function's series with its
-derivative, by machine code (`incomplete_function_code.py`), on a host.
+"""The incomplete beta function's continued fraction, the incomplete gamma function's series with its
+derivative, and the Hurwitz zeta function, by machine code (`incomplete_function_code.py`), on a host.
 
 The code is compiled on a thread when a plan first asks for it; what is called before it is there waits.
 """
@@ -12,13 +12,16 @@ import functools
 import torch
 
 from flowstone.framework import flags, machine
-from flowstone.framework.machine_code import BetaFraction, GammaSeries
+from flowstone.framework.machine_code import BetaFraction, GammaSeries, Zeta
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
+from flowstone.native.emitter import sleef_name
 from flowstone.native.incomplete_function_code import PLACES, WORDS, incomplete_function_code
 
-__all__ = ["beta_fraction", "gamma_series"]
+__all__ = ["beta_fraction", "gamma_series", "zeta"]
 
+_SERIES = ("fraction", "series")
+_SHOWN = 2.0**-53  # of zeta, the least part that float64 shows
 _WORK = 500  # of an element, in additions: some ten steps with six quotients each, or forty with one
 
 
@@ -26,19 +29,27 @@ def beta_fraction() -> BetaFraction | None:
     """The function; None if there is no native tier."""
     if not flags.NATIVE or host.reason():
         return None
-    return functools.partial(_fraction, _library())
+    return functools.partial(_fraction, _library(_SERIES))
 
 
 @functools.cache
-def _library() -> CodeLibrary:
-    return CodeLibrary(lambda: incomplete_function_code(host.lanes() // 2), WORDS, PLACES)
+def _library(names: tuple[str, ...]) -> CodeLibrary:
+    places = {name: PLACES[name] for name in names}
+    return CodeLibrary(lambda: incomplete_function_code(host.lanes() // 2, names), WORDS, places)
 
 
 def gamma_series() -> GammaSeries | None:
     """The function; None if there is no native tier."""
     if not flags.NATIVE or host.reason():
         return None
-    return functools.partial(_series, _library())
+    return functools.partial(_series, _library(_SERIES))
+
+
+def zeta() -> Zeta | None:
+    """The function; None if there is no native tier, or no SLEEF."""
+    if not flags.NATIVE or host.reason() or not host.has(sleef_name("pow", "float64")):
+        return None
+    return functools.partial(_zeta, _library(("zeta",)))
 
 
 def _fraction(
@@ -55,6 +66,12 @@ def _series(
     total, slope = (torch.empty(x.shape, dtype=torch.float64) for _ in range(2))
     _call(library, "series", {"a": a, "x": x, "total": total, "slope": slope}, precise, most)
     return total, slope
+
+
+def _zeta(library: CodeLibrary, x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+    out = torch.empty(x.shape, dtype=torch.float64)
+    _call(library, "zeta", {"x": x, "q": q, "out": out}, _SHOWN, 0)
+    return out
 
 
 def _call(

@@ -30,6 +30,7 @@ def offer_all() -> None:
     machine_code.band_solver.offer(bands.band_solver)
     machine_code.beta_fraction.offer(incomplete_functions.beta_fraction)
     machine_code.gamma_series.offer(incomplete_functions.gamma_series)
+    machine_code.zeta.offer(incomplete_functions.zeta)
     machine_code.box_choice.offer(box_choice.box_choice)
     machine_code.byte_strings.offer(byte_strings.byte_strings)
     machine_code.colour_change.offer(colours.colour_change)

@@ -83,11 +83,12 @@ def _check(logits: torch.Tensor, lengths: torch.Tensor) -> None:
 def _sparse(labels: torch.Tensor, kept: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(indices, values, shape) of the kept labels of [rows, time], moved together."""
     counts = kept.sum(1)
-    row, time = kept.nonzero().unbind(1)
-    column = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
-    values = labels.reshape(-1)[row * labels.shape[1] + time]
+    places = kept.reshape(-1).nonzero()[:, 0]
+    row = torch.arange(len(kept), device=kept.device).repeat_interleave(counts)
+    first = (counts.cumsum(0) - counts).repeat_interleave(counts)
+    column = torch.arange(len(places), device=kept.device) - first
     shape = torch.stack([torch.tensor(len(kept), device=kept.device), counts.amax()])
-    return torch.stack([row, column], 1), values, shape
+    return torch.stack([row, column], 1), labels.reshape(-1).index_select(0, places), shape
 
 
 def _runs_begin(labels: torch.Tensor) -> torch.Tensor:
