@@ -290,9 +290,10 @@ def _(node: Node, env: Environment) -> Kernel:
         if [sizes[0], sizes[3]] != [dy.shape[0], dy.shape[-1]]:
             raise invalid(f"out_backprop {list(dy.shape)} is not of images of shape {sizes}")
         along_rows, along_columns = _windows_of(sizes, dy, rows, columns, overlapping)
-        spread_by_code = code and code.to_all(dy, along_rows.spans, along_columns.spans, sizes)
-        if spread_by_code is not None:
-            return spread_by_code
+        if code is not None:
+            found = code.to_all(dy, along_rows.spans, along_columns.spans, sizes)
+            if found is not None:
+                return found
         counts = (along_rows.counts[:, None] * along_columns.counts)[:, :, None]
         shares = (dy if dy.dtype.is_floating_point else dy.double()) / counts
         dx = spread(spread(shares, along_columns, 2, sizes[2]), along_rows, 1, sizes[1])

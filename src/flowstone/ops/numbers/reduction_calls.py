@@ -214,7 +214,8 @@ def _norms_of_rows(rows: torch.Tensor) -> torch.Tensor:
     """The norm of each row of a matrix, of the norms of parts of it, which need no array of squares."""
     count = rows.shape[1]
     if count <= _SUMMED:
-        return torch.linalg.vector_norm(rows, 2, 1)
+        norms: torch.Tensor = torch.linalg.vector_norm(rows, 2, 1)
+        return norms
     whole = count // _SUMMED * _SUMMED
     parts = [torch.linalg.vector_norm(rows[:, :whole].unflatten(1, (-1, _SUMMED)), 2, 2)]
     if whole < count:

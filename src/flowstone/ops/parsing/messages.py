@@ -122,9 +122,7 @@ def _with_content(message: bytes, content: Array) -> bytes:
     """A TensorProto's bytes and the field `tensor_content` behind them, copied once."""
     if not content.nbytes:
         return message
-    return b"".join(
-        [message, b"\x22", varint(content.nbytes), memoryview(content.reshape(-1).view(np.uint8))]
-    )
+    return b"".join([message, b"\x22", varint(content.nbytes), content.reshape(-1).view(np.uint8).data])
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:

@@ -116,14 +116,18 @@ def _vectorized(dtype: DType, directive: bytes) -> Callable[[np.ndarray[Any, Any
         return None
     if real is dtype:
         return lambda numbers: _fixed_texts(numbers, places, dtype, directive)
-    return lambda numbers: _pairs(_fixed_texts(numbers.view(real.as_numpy_dtype), places, real, directive))
+    return lambda numbers: _complex_texts(numbers, places, real, directive)
 
 
-def _pairs(parts: Strings) -> Strings:
+def _complex_texts(numbers: np.ndarray[Any, Any], places: int, part: DType, directive: bytes) -> Strings:
+    """Complex numbers, whose parts are of this type, as `_fixed_texts`."""
+    texts = _fixed_texts(numbers.view(part.as_numpy_dtype), places, part, directive)
+    return as_array(_pairs(texts.tolist()), numbers.shape)
+
+
+def _pairs(texts: list[bytes]) -> list[bytes]:
     """Complex numbers of the texts of their real and imaginary parts, which take turns."""
-    texts = parts.tolist()
-    joined = [b"(%s,%s)" % pair for pair in zip(texts[::2], texts[1::2])]
-    return as_array(joined, (len(joined),))
+    return [b"(%s,%s)" % pair for pair in zip(texts[::2], texts[1::2])]
 
 
 def _integer_texts(numbers: np.ndarray[Any, Any]) -> Strings:
@@ -211,7 +215,7 @@ def _texts(items: list[Any], dtype: DType, directive: bytes) -> list[bytes]:
         return [directive % item for item in items]
     if dtype.is_complex:
         parts = _texts([part for item in items for part in (item.real, item.imag)], dtypes.float64, directive)
-        return _pairs(as_array(parts, (len(parts),))).tolist()
+        return _pairs(parts)
     if not items:
         return []
     texts = (b"\0".join([directive] * len(items)) % tuple(items)).split(b"\0")  # all in one call
