@@ -100,6 +100,12 @@ def test_zeta_and_polygamma_are_the_same(monkeypatch: pytest.MonkeyPatch, count:
 def test_zetas_poles_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.array([1, 0.5, 1 + 1e-15, 1e5, 1e300, np.inf, np.nan, 2, 2, 2, 50, 1.001, 2, 1, 0.9])
     q = np.array([1, 1, 1, 0.5, 3, 3, 2, np.inf, np.nan, 1e-300, 1e30, 1e-3, 1, np.inf, np.inf])
+    with np.errstate(over="ignore"):
+        short = x.astype("float32"), q.astype("float32")
+    plain, fast = both_ways(monkeypatch, "zeta", *short)
+    np.testing.assert_allclose(fast, plain, rtol=1.2e-7)
+    plain, fast = both_ways(monkeypatch, "zeta", np.float32([np.inf] * 3), np.float32([0.5, 1, 2]))
+    np.testing.assert_array_equal(fast, plain)
     plain, fast = both_ways(monkeypatch, "zeta", x, q)
     np.testing.assert_allclose(fast, plain, rtol=1e-15)
     np.testing.assert_allclose(fast[[0, 9, 12]], [np.inf, np.inf, np.pi**2 / 6], rtol=1e-15)
@@ -110,7 +116,7 @@ def test_zetas_poles_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_offered_without_the_tier(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert incomplete_functions.beta_fraction() is not None and incomplete_functions.zeta() is not None
+    assert incomplete_functions.beta_fraction() is not None and incomplete_functions.zeta(True) is not None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert incomplete_functions.beta_fraction() is None and incomplete_functions.gamma_series() is None
-    assert incomplete_functions.zeta() is None
+    assert incomplete_functions.zeta(False) is None

@@ -5,8 +5,8 @@ blocks of random words, `row_moves()` what moves the rows of shuffling queues. `
 draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `sparse_product(values, indices)`
 multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked rows,
 `segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and `requantizer(old, new)` quantise,
-`beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions, `zeta()` the
-Hurwitz zeta function. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which
+`beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
+`zeta(is_short)` is Hurwitz's. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which
 chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
 `colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals,
 `small_matrices(dtype)` those of few rows, `cut_windows(dtype)` gives gradients of fractional pooling,
@@ -437,4 +437,4 @@ segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | N
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()
-zeta: Slot[[], Zeta] = Slot()
+zeta: Slot[[bool], Zeta] = Slot()

@@ -25,10 +25,12 @@ PLACES = {
     "fraction": ("precise", "a", "b", "x", "out"),
     "series": ("precise", "a", "x", "total", "slope"),
     "zeta": ("precise", "x", "q", "out"),
+    "short_zeta": ("precise", "x", "q", "out"),
 }
 """The addresses that each function takes after that of the numbers, in order; all are float64. A step that
 changes less than `precise`, of the series and of zeta by its total, is the last."""
-_INPUTS = {"fraction": 3, "series": 2, "zeta": 2}
+_INPUTS = {"fraction": 3, "series": 2, "zeta": 2, "short_zeta": 2}
+_LARGE = 1e30  # an exponent that gives 0, 1 or infinity
 _FIRST_TERMS = 10
 _BERNOULLI = (
     12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.8924375803183791606e9, 7.47242496e10,
@@ -39,7 +41,8 @@ _KIND, _SMALL = "float64", 1e-300
 
 
 def incomplete_function_code(lanes: int, names: Sequence[str] = tuple(PLACES)) -> str:
-    """The text of the functions of these names; zeta needs SLEEF."""
+    """The text of the functions of these names; zeta needs SLEEF. `short_zeta` is for results that are
+    rounded to float32: its powers are exponential functions of products, a third of the work."""
     declarations: dict[str, str] = {}
     texts = [text for name in names for text in _shared(name, lanes, declarations)]
     return "\n".join([*declarations.values(), *texts])
@@ -141,7 +144,29 @@ def _series(e: Code, some: Emitter, given: list[str], most: str, precise: str) -
     return [e.get(kind, total), e.get(kind, slope)]
 
 
-def _zeta(e: Code, some: Emitter, given: list[str], most: str, precise: str) -> list[str]:
+def _power(some: Emitter, base: str, exponent: str) -> str:
+    return some.sleef("pow", _KIND, base, exponent)
+
+
+def _short_power(some: Emitter, base: str, exponent: str) -> str:
+    """A power within 1e-13, of a positive base."""
+    least = some.constant(_KIND, -_LARGE)
+    exponent = some.select(some.compare("fcmp olt", _KIND, exponent, least), _KIND, least, exponent)
+    return some.sleef("exp", _KIND, some.binary("fmul", _KIND, exponent, some.sleef("log", _KIND, base)))
+
+
+def _short_zeta(e: Code, some: Emitter, given: list[str], most: str, precise: str) -> list[str]:
+    return _zeta(e, some, given, most, precise, _short_power)
+
+
+def _zeta(
+    e: Code,
+    some: Emitter,
+    given: list[str],
+    most: str,
+    precise: str,
+    power_of: Callable[[Emitter, str, str], str] = _power,
+) -> list[str]:
     """The sum of (q + n) ** -x over n >= 0, of some elements with q > 0."""
     x, q = given
     kind, truth = some.type(_KIND), some.type("bool")
@@ -169,7 +194,7 @@ def _zeta(e: Code, some: Emitter, given: list[str], most: str, precise: str) -> 
         return _in_any_lane(e, some, left)
 
     with e.loop(0, _FIRST_TERMS), e.when(goes_on()):
-        e.set(kind, term, some.sleef("pow", _KIND, e.get(kind, place), minus))
+        e.set(kind, term, power_of(some, e.get(kind, place), minus))
         add(e.get(kind, term))
         e.set(kind, place, calculate("fadd", e.get(kind, place), number(1)))
     with e.when(goes_on()):
@@ -203,5 +228,5 @@ def _away(some: Emitter, x: str) -> str:
 
 
 _FUNCTIONS: dict[str, Callable[[Code, Emitter, list[str], str, str], list[str]]] = {
-    "fraction": _fraction, "series": _series, "zeta": _zeta
+    "fraction": _fraction, "series": _series, "zeta": _zeta, "short_zeta": _short_zeta
 }  # fmt: skip

@@ -21,7 +21,8 @@ from flowstone.native.incomplete_function_code import PLACES, WORDS, incomplete_
 __all__ = ["beta_fraction", "gamma_series", "zeta"]
 
 _SERIES = ("fraction", "series")
-_SHOWN = 2.0**-53  # of zeta, the least part that float64 shows
+_ZETAS = ("zeta", "short_zeta")
+_SHOWN = {"zeta": 2.0**-53, "short_zeta": 2.0**-40}  # of zeta, a part that no result shows
 _WORK = 500  # of an element, in additions: some ten steps with six quotients each, or forty with one
 
 
@@ -45,11 +46,13 @@ def gamma_series() -> GammaSeries | None:
     return functools.partial(_series, _library(_SERIES))
 
 
-def zeta() -> Zeta | None:
-    """The function; None if there is no native tier, or no SLEEF."""
-    if not flags.NATIVE or host.reason() or not host.has(sleef_name("pow", "float64")):
+def zeta(is_short: bool) -> Zeta | None:
+    """The function; None if there is no native tier, or no SLEEF. `is_short`: for results in float32."""
+    if not flags.NATIVE or host.reason():
         return None
-    return functools.partial(_zeta, _library(("zeta",)))
+    if not all(host.has(sleef_name(each, "float64")) for each in ("pow", "exp", "log")):
+        return None
+    return functools.partial(_zeta, _library(_ZETAS), _ZETAS[is_short])
 
 
 def _fraction(
@@ -68,9 +71,9 @@ def _series(
     return total, slope
 
 
-def _zeta(library: CodeLibrary, x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+def _zeta(library: CodeLibrary, name: str, x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
     out = torch.empty(x.shape, dtype=torch.float64)
-    _call(library, "zeta", {"x": x, "q": q, "out": out}, _SHOWN, 0)
+    _call(library, name, {"x": x, "q": q, "out": out}, _SHOWN[name], 0)
     return out
 
 

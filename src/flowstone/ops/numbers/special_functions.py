@@ -188,7 +188,8 @@ igammac_op.gradient(lambda op, dz: _gamma_gradients(op, dz, -1))
 def _zeta(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
     """0 at infinity, where ATen has NaN; NaN at poles that have two signs, where ATen has infinity."""
     has_poles = bool((q <= 0).any())
-    code = native_zeta() if q.device.type == "cpu" and not has_poles else None
+    is_short = q.dtype is not torch.float64
+    code = native_zeta(is_short) if q.device.type == "cpu" and not has_poles else None
     if code is None:
         found = torch.special.zeta(x, q)
     else:
