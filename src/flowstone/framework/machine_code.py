@@ -6,8 +6,8 @@ draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `spar
 multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked rows,
 `segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and `requantizer(old, new)` quantise,
 `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
-`zeta(is_short)` is Hurwitz's. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`, which
-chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
+`zeta(is_short)` is Hurwitz's. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`,
+which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
 `colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals,
 `small_matrices(dtype)` those of few rows, `cut_windows(dtype)` gives gradients of fractional pooling,
 `hot_places` makes one-hot arrays. They are None where there is no machine code, the first three and the last
