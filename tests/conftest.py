@@ -3,7 +3,7 @@
 Plans are those that users have: clusters of operations are machine code. It is compiled when a step is
 planned, so that the first run tests it, and runs do not depend on when a thread is done; programs that tests
 start compile in the background. ``FLOWSTONE_NATIVE=0 pytest`` runs all tests by ATen's kernels alone, 1 and 2
-as `framework/flags` says. `pytest --plain-torch` runs the tests as on a build of torch without oneDNN and MKL.
+as `framework/flags` says. `pytest --plain-torch` runs them as on a build of torch without oneDNN and MKL.
 """
 
 from __future__ import annotations
