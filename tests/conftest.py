@@ -26,7 +26,8 @@ os.environ["FLOWSTONE_MACHINE"] = (
     "amd-zen5"  # before flowstone is imported; for programs that tests start, too
 )
 _AS_SAID = "FLOWSTONE_NATIVE" in os.environ  # by who runs the tests
-# Rooms whose passes come before clusters are made: their tests look at the nodes that clusters would join.
+# Rooms of passes before that which makes clusters: their tests look at the nodes that clusters would join,
+# and compute hundreds of small programs with and without a pass, each of which would be compiled.
 _BY_ATEN = ("tests/lowering/", "tests/rewriting/")
 
 
@@ -70,7 +71,8 @@ def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if request.node.get_closest_marker("by_aten"):
         monkeypatch.setattr(flags, "NATIVE", 0)
     elif not _AS_SAID:
-        monkeypatch.setattr(flags, "NATIVE", getattr(request, "param", 2))
+        usual = 0 if request.node.nodeid.startswith(_BY_ATEN) else 2
+        monkeypatch.setattr(flags, "NATIVE", getattr(request, "param", usual))
 
 
 @pytest.fixture
