@@ -1,11 +1,12 @@
 """`tf.keras.layers.Layer`: what its constructor, its weights and its attributes are in TensorFlow 1.
 
-`extend` changes the package's class `Layer` in place, so that every layer is of the same class. `calls` has
-what happens when a layer is called.
+`extend` changes the package's class `Layer` before other modules take it, so that every layer is of the same
+class. `calls` has what happens when a layer is called; `graph_layers` says what else is a layer.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import flowstone as tf
 from flowstone.framework import nest
 from flowstone.keras import weight_checkpoints
-from flowstone.keras.extensions import calls
+from flowstone.keras.extensions import calls, graph_layers
 from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.published import OWN, own, published_class
 from flowstone.keras.settings import floatx
+from flowstone.layers.base import InputSpec
 from flowstone.layers.base import Layer as LayerOfGraph
 
 __all__ = ["extend"]
@@ -176,8 +178,15 @@ def _changed_add_metric(published: Callable[..., None]) -> Callable[..., None]:
 
 def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     def get_config(self: Any) -> dict[str, Any]:
-        """What it is made of; the type is None while it follows from inputs that have not come yet."""
+        """What it is made of; the type is None while it follows from inputs that have not come yet.
+
+        Raises NotImplementedError for a class whose constructor takes more, and that does not override this.
+        """
         config = published(self)
+        given = inspect.getfullargspec(self.__init__).args[1:]
+        is_default = getattr(self.get_config, "__func__", None) is get_config
+        if is_default and any(name not in config for name in given):
+            raise NotImplementedError("Layers with arguments in `__init__` must override `get_config`.")
         if "dtype" in config and getattr(self, "_dtype_is_open", False) and not self.built:
             config["dtype"] = None
         return config
@@ -323,7 +332,9 @@ _MEMBERS: dict[str, Any] = {
 
 def extend(module: ModuleType) -> None:
     """Gives the class `Layer` of `keras.engine.base_layer` what TensorFlow's has."""
-    layer: Any = vars(module)["Layer"]
+    vars(module)["InputSpec"] = InputSpec
+    layer: Any = graph_layers.with_registration(vars(module)["Layer"])
+    vars(module)["Layer"] = layer
     layer.__init__ = _changed_init(layer.__init__)
     layer.add_loss = _changed_add(layer.add_loss)
     layer.add_update = _changed_add(layer.add_update)
