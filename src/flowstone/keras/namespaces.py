@@ -31,7 +31,7 @@ _NAMESPACES = (
 )
 _MODELS = f"{OWN}.models"
 _CLASSES = {"Input": "flowstone.keras.layer_classes", "Model": _MODELS, "Sequential": _MODELS}
-_FILES = ("estimator", "experimental")  # namespaces that are files here
+_FILES = ("estimator", "experimental", "mixed_precision")  # namespaces that are files here
 NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, *_FILES, "__version__"})
 """The names of `tf.keras`."""
 

@@ -16,6 +16,8 @@ from flowstone.framework import nest
 from flowstone.keras import weight_checkpoints
 from flowstone.keras.extensions import calls, graph_layers
 from flowstone.keras.extensions.names import unique_name
+from flowstone.keras.mixed_precision.cast_variables import as_cast
+from flowstone.keras.mixed_precision.policy import policy_of
 from flowstone.keras.published import OWN, own, published_class
 from flowstone.keras.settings import floatx
 from flowstone.layers.base import InputSpec
@@ -44,7 +46,8 @@ def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
         Args:
             trainable: whether training changes its weights.
             name: by default its class in lower case, numbered from the second on.
-            dtype: of its weights; by default the float type, or that of its first inputs.
+            dtype: of its weights; by default the float type, or that of its first inputs. Or a Policy of
+                `tf.keras.mixed_precision`.
             dynamic: must be False.
             activity_regularizer: a function of the outputs that returns a loss, or its name.
         """
@@ -60,9 +63,10 @@ def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
         elif shape is not None:
             kept["input_shape"] = _shape(shape)
         named = dtype if dtype is not None else kwargs.get("input_dtype")
-        given = None if named is None else tf.as_dtype(named).name
+        policy = policy_of(named)
+        given = policy.variable_dtype
         published(self, name=name or unique_name(type(self).__name__), trainable=trainable, **kept)
-        self._dtype_is_open = given is None
+        self._policy, self._dtype_is_open = policy, given is None
         self.dtype = given or floatx()
         if "activity_regularizer" in kwargs:
             self.activity_regularizer = own("regularizers").get(kwargs["activity_regularizer"])
@@ -131,6 +135,8 @@ def add_weight(
         collections=keywords.get("collections"),
         use_resource=use_resource is not False,
     )
+    if _policy_of(self).should_cast_variables and keywords.get("experimental_autocast") is not False:
+        variable = as_cast(variable) if kind.is_floating else variable
     variable._keras_shape, variable._uses_learning_phase = sizes, False
     own("backend").track_variable(variable)
     if regularizer is not None:
@@ -139,6 +145,11 @@ def add_weight(
     (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
     variable._tracked = True
     return variable
+
+
+def _policy_of(layer: Any) -> Any:
+    """The policy of a layer; of one whose class has not called the base's constructor, the default one."""
+    return getattr(layer, "_policy", None) or policy_of(None)
 
 
 def _initializer(given: Any, kind: Any, name: str | None) -> Any:
