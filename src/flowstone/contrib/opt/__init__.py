@@ -20,6 +20,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.opt.multitask_optimizer_wrapper": "MultitaskOptimizerWrapper"
         " clip_gradients_by_global_norm",
         "flowstone.contrib.opt.reg_adagrad_optimizer": "RegAdagradOptimizer",
+        "flowstone.contrib.opt.shampoo": "ShampooOptimizer",
         "flowstone.contrib.opt.sign_optimizers": "AddSignOptimizer PowerSignOptimizer",
         "flowstone.contrib.opt.variable_clipping_optimizer": "VariableClippingOptimizer",
         "flowstone.contrib.opt.weight_decay_optimizers": "AdamWOptimizer DecoupledWeightDecayExtension"
