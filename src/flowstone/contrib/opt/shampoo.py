@@ -25,8 +25,8 @@ class ShampooOptimizer(Optimizer):
     """The step is ``learning_rate · gbar``, with each axis j of gbar multiplied by Gbar_j ^ (-alpha / rank).
 
     gbar is the sum ``gbar_decay · gbar + gbar_weight · gradient``. Gbar_j sums the products of the gradient
-    with itself along all other axes, in the same way, divided by the axis' size; of an axis that is longer than
-    `max_matrix_size` only the diagonal. Slots "gbar", "Gbar_0" …, and "H_0" … for powers that are kept.
+    with itself along all other axes, in the same way, divided by the axis' size; of an axis that is longer
+    than `max_matrix_size` only the diagonal. Slots "gbar", "Gbar_0" …, and "H_0" … for powers that are kept.
 
     Args:
         global_step: the number of steps made, a tensor or variable.
