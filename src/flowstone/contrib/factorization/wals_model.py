@@ -15,8 +15,9 @@ Y. Hu, Y. Koren and C. Volinsky, "Collaborative filtering for implicit feedback 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -53,9 +54,9 @@ class _Axis:
             if self.shards == 1 and len(lists) == self.size:
                 lists = [lists]
             assert len(lists) == self.shards
-            values = [lambda i=i: lists[i] for i in range(self.shards)]
+            values = [partial(lists.__getitem__, i) for i in range(self.shards)]
         elif isinstance(given, Real) and float(given) >= 0:
-            values = [lambda size=size: given * tf.ones([size]) for size in self.sizes]
+            values = [partial(tf.fill, [size], float(given)) for size in self.sizes]
         else:
             raise ValueError(
                 "Invalid weight initialization argument. Must be one of these: None, a real non-negative "
@@ -68,18 +69,18 @@ class _Axis:
         """A variable [size, components] a shard: random, or what is given, in a list for several shards."""
         given = given() if callable(given) else given
         if isinstance(given, str) and given == _RANDOM:
-            values = [lambda size=size: tf.random_normal([size, components]) for size in self.sizes]
+            values = [partial(tf.random_normal, [size, components]) for size in self.sizes]
         else:
-            listed = given if isinstance(given, list) or self.shards > 1 else [given]
+            listed: Any = given if isinstance(given, list) or self.shards > 1 else [given]
             assert len(listed) == self.shards
-            values = [lambda i=i: listed[i] for i in range(self.shards)]
+            values = [partial(list(listed).__getitem__, i) for i in range(self.shards)]
         self.factors = self._variables("factors", values)
 
     def make_gramian(self, components: int) -> None:
         """The variable [components, components] that holds the factors' products."""
         self.gramian = tf.Variable(tf.zeros([components, components]), name=f"{self.name}_gramian")
 
-    def _variables(self, kind: str, values: list[Callable[[], Any]]) -> list[Any]:
+    def _variables(self, kind: str, values: Sequence[Callable[[], Any]]) -> list[Any]:
         name = f"{self.name}_{kind}"
         with tf.name_scope(name) if self.is_scoped else nullcontext():
             return [

@@ -15,6 +15,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.opt.drop_stale_gradient_optimizer": "DropStaleGradientOptimizer",
         "flowstone.contrib.opt.adam_variants": "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer",
         "flowstone.contrib.opt.external_optimizer": "ExternalOptimizerInterface ScipyOptimizerInterface",
+        "flowstone.contrib.opt.ggt": "GGTOptimizer",
         "flowstone.contrib.opt.lars_optimizer": "LARSOptimizer",
         "flowstone.contrib.opt.moving_average_optimizer": "MovingAverageOptimizer",
         "flowstone.contrib.opt.multitask_optimizer_wrapper": "MultitaskOptimizerWrapper"
