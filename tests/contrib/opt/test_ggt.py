@@ -38,8 +38,8 @@ def test_steps(given: dict[str, Any], expected: list[float], tolerance: float, i
         for _ in range(6):
             session.run(train)
             found.append(float(session.run(loss)))
+        names = sorted(each.op.name for each in optimizer.variables())
     np.testing.assert_allclose(found, expected, rtol=tolerance)
-    names = sorted(each.op.name for each in optimizer.variables())
     assert names == ["flat_grad", "global_step", "grad_buffer", "moment1"]
 
 
