@@ -30,8 +30,8 @@ class GGTOptimizer(Optimizer):
         svd_eps: what is added to the diagonal of C.
         sigma_eps: what is added to singular values.
 
-    Variables "flat_grad", "moment1" [size], "grad_buffer" [window, size] and "global_step" belong to no single
-    variable. Raises NotImplementedError for sparse gradients.
+    Variables "flat_grad", "moment1" [size], "grad_buffer" [window, size] and "global_step" belong to no
+    single variable. Raises NotImplementedError for sparse gradients.
     """
 
     def __init__(
