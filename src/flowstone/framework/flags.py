@@ -17,7 +17,7 @@ variable                   meaning
 ``FLOWSTONE_CUDA_GRAPHS``  1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
                            (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
 ``FLOWSTONE_NATIVE``       0 compiles no machine code, 1 (the default) compiles clusters of small operations
-                           and loops on small arrays in the background, 2 when a step is planned (`native/`)
+                           and loops on small arrays when they run, 2 when a step is planned (`native/`)
 ``FLOWSTONE_NATIVE_EXACT`` 1 has machine code compute exponential functions and logarithms by SLEEF, to one
                            unit in the last place, in about four times the time of its polynomials
 ``TF_DETERMINISTIC_OPS``   1 has every run compute in the same way: also first runs wait for machine code
