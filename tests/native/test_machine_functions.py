@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +49,25 @@ def test_code_takes_its_place_once_it_is_the_best(monkeypatch: pytest.MonkeyPatc
         assert function() is other
         kernels.wait_until_compiled()
         assert names["f"] is not function and names["f"]() is other
+
+
+def test_threads_that_compile_the_same_share_code_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text is asked for by both before either has a module."""
+    monkeypatch.setattr(kernels, "_modules", {})
+    both, begins = threading.Barrier(2), []
+    make = kernels.builtin
+
+    def noted(name: str, address: int, function: Any) -> Any:
+        begins.append(address)
+        return make(name, address, function)
+
+    def text() -> str:
+        both.wait(20)
+        return TEXT
+
+    monkeypatch.setattr(kernels, "builtin", noted)
+    with ThreadPoolExecutor(2) as pool:
+        functions = list(pool.map(lambda _: MachineFunction("same", "shared", text, other), range(2)))
+    (module,) = kernels._modules.values()
+    assert begins == [module.address("same")] * 2
+    assert all(each() is other for each in functions)

@@ -27,24 +27,22 @@ class Writer(Protocol):
 
 
 _numbers = itertools.count()
-_open: weakref.WeakValueDictionary[int, Writer] = weakref.WeakValueDictionary()
+_open: weakref.WeakKeyDictionary[Writer, int] = weakref.WeakKeyDictionary()
 
 
 def write_at_exit(writer: Writer) -> None:
     """Has `writer` asked at the exit, before those that were given earlier, on which it may write."""
-    _open[next(_numbers)] = writer
+    _open[writer] = next(_numbers)
 
 
 def done_writing(writer: Writer) -> None:
     """`writer` has nothing left to write."""
-    for number, each in list(_open.items()):
-        if each is writer:
-            _open.pop(number, None)
+    _open.pop(writer, None)
 
 
 def _write_all() -> None:
     failure: Exception | None = None
-    for _, writer in sorted(_open.items(), reverse=True):
+    for writer in sorted(_open, key=_open.__getitem__, reverse=True):
         try:
             writer.write_at_exit()
         except Exception as error:

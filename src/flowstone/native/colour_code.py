@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flowstone.native.arithmetic import Arithmetic
 from flowstone.native.code_library import my_part, places_of, share, words_of
 from flowstone.native.emitter import Emitter
 from flowstone.native.structured import Code
@@ -24,49 +25,30 @@ _FLOAT = "float32"
 _Pixel = tuple[str, str, str]
 
 
-class _Colours:
-    """Arithmetic of float32 in an emitter; numbers are values or constants."""
+class _Colours(Arithmetic):
+    """Arithmetic of float32, and what colours are made of."""
 
-    def __init__(self, e: Emitter) -> None:
-        self.e = e
+    TYPE = _FLOAT
 
-    def _value(self, x: str | float) -> str:
-        return x if isinstance(x, str) else self.e.constant(_FLOAT, x)
-
-    def _binary(self, name: str, a: str | float, b: str | float) -> str:
-        return self.e.binary(name, _FLOAT, self._value(a), self._value(b))
-
-    def add(self, a: str | float, b: str | float) -> str:
-        return self._binary("fadd", a, b)
-
-    def sub(self, a: str | float, b: str | float) -> str:
-        return self._binary("fsub", a, b)
-
-    def mul(self, a: str | float, b: str | float) -> str:
-        return self._binary("fmul", a, b)
-
-    def div(self, a: str | float, b: str | float) -> str:
-        return self._binary("fdiv", a, b)
-
-    def where(self, predicate: str, a: str | float, b: str | float, yes: str | float, no: str | float) -> str:
+    def chosen(
+        self, predicate: str, a: str | float, b: str | float, yes: str | float, no: str | float
+    ) -> str:
         """`yes` where the comparison holds, else `no`."""
-        condition = self.e.compare(f"fcmp {predicate}", _FLOAT, self._value(a), self._value(b))
-        return self.e.select(condition, _FLOAT, self._value(yes), self._value(no))
+        return self.where(self.is_(predicate, a, b), yes, no)
 
     def bounded(self, x: str) -> str:
         """x between 0 and 1; NaN stays. So written, each is one instruction of x86."""
-        x = self.where("ogt", 0.0, x, 0.0, x)
-        return self.where("olt", 1.0, x, 1.0, x)
+        x = self.chosen("ogt", 0.0, x, 0.0, x)
+        return self.chosen("olt", 1.0, x, 1.0, x)
 
     def size(self, x: str) -> str:
-        return self.e.intrinsic("fabs", _FLOAT, x)
+        return self.intrinsic("fabs", x)
 
     def span(self, pixel: _Pixel) -> tuple[str, str]:
         """The greatest and the least channel."""
         r, g, b = pixel
         greatest, least = (
-            self.e.intrinsic(name, _FLOAT, self.e.intrinsic(name, _FLOAT, r, g), b)
-            for name in ("maximum", "minimum")
+            self.intrinsic(name, self.intrinsic(name, r, g), b) for name in ("maximum", "minimum")
         )
         return greatest, least
 
@@ -75,10 +57,10 @@ class _Colours:
         r, g, b = pixel
         of_b = self.add(self.div(self.sub(r, g), spread), 4.0)
         of_g = self.add(self.div(self.sub(b, r), spread), 2.0)
-        hue = self.where("oeq", g, greatest, of_g, of_b)
-        hue = self.where("oeq", r, greatest, self.div(self.sub(g, b), spread), hue)
-        hue = self.where("ogt", spread, 0.0, hue, 0.0)
-        return self.where("olt", hue, 0.0, self.add(hue, 6.0), hue)
+        hue = self.chosen("oeq", g, greatest, of_g, of_b)
+        hue = self.chosen("oeq", r, greatest, self.div(self.sub(g, b), spread), hue)
+        hue = self.chosen("ogt", spread, 0.0, hue, 0.0)
+        return self.chosen("olt", hue, 0.0, self.add(hue, 6.0), hue)
 
     def pure(self, hue: str) -> _Pixel:
         """The share of each channel in the pure colour of a hue in sixths."""
@@ -92,7 +74,7 @@ class _Colours:
     def to_hsv(self, pixel: _Pixel) -> _Pixel:
         greatest, least = self.span(pixel)
         spread = self.sub(greatest, least)
-        saturation = self.where("ogt", greatest, 0.0, self.div(spread, greatest), 0.0)
+        saturation = self.chosen("ogt", greatest, 0.0, self.div(spread, greatest), 0.0)
         return self.div(self.hue(pixel, greatest, spread), 6.0), saturation, greatest
 
     def to_rgb(self, pixel: _Pixel) -> _Pixel:
@@ -109,8 +91,8 @@ class _Colours:
         spread = self.sub(greatest, least)
         hue = self.add(self.hue(pixel, greatest, spread), sixths)
         for _ in range(2):
-            hue = self.where("oge", hue, 6.0, self.sub(hue, 6.0), hue)
-        hue = self.where("olt", hue, 0.0, self.add(hue, 6.0), hue)
+            hue = self.chosen("oge", hue, 6.0, self.sub(hue, 6.0), hue)
+        hue = self.chosen("olt", hue, 0.0, self.add(hue, 6.0), hue)
         r, g, b = (self.add(self.mul(each, spread), least) for each in self.pure(hue))
         return r, g, b
 

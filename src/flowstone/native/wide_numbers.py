@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from flowstone.native import transcendental
+from flowstone.native.arithmetic import Arithmetic
 from flowstone.native.emitter import Emitter
 
 __all__ = ["Formula", "Wide", "powers", "short"]
@@ -16,36 +17,14 @@ _TURN, _TURN_LOW = 2 * math.pi, 2.4492935982947064e-16  # their sum is 2 pi
 Formula = Callable[["Wide", str], str]
 
 
-class Wide:
-    """Arithmetic of float64 in an emitter; numbers are values or constants."""
+class Wide(Arithmetic):
+    """Arithmetic and functions of float64."""
 
-    def __init__(self, e: Emitter) -> None:
-        self.e = e
-
-    def number(self, x: str | float) -> str:
-        return x if isinstance(x, str) else self.e.constant("float64", x)
-
-    def _binary(self, name: str, a: str | float, b: str | float) -> str:
-        return self.e.binary(name, "float64", self.number(a), self.number(b))
-
-    def add(self, a: str | float, b: str | float) -> str:
-        return self._binary("fadd", a, b)
-
-    def sub(self, a: str | float, b: str | float) -> str:
-        return self._binary("fsub", a, b)
-
-    def mul(self, a: str | float, b: str | float) -> str:
-        return self._binary("fmul", a, b)
-
-    def div(self, a: str | float, b: str | float) -> str:
-        return self._binary("fdiv", a, b)
+    TYPE = "float64"
 
     def fma(self, a: str | float, b: str | float, c: str | float) -> str:
         """a b + c."""
         return self.intrinsic("fma", a, b, c)
-
-    def intrinsic(self, name: str, *x: str | float) -> str:
-        return self.e.intrinsic(name, "float64", *[self.number(each) for each in x])
 
     def least(self, a: str | float, b: str | float) -> str:
         """The smaller; b where one is NaN."""
@@ -54,12 +33,6 @@ class Wide:
     def most(self, a: str | float, b: str | float) -> str:
         """The larger; b where one is NaN."""
         return self.where(self.is_("ogt", a, b), a, b)
-
-    def is_(self, predicate: str, a: str | float, b: str | float) -> str:
-        return self.e.compare(f"fcmp {predicate}", "float64", self.number(a), self.number(b))
-
-    def where(self, condition: str, a: str | float, b: str | float) -> str:
-        return self.e.select(condition, "float64", self.number(a), self.number(b))
 
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
         """The one whose first coefficient is that of the highest power."""

@@ -79,3 +79,10 @@ def test_a_placeholder_with_a_default_may_be_fed():
         np.testing.assert_array_equal(session.run(x * 2, {x: [5]}), [10])
     with pytest.raises(ValueError, match="Dimension 0 in both shapes must be equal, but are 2 and 3"):
         tf.placeholder_with_default([1.0, 2.0], [3])
+
+
+def test_a_tensor_is_no_value_of_a_constant():
+    tensor = tf.constant(1)
+    for value in (tensor, [tensor, 2]):
+        with pytest.raises(TypeError, match="not tensors"):
+            tf.constant(value)

@@ -47,10 +47,10 @@ class _Decay(LearningRateSchedule):
 
     _FUNCTION: str
 
-    def __init__(self, **arguments: Any) -> None:
-        self._arguments = arguments
-        for name, value in arguments.items():
-            setattr(self, name, value)
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Makes the constructor's arguments, its `vars()`, attributes."""
+        self._arguments = {name: value for name, value in arguments.items() if name != "self"}
+        vars(self).update(self._arguments)
 
     def __call__(self, step: Any) -> Any:
         """The learning rate of this step."""
@@ -75,13 +75,7 @@ class _DecayByRate(_Decay):
         staircase: bool = False,
         name: str | None = None,
     ) -> None:
-        super().__init__(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            decay_rate=decay_rate,
-            staircase=staircase,
-            name=name,
-        )
+        self._keep(vars())
 
 
 class ExponentialDecay(_DecayByRate):
@@ -110,14 +104,7 @@ class PolynomialDecay(_Decay):
         cycle: bool = False,
         name: str | None = None,
     ) -> None:
-        super().__init__(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            end_learning_rate=end_learning_rate,
-            power=power,
-            cycle=cycle,
-            name=name,
-        )
+        self._keep(vars())
 
 
 class CosineDecay(_Decay):
@@ -128,9 +115,7 @@ class CosineDecay(_Decay):
     def __init__(
         self, initial_learning_rate: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
     ) -> None:
-        super().__init__(
-            initial_learning_rate=initial_learning_rate, decay_steps=decay_steps, alpha=alpha, name=name
-        )
+        self._keep(vars())
 
 
 class CosineDecayRestarts(_Decay):
@@ -147,14 +132,7 @@ class CosineDecayRestarts(_Decay):
         alpha: Any = 0.0,
         name: str | None = None,
     ) -> None:
-        super().__init__(
-            initial_learning_rate=initial_learning_rate,
-            first_decay_steps=first_decay_steps,
-            t_mul=t_mul,
-            m_mul=m_mul,
-            alpha=alpha,
-            name=name,
-        )
+        self._keep(vars())
 
 
 class LinearCosineDecay(_Decay):
@@ -174,14 +152,7 @@ class LinearCosineDecay(_Decay):
         beta: Any = 0.001,
         name: str | None = None,
     ) -> None:
-        super().__init__(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            num_periods=num_periods,
-            alpha=alpha,
-            beta=beta,
-            name=name,
-        )
+        self._keep(vars())
 
 
 class NoisyLinearCosineDecay(_Decay):
@@ -200,16 +171,7 @@ class NoisyLinearCosineDecay(_Decay):
         beta: Any = 0.001,
         name: str | None = None,
     ) -> None:
-        super().__init__(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            initial_variance=initial_variance,
-            variance_decay=variance_decay,
-            num_periods=num_periods,
-            alpha=alpha,
-            beta=beta,
-            name=name,
-        )
+        self._keep(vars())
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):

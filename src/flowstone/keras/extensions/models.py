@@ -226,19 +226,9 @@ def _changed_load_weights(published: Method) -> Method:
 
 
 def _changed_save(_: Method) -> Method:
-    def save(
-        self: Any,
-        filepath: Any,
-        overwrite: bool = True,
-        include_optimizer: bool = True,
-        save_format: str | None = None,
-        signatures: Any = None,
-        options: Any = None,
-    ) -> None:
-        """Saves the model; see `tf.keras.models.save_model`."""
-        own("engine.saving").save_model(
-            self, filepath, overwrite, include_optimizer, save_format, signatures, options
-        )
+    def save(self: Any, filepath: Any, *arguments: Any, **keywords: Any) -> None:
+        """Saves the model; see `tf.keras.models.save_model`, which takes the same arguments."""
+        own("engine.saving").save_model(self, filepath, *arguments, **keywords)
 
     return save
 

@@ -129,6 +129,7 @@ class _Finder:
         takers: dict[PlanNode | Frame, list[PlanNode | Frame]] = {}
         waiting: dict[PlanNode | Frame, int] = {}
         loops: dict[Frame, list[PlanNode]] = {}
+        entered: dict[Frame, set[PlanNode]] = {}
         for node in self.subgraph.nodes:
             if node in self.constants:
                 continue
@@ -137,7 +138,9 @@ class _Finder:
             if loop is not None:  # a loop is one: it begins when all is there that any of it takes
                 loops.setdefault(loop, []).append(node)
                 entering = {x for x in sources if self._loop(x) is not loop}
-                self._wait(loop, entering, takers, waiting)
+                known = entered.setdefault(loop, set())
+                self._wait(loop, entering - known, takers, waiting)
+                known |= entering
                 sources -= entering
             self._wait(node, sources, takers, waiting)
         for loop, nodes in loops.items():
@@ -186,13 +189,10 @@ class _Finder:
 
     @staticmethod
     def _wait(each: Any, sources: set[PlanNode], takers: Any, waiting: Any) -> None:
-        """Notes that a node or a loop waits for these, besides those that it waits for already."""
-        waiting.setdefault(each, 0)
+        """Notes that a node or a loop waits for these, too."""
+        waiting[each] = waiting.get(each, 0) + len(sources)
         for source in sources:
-            those = takers.setdefault(source, [])
-            if not isinstance(each, Frame) or each not in those:
-                those.append(each)
-                waiting[each] += 1
+            takers.setdefault(source, []).append(each)
 
     def _cut(self, heap: list[int], run: Any) -> list[list[PlanNode]]:
         """All joinable nodes that become ready, as regions that are not too large."""
@@ -287,6 +287,6 @@ def _is_small(node: PlanNode) -> bool:
     most = _MOST_CONVOLVED if node.type in CONVOLUTIONS else _MOST_ELEMENTS
     for x in (*node.inputs, *node.outputs):
         size = num_elements(x.dims)
-        if size is None or not 0 < size <= most:
-            return False
+        if x.dtype.name == "resource" or size is None or not 0 < size <= most:
+            return False  # a sum of products is an object to the loop that adds to it
     return terms_of_products(node) <= _MOST_PRODUCTS

@@ -73,7 +73,12 @@ def constant(
     Raises TypeError or ValueError for values that do not fit.
     """
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
-    array = constant_array(value, dtype, shape, verify_shape)
+    try:
+        array = constant_array(value, dtype, shape, verify_shape)
+    except NotImplementedError as error:  # a tensor has no value yet
+        raise TypeError(
+            "tf.constant takes values, not tensors; tf.convert_to_tensor takes a tensor, or a list with some"
+        ) from error
     if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
         array = array.copy()  # what the user does to his array later is not the graph's
     if dtype is None:

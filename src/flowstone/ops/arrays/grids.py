@@ -34,4 +34,4 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
             parts[1] = reshape(parts[1], [-1, 1] + [1] * (count - 2))
             sizes[0], sizes[1] = sizes[1], sizes[0]
         whole = ones(sizes, parts[0].dtype if parts else "float32") if parts else None
-        return [F.Mul(part, whole) for part in parts]
+        return [F.Mul(part, whole, name="mul") for part in parts]

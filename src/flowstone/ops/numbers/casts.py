@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, errors
 from flowstone.framework.building import graph_of
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.dtypes import DType
@@ -38,6 +39,8 @@ cast_op.infer(same_shape)
 @cast_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     source, target = node.dtype(0), node.attributes["DstT"]
+    if source is not target and dtypes.string in (source, target):
+        return functools.partial(_refuse, source, target)
     if source.torch is target.torch:
         return Call(torch.clone, X0)
     if source.is_complex and target.is_bool:
@@ -48,6 +51,15 @@ def _(node: Node, env: Environment) -> Kernel:
     if target.is_unsigned and not source.is_integer and not source.is_bool:
         value = Call(torch.Tensor.to, value, torch.int64)
     return Call(torch.Tensor.to, value, target.torch)
+
+
+def _refuse(source: DType, target: DType, _: Any) -> Any:
+    raise errors.UnimplementedError(
+        None,
+        None,
+        f"Cast {source.name} to {target.name} is not supported; tf.string_to_number reads numbers, "
+        "tf.as_string writes them",
+    )
 
 
 _DIFFERENTIABLE = frozenset([*dtypes.FLOATS_WITH_BFLOAT16, *dtypes.COMPLEX])
