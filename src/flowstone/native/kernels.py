@@ -106,6 +106,11 @@ class NativeKernel:
         names = [_entry_name(i) for i in (None, *overwritable(cluster))]
         return Code(("cluster", cluster), lambda: source_of(cluster), names, _entry_name(overwritten))
 
+    def code(self) -> int:
+        """The address of its best machine code, which is compiled now if it was not."""
+        code = self._code()
+        return _module_of(code, quickly=False).address(code.name)
+
     def compile(self, quickly: bool = False) -> None:
         """Compiles the cluster now."""
         code = self._code()
