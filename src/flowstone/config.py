@@ -1,5 +1,6 @@
 """`flowstone.config`: choices of the process: what sessions without a ConfigProto take, whether they change
-its settings (`tune_process`), and how exactly GPUs multiply float32 (`experimental`).
+its settings (`tune_process`), how exactly GPUs multiply float32, and whether first runs compute as later ones
+do (`experimental`).
 """
 
 from types import SimpleNamespace as _SimpleNamespace
@@ -27,11 +28,13 @@ from flowstone.framework.refused_names import (
     experimental_run_functions_eagerly,
     run_functions_eagerly,
 )
+from flowstone.runtime.determinism import enable_op_determinism
 from flowstone.runtime.precision import enable_tensor_float_32_execution, tensor_float_32_execution_enabled
 from flowstone.runtime.process import tune_process
 
 experimental = _SimpleNamespace(
     VirtualDeviceConfiguration=LogicalDeviceConfiguration,
+    enable_op_determinism=enable_op_determinism,
     enable_tensor_float_32_execution=enable_tensor_float_32_execution,
     get_device_policy=_settings.get_device_policy,
     get_memory_growth=_settings.get_memory_growth,

@@ -1,7 +1,9 @@
-"""How machine code takes the place of ATen's calls: in the background, at plan time, not at all."""
+"""When machine code takes the place of ATen's calls: by the number of calls, never by time; or not at all."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from flowstone.framework import flags
 from flowstone.native import host, kernels
 from flowstone.native.clusters import Array, Cluster, Step
 
+ADD = Cluster((4, 8), (Array("float32", (4, 8)),) * 2, (Step("AddV2", (0, 1), "float32"),), (2,))
 X = np.random.RandomState(0).randn(6, 40).astype(np.float32)
 
 
@@ -21,24 +24,98 @@ def program() -> tuple[Any, Any]:
     return x, tf.tanh(x * 3.0 + 0.5) * x
 
 
-def test_code_comes_after_the_second_run(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, bool]]:
+    """What is compiled, with an empty cache, and whether quickly."""
     monkeypatch.setattr(flags, "NATIVE", 1)
-    seen: list[str] = []
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(kernels, "_modules", {})
+    monkeypatch.setattr(kernels, "_quick_modules", {})
+    seen: list[tuple[str, bool]] = []
     compile_one = kernels.NativeKernel.compile
 
-    def compile_and_note(kernel: kernels.NativeKernel) -> None:
-        compile_one(kernel)
-        seen.append(repr(kernel.cluster))
+    def compile_and_note(kernel: kernels.NativeKernel, quickly: bool = False) -> None:
+        seen.append((repr(kernel.cluster), quickly))
+        compile_one(kernel, quickly)
 
     monkeypatch.setattr(kernels.NativeKernel, "compile", compile_and_note)
+    return seen
+
+
+def test_what_changes_nothing_runs_by_machine_code_from_the_start(compiled: list[tuple[str, bool]]) -> None:
+    name = "Mul+AddV2+Tanh+Mul"
     with tf.Graph().as_default(), tf.Session() as session:
         x, y = program()
         first = session.run(y, {x: X})
-        assert seen == []
-        session.run(y, {x: X})
+        assert compiled == [(name, True)]
+        results = [session.run(y, {x: X}) for _ in range(3)]
         kernels.wait_until_compiled()
-        assert seen == ["Mul+AddV2+Tanh+Mul"]
-        np.testing.assert_allclose(session.run(y, {x: X}), first, rtol=1e-6, atol=1e-7)
+        assert compiled == [(name, True), (name, False)]
+        results.append(session.run(y, {x: X}))
+    assert all(each.tobytes() == first.tobytes() for each in results)
+
+
+def stateful_program() -> tuple[Any, Any, Any]:
+    """A variable, what is computed from its old value with a change of it, and the same of a fed value."""
+    v = tf.get_variable("v", [6, 40])
+    x, y = program()
+    return v, [v.assign_add(tf.exp(v * 2.0) * v), y], {x: X}
+
+
+@pytest.mark.parametrize("calls", [1, 30])
+def test_what_its_own_run_changes_begins_by_aten(
+    calls: int, compiled: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "_MUCH_WORK", 0 if calls == 1 else 1e6)
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, fetches, feed = stateful_program()
+        session.run(v.initializer)
+        assert not compiled  # nothing is fetched
+        for _ in range(calls):
+            session.run(fetches, feed)
+            assert "Exp" not in str(compiled) and ("Mul+AddV2+Tanh+Mul", True) in compiled
+        session.run(fetches, feed)
+        assert "Exp" in str(compiled)
+
+
+@pytest.mark.parametrize("how", ["flag", "call"])
+def test_first_runs_wait_where_all_shall_be_the_same(
+    how: str, compiled: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flags, "DETERMINISTIC", how == "flag")
+    if how == "call":
+        tf.config.experimental.enable_op_determinism()
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, fetches, feed = stateful_program()
+        session.run(v.initializer)
+        session.run(fetches, feed)
+    assert "Exp" in str(compiled)
+
+
+def test_code_made_quickly_is_kept_until_there_is_better(tmp_path: Path, compiled: list[Any]) -> None:
+    for names in (["quick.o"], ["o"]):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, y = program()
+            session.run(y, {x: X})
+            if names == ["o"]:
+                session.run(y, {x: X})
+                kernels.wait_until_compiled()
+        assert [path.name.partition(".")[2] for path in tmp_path.rglob("*.o")] == names
+
+
+def test_a_child_process_compiles_by_itself(compiled: list[Any]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = program()
+        expected = session.run(y, {x: X}).tobytes()
+        session.run(y, {x: X})  # the thread that compiles begins
+        child = os.fork()
+        if not child:
+            found = {session.run(y, {x: X}).tobytes() for _ in range(3)}
+            z = session.run(tf.tanh(x * 2.0 + 1.5) * x, {x: X})
+            kernels._compile_later(kernels.NativeKernel(ADD, torch.add, None))
+            kernels.wait_until_compiled()
+            os._exit(0 if found == {expected} and z.shape == X.shape else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_cluster_that_cannot_be_compiled_runs_on(
@@ -51,6 +128,7 @@ def test_a_cluster_that_cannot_be_compiled_runs_on(
 
     monkeypatch.setattr(kernels, "source_of", refuse)
     monkeypatch.setattr(kernels, "_modules", {})
+    monkeypatch.setattr(kernels, "_quick_modules", {})
     with tf.Graph().as_default(), tf.Session() as session:
         x, y = program()
         results = [session.run(y, {x: X}) for _ in range(3)]
@@ -83,20 +161,16 @@ def test_threads_run_one_plan_while_it_is_compiled(monkeypatch: pytest.MonkeyPat
         np.testing.assert_allclose(each, np.tanh(X * i * 3 + 0.5) * X * i, rtol=2e-5, atol=1e-6)
 
 
-def test_calls_until_the_code_is_there_are_no_layouts_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second layout that comes after many calls is compiled for, too."""
-    monkeypatch.setattr(flags, "NATIVE", 2)
-    cluster = Cluster((4, 8), (Array("float32", (4, 8)),) * 2, (Step("AddV2", (0, 1), "float32"),), (2,))
-    kernel = kernels.kernel_of(cluster, lambda x, y: (x + y,))
-    monkeypatch.setattr(flags, "NATIVE", 1)
-    asked: list[Any] = []
-    monkeypatch.setattr(kernels, "_compile_later", asked.append)
+def test_other_layouts_have_code_at_once(compiled: list[tuple[str, bool]]) -> None:
+    kernel = kernels.kernel_of(ADD, lambda x, y: pytest.fail("by ATen"))
     x, apart = torch.randn(4, 8), torch.randn(4, 16)[:, 3:11]
-    for _ in range(20):
-        assert torch.equal(kernel(apart, x)[0], apart + x)
-    kernel.compile()
-    for _ in range(3):
-        assert torch.equal(kernel(x, apart)[0], apart + x)
-    kernel.compile()
-    assert asked and [each.pitched for each in kernel.cluster.inputs] == [True, True]
+    for inputs, pitched in (
+        ((x, x), [False, False]),
+        ((apart, x), [True, False]),
+        ((x, apart), [True, True]),
+        ((apart, apart), [True, True]),
+    ):
+        assert torch.equal(kernel(*inputs)[0], inputs[0] + inputs[1])
+        assert [each.pitched for each in kernel.cluster.inputs] == pitched
+    kernels.wait_until_compiled()
     assert torch.equal(kernel(apart, apart)[0], apart + apart)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flowstone.framework import flags
-from flowstone.native import kernels, machine_functions
+from flowstone.native import kernels
 from flowstone.native.machine_functions import MachineFunction
 
 TEXT = "define ptr @same(ptr %self, ptr %args, i64 %n) {\n call void @Py_IncRef(ptr %self)\n ret ptr %self\n}"
@@ -21,7 +22,7 @@ def other(*arguments: Any) -> str:
 
 
 def test_equal_keys_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_functions, "_modules", {})
+    monkeypatch.setattr(kernels, "_modules", {})
     asked: list[int] = []
 
     def text() -> str:
@@ -32,11 +33,29 @@ def test_equal_keys_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [1] and all(each() is other for each in functions)
 
 
+def test_code_takes_its_place_once_it_is_the_best(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 1)
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(kernels, "_ATEN_CALLS", 1)
+    for is_kept in (False, True):
+        monkeypatch.setattr(kernels, "_modules", {})
+        monkeypatch.setattr(kernels, "_quick_modules", {})
+        function = MachineFunction("same", "later", lambda: TEXT, other)
+        function.begin_by_aten()
+        names: dict[str, Any] = {"f": function}
+        function.replace_in(names, "f")
+        assert function() == "other" and not function.is_compiled
+        assert function() is other and (names["f"] is not function) == is_kept
+        assert function() is other
+        kernels.wait_until_compiled()
+        assert names["f"] is not function and names["f"]() is other
+
+
 def test_threads_that_compile_the_same_share_code_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """The text is asked for by both before either has a module."""
-    monkeypatch.setattr(machine_functions, "_modules", {})
+    monkeypatch.setattr(kernels, "_modules", {})
     both, begins = threading.Barrier(2), []
-    make = machine_functions.builtin
+    make = kernels.builtin
 
     def noted(name: str, address: int, function: Any) -> Any:
         begins.append(address)
@@ -46,27 +65,9 @@ def test_threads_that_compile_the_same_share_code_that_stays(monkeypatch: pytest
         both.wait(20)
         return TEXT
 
-    monkeypatch.setattr(machine_functions, "builtin", noted)
+    monkeypatch.setattr(kernels, "builtin", noted)
     with ThreadPoolExecutor(2) as pool:
         functions = list(pool.map(lambda _: MachineFunction("same", "shared", text, other), range(2)))
-    (module,) = machine_functions._modules.values()
+    (module,) = kernels._modules.values()
     assert begins == [module.address("same")] * 2
     assert all(each() is other for each in functions)
-
-
-def test_code_takes_its_place_after_the_second_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flags, "NATIVE", 1)
-    may_compile = threading.Event()
-
-    def text() -> str:
-        may_compile.wait(20)
-        return TEXT
-
-    function = MachineFunction("same", "later", text, other)
-    names: dict[str, Any] = {"f": function}
-    function.replace_in(names, "f")
-    assert function() == "other" and names["f"] is function
-    assert function() == "other"
-    may_compile.set()
-    kernels.wait_until_compiled()
-    assert function.is_compiled and names["f"] is not function and names["f"]() is other

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from flowstone.native import compiler, program_kernels
+from flowstone.native import compiler, kernels
 from flowstone.native.program_kernels import ProgramKernel, program_kernel
 from flowstone.native.programs import Builder
 from small_programs import FAILED, counted, kernel_of, made, run
@@ -86,14 +86,14 @@ def test_other_threads_run_meanwhile_and_may_run_the_same_kernel() -> None:
 
 def test_equal_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[str] = []
-    compiled = program_kernels.compiler.compiled
+    compiled = compiler.compiled
 
-    def note(text: str, names: list[str], is_rough: bool) -> program_kernels.compiler.Module:
+    def note(text: str, *arguments: Any) -> compiler.Module:
         texts.append(text)
-        return compiled(text, names, is_rough)
+        return compiled(text, *arguments)
 
-    monkeypatch.setattr(program_kernels.compiler, "compiled", note)
-    monkeypatch.setattr(program_kernels, "_modules", {})
+    monkeypatch.setattr(compiler, "compiled", note)
+    monkeypatch.setattr(kernels, "_modules", {})
     for _ in range(3):
         program_kernel(made([torch.zeros(7)], doubling), lambda *_: FAILED)
     assert len(texts) == 1

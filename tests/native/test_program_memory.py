@@ -75,7 +75,7 @@ def test_random_programs(seed: int, on_a_stack: int, monkeypatch: pytest.MonkeyP
     wanted = run([x, y], write)
     monkeypatch.setattr(program_code, "_MUCH", 0)
     monkeypatch.setattr(program_code, "_MOST_ON_A_STACK", on_a_stack)
-    monkeypatch.setattr("flowstone.native.program_kernels._modules", {})
+    monkeypatch.setattr("flowstone.native.kernels._modules", {})
     for one, other in zip(run([x, y], write), wanted, strict=True):
         assert torch.equal(one, other)
 

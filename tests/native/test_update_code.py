@@ -64,7 +64,7 @@ def test_a_team_does_what_one_thread_does(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(update_code, "TEAM_WORK", work)
         text = update_code.update_code(Update(RULE, "float32", sizes, (True, True)))
         assert ("GOMP_parallel" in text) == (work == 1.0)
-        monkeypatch.setattr("flowstone.native.machine_functions._modules", {})
+        monkeypatch.setattr("flowstone.native.kernels._modules", {})
         variables, slots = ([held(torch.ones(n)) for n in sizes] for _ in range(2))
         kernel = update_code.update_kernel(Update(RULE, "float32", sizes, (True, True)), refused)
         kernel(*variables, *slots, *x, 0.9, 0.1)

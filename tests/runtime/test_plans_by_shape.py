@@ -72,12 +72,23 @@ def test_what_comes_anew_has_the_wide_plan_and_what_comes_again_gets_its_own():
     p = Planning((None,))
     assert p.meet(1, 2) == [((1,),), ((2,),)]
     assert p.meet(3, 4, 5) == [WIDE] * 3 and not p.later
-    assert p.meet(4, 4, 4) == [WIDE] * 3 and len(p.later) == 1  # asked for once
+    assert p.meet(4) == [WIDE] and len(p.later) == 1
     p.work()
     assert p.meet(4, 3, 1) == [((4,),), WIDE, ((1,),)]
     p.work()
     assert p.meet(3) == [((3,),)]
     assert p.made == [((1,),), ((2,),), None, ((4,),), ((3,),)]
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_whether_the_background_was_early_changes_nothing(is_early):
+    p = Planning((None,))
+    assert p.meet(1, 2, 3, 3) == [((1,),), ((2,),), WIDE, WIDE]
+    if is_early:
+        p.work()
+    assert p.meet(3, 3) == [((3,),)] * 2
+    p.work()
+    assert p.made == [((1,),), ((2,),), None, ((3,),)]
 
 
 def test_ever_new_shapes_cost_three_plans():
@@ -141,8 +152,8 @@ def test_the_least_recently_used_goes(monkeypatch):
     p.meet(1, 2)
     p.meet(4, 4)  # has come twice since 3 was used
     p.work()
-    assert p.forgotten == [((3,),)]
     assert p.meet(1, 2, 4) == [((1,),), ((2,),), ((4,),)]
+    assert p.forgotten == [((3,),)]
 
 
 def test_more_shapes_in_turn_than_plans_do_not_displace_one_another(monkeypatch):
@@ -171,7 +182,7 @@ def test_displacing_takes_a_small_part_of_the_time(monkeypatch):
 def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(plans_by_shape, "MOST_BYTES", 100)
     p = Planning((None,), size=40)
-    p.meet(1, 2, 1, 3, 3)
+    p.meet(1, 2, 1, 3, 3, 3)
     p.work()
     assert p.forgotten == [((2,),)]
     assert p.meet(1, 2, 3) == [((1,),), WIDE, ((3,),)]

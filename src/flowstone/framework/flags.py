@@ -17,9 +17,11 @@ variable                   meaning
 ``FLOWSTONE_CUDA_GRAPHS``  1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
                            (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
 ``FLOWSTONE_NATIVE``       0 compiles no machine code, 1 (the default) compiles clusters of small operations
-                           and loops on small arrays in the background, 2 when a step is planned (`native/`)
+                           and loops on small arrays when they run, 2 when a step is planned (`native/`)
 ``FLOWSTONE_NATIVE_EXACT`` 1 has machine code compute exponential functions and logarithms by SLEEF, to one
                            unit in the last place, in about four times the time of its polynomials
+``TF_DETERMINISTIC_OPS``   1 has every run compute in the same way: also first runs wait for machine code
+                           (``tf.config.experimental.enable_op_determinism``)
 ``FLOWSTONE_TUNE_PROCESS`` 0 leaves the process's settings alone (`runtime/process.py`)
 ``FLOWSTONE_CLUSTER_…``    ``TOKEN``, ``SECRETS`` and ``NAME``: who may speak to the tasks of a cluster, and
                            how that is encrypted (`distributed/cluster_security.py`); read when it is needed
@@ -49,6 +51,7 @@ CHECK: int = _integer("FLOWSTONE_CHECK")
 CUDA_GRAPHS: bool = _integer("FLOWSTONE_CUDA_GRAPHS") > 0
 NATIVE: int = _integer("FLOWSTONE_NATIVE", 1)
 NATIVE_EXACT: bool = _integer("FLOWSTONE_NATIVE_EXACT") > 0
+DETERMINISTIC: bool = os.environ.get("TF_DETERMINISTIC_OPS", "").lower() in ("1", "true")
 TF32: bool = _integer("FLOWSTONE_TF32") > 0
 TUNE_PROCESS: bool = _integer("FLOWSTONE_TUNE_PROCESS", 1) > 0
 MACHINE: str = os.environ.get("FLOWSTONE_MACHINE", "")

@@ -2,36 +2,39 @@
 
 Object code is kept on disk under the hash of its text, the processor and the versions, so that a program's
 second start compiles nothing, and does not even load LLVM where `object_code.py` can load the code. A damaged
-or unwritable cache costs time, and nothing else.
+or unwritable cache costs time, and nothing else. Code that is made `quickly` takes a third of the time, runs
+slower, and computes the same bits: no text allows LLVM to reorder or to contract arithmetic.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import pathlib
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from flowstone.framework import flags
 from flowstone.native import host, object_code
 
-__all__ = ["Module", "compiled", "kept"]
+__all__ = ["Module", "compiled"]
 
-_Key = TypeVar("_Key")
 _LOCK = threading.Lock()
 _VERSION = "1"  # of what the text means to this file
-_LEVEL = 2
+_LEVEL, _QUICK_LEVEL = 2, 0
 
 
 class Module:
-    """Machine code that stays loaded as long as the object lives; `address(name)` of each function."""
+    """Machine code that stays loaded as long as the object lives; `address(name)` of each function.
+    `is_quick`: it was made quickly."""
 
     def __init__(self, owner: Any, addresses: Mapping[str, int]) -> None:
         self._owner, self._addresses = owner, addresses
+        self.is_quick = False
 
     def address(self, name: str) -> int:
         """Where the function of this name begins."""
@@ -49,36 +52,59 @@ def _llvm() -> Any:
     return binding
 
 
-def _machine() -> Any:
+def _machine(level: int = _LEVEL) -> Any:
     name, features = host.features()
     target = _llvm().Target.from_default_triple()
-    return target.create_target_machine(cpu=name, features=features, opt=_LEVEL)
+    return target.create_target_machine(cpu=name, features=features, opt=level)
 
 
-def compiled(text: str, names: Sequence[str], is_rough: bool = False) -> Module:
+def compiled(text: str, names: Sequence[str], is_rough: bool = False, quickly: bool = False) -> Module:
     """The functions `names` of a module of LLVM's text as machine code. A text that `is_rough` goes through
     all of LLVM's passes. Any other already says what is to be done in which order, and takes less than half
-    the time: its variables become registers, its instructions get their simplest forms.
+    the time: its variables become registers, its instructions get their simplest forms. `quickly`: code that
+    is not in the cache is made with as little work as possible.
 
     Raises RuntimeError where LLVM refuses the text, which is a defect of whoever wrote it.
     """
     path = _path(text, is_rough)
+    found = _from_file(path, names)
+    if found is not None:
+        return found
+    if quickly:
+        found = _from_file(_quick(path), names) or _made(text, names, _quick(path), is_rough, True)
+        found.is_quick = True
+        return found
+    found = _made(text, names, path, is_rough, False)
+    with contextlib.suppress(OSError):
+        _quick(path).unlink(missing_ok=True)
+    return found
+
+
+def _from_file(path: pathlib.Path, names: Sequence[str]) -> Module | None:
+    code = _read(path)
+    if code is None:
+        return None
+    try:
+        return _loaded(code, names)
+    except Exception:
+        path.unlink(missing_ok=True)
+        return None
+
+
+def _made(text: str, names: Sequence[str], path: pathlib.Path, is_rough: bool, quickly: bool) -> Module:
     with _LOCK:
-        found = _read(path)
-        if found is not None:
-            try:
-                return _loaded(found, names)
-            except Exception:
-                path.unlink(missing_ok=True)
-        made = _object_code(text, is_rough)
-        _write(path, made)
-        return _loaded(made, names)
+        code = _quick_code(text) if quickly else _object_code(text, is_rough)
+    _write(path, code)
+    return _loaded(code, names)
 
 
-def kept(modules: dict[_Key, Module], key: _Key, make: Callable[[], Module]) -> Module:
-    """The module of this key, which is made if there is none. Of two threads that make it, both use that of
-    the first: the other's is freed."""
-    return modules.get(key) or modules.setdefault(key, make())
+def _quick_code(text: str) -> bytes:
+    llvm, machine = _llvm(), _machine(_QUICK_LEVEL)
+    module = llvm.parse_assembly(text)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(_QUICK_LEVEL)))
+    return bytes(machine.emit_object(module))
 
 
 def _object_code(text: str, is_rough: bool) -> bytes:
@@ -107,11 +133,16 @@ def _loaded(code: bytes, names: Sequence[str]) -> Module:
 
 
 def _loaded_by_llvm(code: bytes, names: Sequence[str]) -> Module:
-    llvm = _llvm()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return Module(engine, {name: int(engine.get_function_address(name)) for name in names})
+    with _LOCK:
+        llvm = _llvm()
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return Module(engine, {name: int(engine.get_function_address(name)) for name in names})
+
+
+if hasattr(os, "register_at_fork"):  # a child must not begin in the middle of LLVM's work
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 # ---- the cache
@@ -121,6 +152,11 @@ def _path(text: str, is_rough: bool) -> pathlib.Path:
     words = [_VERSION, str(is_rough), host.llvm_version(), *host.features(), text]
     name = hashlib.sha256("\0".join(words).encode()).hexdigest()
     return pathlib.Path(flags.CACHE).expanduser() / "flowstone" / "native" / f"{name[:40]}.o"
+
+
+def _quick(path: pathlib.Path) -> pathlib.Path:
+    """Where code that was made quickly is kept."""
+    return path.with_suffix(".quick.o")
 
 
 def _read(path: pathlib.Path) -> bytes | None:

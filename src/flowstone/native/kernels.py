@@ -1,22 +1,31 @@
-"""Kernels of clusters: functions that work at once by ATen, and by machine code from the time it is compiled.
+"""Kernels of clusters: functions that compute by machine code, and at first perhaps by ATen.
 
-``kernel_of(cluster, otherwise)`` gives a `NativeKernel`, which may be called. It calls `otherwise`, a
-function of Python that computes the cluster by ATen's operations, until a plan has used it a second time and
-a thread of its own has compiled the code. Then the built-in function itself is put into the globals of the
-generated code (`NativeKernel.replace_in`), so that no step asks which of the two it is. Equal clusters are
-compiled once a process. Arguments whose rows lie apart in memory, as pieces of a split do, have other code
-compiled when they first come; those of other layouts are copied. ``FLOWSTONE_NATIVE=2`` compiles at plan
-time, 0 never.
+``kernel_of(cluster, otherwise)`` gives a `NativeKernel`, which may be called. Its first call loads its
+machine code from the cache on disk, or makes it. Where a first run shall not wait for that, the plan calls
+`begin_by_aten`: then the first calls are calls of `otherwise`, a function of Python that computes the cluster
+by ATen's operations (within a few units in the last place of the code's results). That is one call if a call
+is much work, and 30 if making the code takes longer than they do. So what computes depends on the program and
+on how often the kernel was called, never on time.
+
+A thread makes the code from the third call on. What is not there when it is needed is made quickly
+(`compiler.py`); the thread's better code gives the same results whenever it comes. The best code is put, as a
+built-in function, into the globals of the generated code (`NativeKernel.replace_in`), so that no step asks
+what is to be called. Equal clusters are compiled once a process.
+
+Arguments whose rows lie apart in memory, as pieces of a split do, have other code made when they first come;
+those of other layouts are copied. ``FLOWSTONE_NATIVE=2`` compiles at plan time, 0 never.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import queue
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
 
 from flowstone.framework import flags, machine
 from flowstone.native import compiler, host, layouts
@@ -25,14 +34,27 @@ from flowstone.native.entry_points import builtin, entry_code
 from flowstone.native.schedules import schedule_of
 from flowstone.native.team_code import loop_code, within_code
 
-__all__ = ["NativeKernel", "is_on", "kernel_of", "overwritable", "source_of", "wait_until_compiled"]
+__all__ = ["Code", "NativeKernel", "is_on", "kernel_of", "overwritable", "source_of", "wait_until_compiled"]
 
 _MOST_LAYOUTS = 8  # of arguments that code is compiled for
+_ATEN_CALLS = 30  # before code is waited for
+_MUCH_WORK = 5e6  # so many calls of it by ATen cost more than making code
 
 
 def is_on() -> bool:
     """Whether clusters are compiled in this process."""
     return flags.NATIVE > 0 and not host.reason()
+
+
+class Code(NamedTuple):
+    """What is compiled: the function `name` of the functions `names` of a text, of which the `key` is all
+    that it depends on; see `compiler.compiled`."""
+
+    key: Hashable
+    text: Callable[[], str]
+    names: Sequence[str]
+    name: str
+    is_rough: bool = False
 
 
 class NativeKernel:
@@ -44,8 +66,8 @@ class NativeKernel:
         self._current = otherwise
         self._places: list[tuple[dict[str, Any], str]] = []
         self._calls = self._misfits = 0
-        self._is_waiting = False  # for code that is for other layouts
-        self._lock = threading.Lock()
+        self._aten_calls = 0.0  # how many of the first calls are calls of `otherwise`
+        self._is_quick = False  # better code may come
 
     @property
     def is_compiled(self) -> bool:
@@ -55,45 +77,83 @@ class NativeKernel:
     def __call__(self, *inputs: Any) -> Any:
         """The tuple of outputs."""
         self._calls += 1
-        if self._calls == 2:
+        if self._calls > self._aten_calls:
+            self._go_on()
+        elif self._calls == 3:
             _compile_later(self)
         return self._current(*inputs)
 
+    def begin_by_aten(self) -> None:
+        """Has the first calls be calls of `otherwise`, if it is not compiled yet."""
+        self._aten_calls = 1 if self.work >= _MUCH_WORK else _ATEN_CALLS
+
+    @property
+    def work(self) -> float:
+        """About how many additions a call takes as long as."""
+        return self.cluster.work
+
     def replace_in(self, names: dict[str, Any], name: str) -> None:
-        """Has the machine code stand for itself under this name, from when it is there."""
-        with self._lock:
+        """Has the machine code stand for itself under this name, once it is the best there is."""
+        with _places_lock:
             self._places.append((names, name))
-            if self.is_compiled:
+            if self.is_compiled and not self._is_quick:
                 names[name] = self._current
 
-    def code(self) -> int:
-        """The address of its machine code, which is compiled now if it was not."""
+    def _code(self) -> Code:
+        """What it is compiled from."""
         cluster = self.cluster
         overwritten = self.overwritten if self.overwritten in overwritable(cluster) else None
-        return _module_of(cluster).address(_entry_name(overwritten))
+        names = [_entry_name(i) for i in (None, *overwritable(cluster))]
+        return Code(("cluster", cluster), lambda: source_of(cluster), names, _entry_name(overwritten))
 
-    def compile(self) -> None:
+    def code(self) -> int:
+        """The address of its best machine code, which is compiled now if it was not."""
+        code = self._code()
+        return _module_of(code, quickly=False).address(code.name)
+
+    def compile(self, quickly: bool = False) -> None:
         """Compiles the cluster now."""
-        compiled = builtin("native", self.code(), self._misfit)
-        with self._lock:
-            before, self._current, self._is_waiting = self._current, compiled, False
+        code = self._code()
+        module = _module_of(code, quickly)
+        function = builtin(self.__name__, module.address(code.name), self._other())
+        with _places_lock:
+            replaced = [self._current] if module.is_quick else [self, self._current]
+            self._current, self._is_quick = function, module.is_quick
             for names, place in self._places:
-                if names.get(place) in (self, before):
-                    names[place] = compiled
+                if names.get(place) in replaced:
+                    names[place] = function
+
+    def make_better(self) -> None:
+        """Makes the best code, and takes it if it has code already."""
+        _module_of(self._code(), quickly=False)
+        if self.is_compiled:
+            self.compile()
+
+    def _go_on(self) -> None:
+        """Makes sure of machine code, and at a later call of better code."""
+        if not self.is_compiled:
+            try:
+                self.compile(quickly=True)
+            except Exception:
+                traceback.print_exc(file=sys.stderr)
+                self._aten_calls = math.inf  # the step goes on by ATen
+        elif self._is_quick:
+            self._is_quick = False
+            _compile_later(self)
+
+    def _other(self) -> Callable[..., Any]:
+        """What the machine code calls for arguments that it is not for."""
+        return self._misfit
 
     def _misfit(self, *inputs: Any) -> Any:
-        """What the machine code calls for arguments that it is not for."""
-        other = None
-        if not self._is_waiting:  # what comes until the code is there says nothing about it
-            self._misfits += 1
-            other = self._laid_out(inputs) if self._misfits <= _MOST_LAYOUTS else None
+        self._misfits += 1
+        other = self._laid_out(inputs) if self._misfits <= _MOST_LAYOUTS else None
         if other is not None:
             self.cluster = other
-            if flags.NATIVE > 1:
-                self.compile()
-                return self._current(*inputs)
-            self._is_waiting = True
-            _compile_later(self)
+            self.compile(quickly=flags.NATIVE == 1)
+            if self._is_quick:
+                _compile_later(self)
+            return self._current(*inputs)
         copies = self._copied(inputs)
         return self.otherwise(*inputs) if copies is None else self._current(*copies)
 
@@ -131,7 +191,9 @@ def overwritable(cluster: Cluster) -> list[int]:
 
 # ---- compilation
 
-_modules: dict[Cluster, compiler.Module] = {}
+_modules: dict[Hashable, compiler.Module] = {}
+_quick_modules: dict[Hashable, compiler.Module] = {}  # which stay loaded: a thread may be within one
+_places_lock = threading.Lock()  # guards kernels' functions and the places where they stand
 _waiting: queue.Queue[NativeKernel] = queue.Queue()
 _thread_lock = threading.Lock()
 _threads: list[threading.Thread] = []
@@ -155,12 +217,15 @@ def source_of(cluster: Cluster) -> str:
     return "\n".join([*declarations.values(), *parts])
 
 
-def _module_of(cluster: Cluster) -> compiler.Module:
-    def make() -> compiler.Module:
-        names = [_entry_name(i) for i in (None, *overwritable(cluster))]
-        return compiler.compiled(source_of(cluster), names)
-
-    return compiler.kept(_modules, cluster, make)
+def _module_of(code: Code, quickly: bool) -> compiler.Module:
+    found = _modules.get(code.key)
+    if found is None and quickly:
+        found = _quick_modules.get(code.key)
+    if found is None:
+        made = compiler.compiled(code.text(), code.names, code.is_rough, quickly)
+        # Of two threads that compile it, both use the code of the first: the other's is freed.
+        found = (_quick_modules if made.is_quick else _modules).setdefault(code.key, made)
+    return found
 
 
 def _compile_later(kernel: NativeKernel) -> None:
@@ -175,13 +240,27 @@ def _compile_all() -> None:
     while True:
         kernel = _waiting.get()
         try:
-            kernel.compile()
+            kernel.make_better()
         except Exception:
-            traceback.print_exc(file=sys.stderr)  # the step goes on by ATen
+            traceback.print_exc(file=sys.stderr)  # steps go on with the code that there is
         finally:
             _waiting.task_done()
 
 
+def _begin_anew() -> None:
+    """In a child, which has no thread that compiles, and whose locks others may have held."""
+    global _places_lock, _thread_lock, _waiting
+    left = list(_waiting.queue)
+    _places_lock, _thread_lock, _waiting = threading.Lock(), threading.Lock(), queue.Queue()
+    _threads.clear()
+    for kernel in left:
+        _waiting.put(kernel)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
 def wait_until_compiled() -> None:
-    """Returns when all that has been asked for is compiled."""
+    """Returns when all better code that has been asked for is there."""
     _waiting.join()

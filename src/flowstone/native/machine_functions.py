@@ -1,7 +1,7 @@
 """`MachineFunction`: a function of Python whose machine code one text has, whatever that computes.
 
-As kernels of clusters do (`kernels.py`), it works at once by a function of Python, is compiled on a thread
-after a plan's second run, and then stands in the globals of the generated code itself.
+It is compiled when kernels of clusters are (`kernels.py`), and then stands in the globals of the generated
+code itself.
 """
 
 from __future__ import annotations
@@ -10,13 +10,9 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from flowstone.framework import flags
-from flowstone.native import compiler
-from flowstone.native.entry_points import builtin
-from flowstone.native.kernels import NativeKernel
+from flowstone.native.kernels import Code, NativeKernel
 
 __all__ = ["MachineFunction"]
-
-_modules: dict[Hashable, compiler.Module] = {}
 
 
 class MachineFunction(NativeKernel):
@@ -31,18 +27,16 @@ class MachineFunction(NativeKernel):
     ) -> None:
         unknown: Any = key
         super().__init__(unknown, otherwise, None)
-        self.__name__, self._text, self._key = name, text, (name, key)
+        self.__name__, self._text, self._key = name, text, key
         if flags.NATIVE > 1:
             self.compile()
 
-    def compile(self) -> None:
-        """Compiles the function now."""
-        name = self.__name__
-        module = compiler.kept(_modules, self._key, lambda: compiler.compiled(self._text(), [name]))
-        compiled = builtin(name, module.address(name), self.otherwise)
-        with self._lock:
-            self._current = compiled
-            for names, place in self._places:
-                if names.get(place) is self:
-                    names[place] = compiled
-            self._places.clear()
+    @property
+    def work(self) -> float:
+        return float(getattr(self._key, "work", 0))
+
+    def _code(self) -> Code:
+        return Code((self.__name__, self._key), self._text, [self.__name__], self.__name__)
+
+    def _other(self) -> Callable[..., Any]:
+        return self.otherwise

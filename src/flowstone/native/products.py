@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.framework import flags
-from flowstone.native import compiler, host, layouts
+from flowstone.native import host, layouts
 from flowstone.native.clusters import Array, Cluster
 from flowstone.native.entry_points import entry_code
-from flowstone.native.kernels import NativeKernel
+from flowstone.native.kernels import Code, NativeKernel
 from flowstone.native.product_code import copies_panels, product_code
 
 __all__ = ["Product", "ProductKernel", "is_suitable", "product_kernel", "product_source"]
@@ -29,7 +29,6 @@ _NAME = "new"
 _LOCK_WORK = 1_000_000  # multiplications from which giving the lock to other threads of Python pays
 _MOST_ROWS = 128
 _MOST_BYTES = 1 << 22  # of the second matrix: larger ones do not stay in a cache, and are packed
-_modules: dict[Product, compiler.Module] = {}
 
 
 class Product(NamedTuple):
@@ -106,11 +105,9 @@ class ProductKernel(NativeKernel):
     def __init__(self, product: Product, otherwise: Callable[..., Any]) -> None:
         super().__init__(product, otherwise, None)  # type: ignore[arg-type]
 
-    def code(self) -> int:
-        """The address of its machine code, which is compiled now if it was not."""
+    def _code(self) -> Code:
         product: Product = self.cluster
-        module = compiler.kept(_modules, product, lambda: compiler.compiled(product_source(product), [_NAME]))
-        return module.address(_NAME)
+        return Code(("product", product), lambda: product_source(product), [_NAME], _NAME)
 
     def _laid_out(self, inputs: Sequence[Any]) -> Product | None:
         product: Product = self.cluster

@@ -6,20 +6,19 @@ to fail, and then raises the error that names the node.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework import flags
-from flowstone.native import compiler
 from flowstone.native.entry_points import entry_code
-from flowstone.native.kernels import NativeKernel
+from flowstone.native.kernels import Code, NativeKernel
 from flowstone.native.program_code import program_code
 from flowstone.native.programs import Program
 
 __all__ = ["ProgramKernel", "program_kernel", "program_source"]
 
 _NAME = "new"
-_modules: dict[Program, compiler.Module] = {}
 
 
 class ProgramKernel(NativeKernel):
@@ -35,15 +34,13 @@ class ProgramKernel(NativeKernel):
             return self._current(*[x.contiguous() for x in inputs])
         return self._by_nodes(*inputs)
 
-    def code(self) -> int:
-        """The address of its machine code, which is compiled now if it was not."""
+    @property
+    def work(self) -> float:
+        return math.inf  # by ATen, node by node, it takes long
+
+    def _code(self) -> Code:
         program = self.program
-        module = compiler.kept(
-            _modules,
-            program,
-            lambda: compiler.compiled(program_source(program), [_NAME], is_rough=True),
-        )
-        return module.address(_NAME)
+        return Code(("program", program), lambda: program_source(program), [_NAME], _NAME, is_rough=True)
 
 
 def program_kernel(program: Program, otherwise: Callable[..., Any]) -> ProgramKernel:

@@ -1,4 +1,5 @@
-"""The machine code that a plan runs, for explanations: what each kernel computes, its text, its time by ATen.
+"""The machine code that a plan runs: when it begins; and for explanations what each kernel computes, its
+text, its time by ATen.
 
 %0 … are the arrays of `native/clusters.py`. Times are of calls with new arguments of the kernel's shapes, in
 the process that explains; ATen's is that of the kernels of the nodes that the machine code stands for.
@@ -7,19 +8,21 @@ the process that explains; ATen's is that of the kernels of the nodes that the m
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework.kernel import CPU, FOLDING
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework import flags
+from flowstone.framework.kernel import CPU, FOLDING, Call
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.native import kernels
 from flowstone.native.clusters import OPEN, Array, Cluster
 from flowstone.native.products import Product, product_source
+from flowstone.rewriting.analyses.changing_values import changing_nodes
 from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text
 
-__all__ = ["KernelReport", "cluster_text", "kernel_record", "kernel_table", "native_kernels"]
+__all__ = ["KernelReport", "begin_by_aten", "cluster_text", "kernel_record", "kernel_table", "native_kernels"]
 
 _ROUNDS = 5
 _SOME_ROWS = 32  # of arguments whose first size is open
@@ -42,6 +45,30 @@ class KernelReport(NamedTuple):
         if isinstance(self.cluster, Product):
             return product_source(self.cluster)
         return kernels.source_of(self.cluster)
+
+
+def begin_by_aten(made: Mapping[PlanNode, Any], subgraph: Subgraph) -> None:
+    """Has the first run of a step not wait for the code of kernels whose next run computes something else
+    anyway. All others compute the same in every run, by machine code."""
+    if flags.DETERMINISTIC or not any(map(_functions, made.values())):
+        return
+    changing = changing_nodes(subgraph)
+    for node, kernel in made.items():
+        if node in changing:
+            for each in _functions(kernel):
+                each.begin_by_aten()
+
+
+def _functions(kernel: Any) -> list[kernels.NativeKernel]:
+    """The functions with machine code that a kernel calls."""
+    if isinstance(kernel, kernels.NativeKernel):
+        return [kernel]
+    if isinstance(kernel, list):
+        return [found for each in kernel for found in _functions(each)]
+    if not isinstance(kernel, Call):
+        return []
+    parts = [kernel.function, *kernel.arguments, *kernel.overwrites.values()]
+    return [found for each in parts for found in _functions(each)]
 
 
 def native_kernels(nodes: Iterable[PlanNode], measured: int = 0) -> list[KernelReport]:

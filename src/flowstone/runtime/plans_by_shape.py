@@ -10,14 +10,16 @@ as the first `AT_ONCE`               a special plan, made at once
 for which there is a special plan    that
 anew                                 the wide plan; it leaves open the sizes that have differed so far, and is
                                      made anew, wider, when another differs (`MOST_WIDENINGS` times)
-again                                the wide plan, until a special one has been made in the background
+for the second time                  the wide plan; a special one is made in the background
+for the third time                   that, which is waited for: no step's plan depends on time
 such that the plan is impossible     the plan for all shapes, whose step says which node contradicts
 ===================================  =======================================================================
 
 There are at most `MOST_PLANS` special plans, which hold at most `MOST_BYTES`; the least recently used one is
 dropped. If more shapes than that keep coming, planning for one after the other would gain nothing. So shapes
 displace a plan only if they have come twice since that plan was last used, and at most one part in `REST` of
-the time is spent on plans that displace others.
+the time is spent on plans that displace others: none where every run shall compute in the same way
+(`flags.DETERMINISTIC`).
 
 Choosing is one look-up in a dictionary, without a lock. Everything else takes a lock. So does planning at
 once, so that threads whose first steps have the same shapes plan only once.
@@ -31,7 +33,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from flowstone.framework import errors
+from flowstone.framework import errors, flags
 from flowstone.framework.logging import warning
 from flowstone.framework.shape import Dims, is_compatible
 
@@ -82,6 +84,25 @@ class PlanForShapes(Generic[P]):
         return found
 
 
+class _Task(Generic[P]):
+    """The planning for shapes that came again as number `used`: done by who calls `run` first, or else asks
+    for the `plan`, which is None if the graph contradicts the shapes."""
+
+    def __init__(self, make: Callable[[], P | None], used: int) -> None:
+        self._make, self._lock, self.used = make, threading.Lock(), used
+        self._is_done = False
+        self._plan: P | None = None
+
+    def run(self) -> None:
+        with self._lock:
+            if not self._is_done:
+                self._plan, self._is_done = self._make(), True
+
+    def plan(self) -> P | None:
+        self.run()
+        return self._plan
+
+
 class PlansByShape(Generic[P]):
     """The plans of one set of fetches and feeds.
 
@@ -108,7 +129,7 @@ class PlansByShape(Generic[P]):
         self._hull = Hull()
         self._planned_at_once = self._widenings = 0
         self._met: dict[Shapes, int] = {}  # shapes without a plan, the least recent first
-        self._pending: set[Shapes] = set()
+        self._pending: dict[Shapes, _Task[P]] = {}
         self._impossible: dict[Shapes, None] = {}
         self._rest_until = 0.0
         self._has_failed = False
@@ -134,8 +155,8 @@ class PlansByShape(Generic[P]):
             return self._made_for_all()
 
     def is_special(self, shapes: Shapes) -> bool:
-        """Whether there is a special plan for these."""
-        return shapes in self._special
+        """Whether there is a special plan for these, or will be for the next step that has them."""
+        return shapes in self._special or shapes in self._pending
 
     # ---- what follows is called with the lock held
 
@@ -149,9 +170,16 @@ class PlansByShape(Generic[P]):
             self._hull.add(shapes)
             if self._planned_at_once < AT_ONCE:
                 return self._made_at_once(shapes)
+            if shapes in self._pending:
+                made = self._made_later(shapes)
+                made.used = next(self._numbers)
+                return made
             if self._is_wanted(shapes):
-                self._pending.add(shapes)
-                self._submit(lambda: self._make_later(shapes))
+                displaces = self._is_full()
+                task = self._pending[shapes] = _Task(
+                    lambda: self._make_later(shapes, displaces), self._met[shapes]
+                )
+                self._submit(task.run)
             return self._made_wide(shapes)
 
     def _made_at_once(self, shapes: Shapes) -> PlanForShapes[P]:
@@ -161,7 +189,7 @@ class PlansByShape(Generic[P]):
             self._note_impossible(shapes)
             return self._made_for_all()
         self._planned_at_once += 1
-        return self._added(plan, shapes)
+        return self._added(plan, shapes, next(self._numbers))
 
     def _made_wide(self, shapes: Shapes) -> PlanForShapes[P]:
         if self._wide is not None and self._wide.covers(shapes):
@@ -191,10 +219,14 @@ class PlansByShape(Generic[P]):
         self._met[shapes] = next(self._numbers)
         if len(self._met) > _MOST_MET:
             del self._met[next(iter(self._met))]
-        if before is None or shapes in self._pending:
+        if before is None:
             return False
         if not self._is_full():
             return True
+        for each in list(self._pending):  # so that the least recently used can go
+            self._made_later(each)
+        if flags.DETERMINISTIC:
+            return False
         return before > self._least_recently_used().used and self._clock() >= self._rest_until
 
     def _is_full(self) -> bool:
@@ -207,8 +239,8 @@ class PlansByShape(Generic[P]):
     def _least_recently_used(self) -> PlanForShapes[P]:
         return min(self._special.values(), key=lambda each: each.used)
 
-    def _added(self, plan: P, shapes: Shapes) -> PlanForShapes[P]:
-        added = PlanForShapes(plan, shapes, next(self._numbers))
+    def _added(self, plan: P, shapes: Shapes, used: int) -> PlanForShapes[P]:
+        added = PlanForShapes(plan, shapes, used)
         self._special[shapes] = added
         self._met.pop(shapes, None)
         while len(self._special) > 1 and (
@@ -224,25 +256,28 @@ class PlansByShape(Generic[P]):
         if len(self._impossible) > _MOST_MET:
             del self._impossible[next(iter(self._impossible))]
 
+    def _made_later(self, shapes: Shapes) -> PlanForShapes[P]:
+        plan = self._pending[shapes].plan()
+        used = self._pending.pop(shapes).used
+        if plan is None:
+            self._note_impossible(shapes)
+            return self._made_for_all()
+        return self._added(plan, shapes, used)
+
     # ---- in the background
 
-    def _make_later(self, shapes: Shapes) -> None:
-        """The background task: plans without the lock, then adds the plan to those that steps choose from."""
-        start, plan = self._clock(), None
+    def _make_later(self, shapes: Shapes, displaces: bool) -> P | None:
+        """Plans without the lock."""
+        start = self._clock()
         try:
-            plan = self._plan(shapes)
-        except ValueError:
-            pass  # the graph contradicts these shapes; the step of the plan for all shapes will say where
+            return self._plan(shapes)
+        except ValueError:  # the graph contradicts these shapes: the plan for all shapes will say where
+            return None
         except Exception as error:
             self._report(error)
-        with self._lock:
-            self._pending.discard(shapes)
-            is_full = self._is_full()
-            if plan is None:
-                self._note_impossible(shapes)
-                return
-            self._added(plan, shapes)
-            if is_full:
+            return None
+        finally:
+            if displaces:
                 end = self._clock()
                 self._rest_until = end + (REST - 1) * (end - start)
 
