@@ -191,7 +191,7 @@ def function(
         one
             trace.
         autograph: whether Python's statements on tensors become nodes.
-        experimental_autograph_options: accepted, and says nothing here.
+        experimental_autograph_options: `tf.autograph.experimental.Feature`s.
         experimental_relax_shapes: accepted: each static shape has a trace of its own.
 
     Raises TypeError for a signature that is no sequence of TensorSpecs.

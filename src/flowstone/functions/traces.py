@@ -2,8 +2,8 @@
 
 `Trace` calls the Python function once, on placeholders in a graph of its own
 (`created_variables.TracingGraph`); tensors and variables of the graph outside are captured and become
-further arguments. Results pass an Identity that waits for what must happen (`program_order.py`). A call is a
-node PartitionedCall, or StatefulPartitionedCall if the body has state.
+further arguments. Results pass an Identity that waits for what must happen (`ops/control/program_order.py`).
+A call is a node PartitionedCall, or StatefulPartitionedCall if the body has state.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.framework.type_specs import TensorSpec, type_spec_from_value
 from flowstone.functions.call_arguments import flat_tensors, is_tensor, with_leaves
 from flowstone.functions.created_variables import TracingGraph
-from flowstone.functions.program_order import order_effects
 from flowstone.ops.control import functional_forms
+from flowstone.ops.control.program_order import order_effects
 from flowstone.ops.variables.variable_creation import variable_creator_scope
 
 __all__ = ["ConcreteFunction"]
