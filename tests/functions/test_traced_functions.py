@@ -366,3 +366,17 @@ def test_a_graph_with_calls_exports_and_imports() -> None:
         assert total_value == 28.0  # as TensorFlow 1.15.5 and 2.21.0 compute from this GraphDef
         np.testing.assert_array_equal(doubled_value, [8, 16, 24])
         np.testing.assert_array_equal(session.run("v/Read/ReadVariableOp:0"), [2, 4, 6])
+
+
+def test_defun_may_create_variables_in_each_trace() -> None:
+    @tf.contrib.eager.defun
+    def f(x: Any) -> Any:
+        if x > 0:
+            x = x * 1.0
+        return tf.get_variable("w", [], initializer=tf.ones_initializer()) * x
+
+    result = f(tf.constant(2.0))
+    assert [v.name for v in tf.trainable_variables()] == ["w:0"]
+    assert run(result) == 2.0
+    with pytest.raises(ValueError, match="Variable w already exists"):
+        f(3.0)  # as TensorFlow 1.15.5

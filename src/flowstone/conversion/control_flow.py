@@ -155,7 +155,7 @@ def loop_options(
 
 def while_stmt(
     test: Callable[[], Any],
-    body: Callable[[], None],
+    body: Callable[[], Any],
     names: Sequence[str],
     live: Sequence[str],
     composites: Sequence[Any],
@@ -174,12 +174,8 @@ def while_stmt(
         return
     state = State((test, body), names, composites)
     _Loop(state, {*live, *[text for text, _, _ in composites]}, options).build(
-        lambda extra: convert_to_tensor(test()), lambda extra: _after(body()), []
+        lambda extra: convert_to_tensor(test()), lambda extra: body() or [], []
     )
-
-
-def _after(_: Any) -> list[Any]:
-    return []
 
 
 class _Loop:

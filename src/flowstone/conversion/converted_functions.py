@@ -200,6 +200,8 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     """A function that calls `func` as it is, also from converted code; without one, a decorator."""
     if func is None:
         return do_not_convert
+    if not isinstance(func, (FunctionType, MethodType)):
+        return func  # it never is
 
     @functools.wraps(func)
     def unconverted(*args: Any, **kwargs: Any) -> Any:

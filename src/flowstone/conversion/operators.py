@@ -7,6 +7,7 @@ tensors.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +45,7 @@ def and_(*operands: Callable[[], Any]) -> Any:
     for i, operand in enumerate(operands[1:], 1):
         if is_tensor(value):
             rest, first = operands[i:], convert_to_tensor(value)
-            return cond(first, lambda rest=rest: _bool(and_(*rest)), lambda: _bool(False), strict=True)
+            return cond(first, functools.partial(_as_bool, and_, rest), lambda: _bool(False), strict=True)
         value = value and operand()
         if not is_tensor(value) and not value:
             return value
@@ -57,11 +58,15 @@ def or_(*operands: Callable[[], Any]) -> Any:
     for i, operand in enumerate(operands[1:], 1):
         if is_tensor(value):
             rest, first = operands[i:], convert_to_tensor(value)
-            return cond(first, lambda: _bool(True), lambda rest=rest: _bool(or_(*rest)), strict=True)
+            return cond(first, lambda: _bool(True), functools.partial(_as_bool, or_, rest), strict=True)
         if value:
             return value
         value = operand()
     return value
+
+
+def _as_bool(combine: Callable[..., Any], operands: Any) -> Tensor:
+    return _bool(combine(*operands))
 
 
 def _bool(value: Any) -> Tensor:

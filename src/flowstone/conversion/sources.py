@@ -50,7 +50,7 @@ def _tree(filename: str, module: dict[str, Any]) -> ast.Module:
 def _begins(node: ast.AST) -> int:
     """The line that a function's code says it begins on: that of its first decorator."""
     decorators = getattr(node, "decorator_list", None)
-    return decorators[0].lineno if decorators else getattr(node, "lineno", 0)  # type: ignore[no-any-return]
+    return decorators[0].lineno if decorators else getattr(node, "lineno", 0)
 
 
 def _is_like(node: ast.AST, code: CodeType) -> bool:

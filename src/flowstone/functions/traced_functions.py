@@ -25,7 +25,7 @@ from flowstone.framework.init_scope import outermost_graph
 from flowstone.functions.call_arguments import Signature, flat_tensors, kind_of
 from flowstone.functions.traces import ConcreteFunction
 
-__all__ = ["Function", "function"]
+__all__ = ["ConcreteFunction", "Function", "defun", "function"]
 
 
 class Function:
@@ -39,9 +39,11 @@ class Function:
         autograph: bool = True,
         autograph_options: Any = None,
         relax_shapes: bool = False,
+        creates_always: bool = False,
     ) -> None:
         self._python_function, self._name = python_function, name
         self._autograph, self._options, self._relax_shapes = autograph, autograph_options, relax_shapes
+        self._creates_always = creates_always
         self._signature = Signature(python_function, input_signature)
         self._input_signature = input_signature
         self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
@@ -73,7 +75,8 @@ class Function:
     def _of(self, instance: Any) -> Function:
         method = _Method(self._python_function, instance)
         return Function(
-            method, self._name, self._input_signature, self._autograph, self._options, self._relax_shapes
+            method, self._name, self._input_signature, self._autograph, self._options, self._relax_shapes,
+            self._creates_always,
         )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -115,8 +118,9 @@ class Function:
         state: _Traces = outermost_graph().traces.setdefault(self, _Traces())
         first, state.has_run = not state.has_run, True
         names = _argument_names(self._signature, args, kwargs)
-        trace = ConcreteFunction(body, args, kwargs, self._name, first, names)
-        if trace.graph.created:  # later traces must do without new variables, so this one is seen to
+        may_create = first or self._creates_always
+        trace = ConcreteFunction(body, args, kwargs, self._name, may_create, names)
+        if trace.graph.created and not self._creates_always:  # this one, too, must do without new variables
             state.variables += trace.graph.created
             trace = ConcreteFunction(body, args, kwargs, self._name, False, names)
         return trace
@@ -143,13 +147,13 @@ class _Method:
         except TypeError:
             self._instance = lambda: instance
         functools.update_wrapper(self, function, updated=())
-        bound = function.__get__(instance)  # type: ignore[attr-defined]
+        bound = function.__get__(instance)
         self.__signature__ = Signature(bound, None)._parameters
 
     @property
     def bound(self) -> Any:
         """The bound method."""
-        return self.function.__get__(self._instance())  # type: ignore[attr-defined]
+        return self.function.__get__(self._instance())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.bound(*args, **kwargs)
@@ -197,11 +201,28 @@ def function(
     Raises TypeError for a signature that is no sequence of TensorSpecs.
     """
 
+    return _decorator(
+        func, input_signature, autograph, experimental_autograph_options, experimental_relax_shapes, False
+    )
+
+
+def defun(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    experimental_autograph_options: Any = None,
+    experimental_relax_shapes: bool = False,
+) -> Any:
+    """`function`, but each trace may create variables: `tf.contrib.eager.defun`."""
+    return _decorator(
+        func, input_signature, autograph, experimental_autograph_options, experimental_relax_shapes, True
+    )
+
+
+def _decorator(func: Any, *options: Any) -> Any:
     def decorated(python_function: Callable[..., Any]) -> Function:
         inner = python_function.python_function if isinstance(python_function, Function) else python_function
         name = getattr(inner, "__name__", type(inner).__name__)
-        return Function(
-            inner, name, input_signature, autograph, experimental_autograph_options, experimental_relax_shapes
-        )
+        return Function(inner, name, *options)
 
     return decorated if func is None else decorated(func)

@@ -180,7 +180,7 @@ def _placeholder(value: Any, names: Sequence[str], position: int) -> Tensor:
         dims = None if shape.ndims is None else tuple(shape.as_list())
         found: Tensor = F.Placeholder(dtype=value.dtype.base_dtype, shape=dims, name=_plain(name))
         return found
-    return F.Placeholder(dtype=_array_type(value), shape=value.shape, name=_plain(name))  # type: ignore[no-any-return]
+    return F.Placeholder(dtype=_array_type(value), shape=value.shape, name=_plain(name))
 
 
 def _array_type(value: Any) -> dtypes.DType:

@@ -75,9 +75,9 @@ class _Order:
         """What something that writes and reads these must wait for."""
         found: dict[Operation, None] = {}
         for key in writes:
-            found.update(dict.fromkeys(self.readers.get(key) or self.writers.get(key, ())))
+            found.update(dict.fromkeys(self.readers.get(key) or self.writers.get(key, [])))
         for key in reads:
-            found.update(dict.fromkeys(self.writers.get(key, ())))
+            found.update(dict.fromkeys(self.writers.get(key, [])))
         return found
 
     def done(self, writes: Iterable[Any], reads: Iterable[Any], ends: list[Operation]) -> None:
@@ -187,7 +187,8 @@ def _accesses(op: Operation) -> tuple[list[Any], list[Any]]:
     declaration = op.declaration
     if declaration.is_pure or declaration.role in _WITHOUT_EFFECT or op.type in _UNORDERED:
         return [], []
-    writes, reads = [], []
+    writes: list[Any] = []
+    reads: list[Any] = []
     at = 0
     handles = False
     for index, argument in enumerate(declaration.inputs):
