@@ -55,27 +55,6 @@ def test_triangles_of_few_diagonals(sides: Any, lower: bool, adjoint: bool, dtyp
     np.testing.assert_allclose(found, wanted, rtol=limit, atol=limit)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-@pytest.mark.parametrize("lower", [False, True])
-@pytest.mark.parametrize("adjoint", [False, True])
-@pytest.mark.parametrize("sides", [((70,), 1, 2), ((2, 40), 5, 3), ((4000,), 8, 2), ((64,), 32, 9)])
-def test_many_dense_triangles(monkeypatch: Any, sides: Any, lower: bool, adjoint: bool, dtype: str) -> None:
-    outer, size, columns = sides
-    random, called = np.random.default_rng(size), []
-    solve = bands.BandSolver.solve_triangles
-    monkeypatch.setattr(bands.BandSolver, "solve_triangles", lambda *given: called.append(0) or solve(*given))
-    given = (random.normal(size=(*outer, size, size)) / 4 + 2 * np.eye(size)).astype(dtype)
-    rhs = random.normal(size=(*outer, size, columns)).astype(dtype)
-    dense = torch.from_numpy(given).double()
-    dense = dense.tril() if lower else dense.triu()
-    dense = dense.mT if adjoint else dense
-    wanted = torch.linalg.solve_triangular(dense, torch.from_numpy(rhs).double(), upper=lower == adjoint)
-    found = computed(tf.linalg.triangular_solve(given, rhs, lower=lower, adjoint=adjoint))
-    limit = {"float16": 3e-2, "float32": 1e-5, "float64": 1e-13}[dtype]
-    assert called and found.dtype == dtype
-    np.testing.assert_allclose(found, wanted.numpy(), rtol=limit, atol=limit)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pivots", [False, True])
 @pytest.mark.parametrize("sides", SIDES)

@@ -7,10 +7,11 @@ draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse mat
 `step_passes(dtype)` and `requantizer(old, new)` quantise, `beta_fraction()` and `gamma_series()` compute
 parts of the incomplete beta and gamma functions. Of images are `sampler(images, nearest)`, which crops,
 `box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
-`colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals, `hot_places` makes
-one-hot arrays. They are None where there is no machine code, the first three and the last also where there is
-none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other
-sums, solutions and normal numbers within rounding).
+`colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals,
+`small_matrices(dtype)` those of few rows, `hot_places` makes one-hot arrays. They are None where there is no
+machine code, the first three and the last also where there is none yet. Without them kernels do the same by
+Python, NumPy and ATen, with the same results (products, other sums, solutions and normal numbers within
+rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -44,6 +45,7 @@ __all__ = [
     "SegmentRows",
     "SegmentSums",
     "Slot",
+    "SmallMatrices",
     "SparseProduct",
     "StepPasses",
     "band_solver",
@@ -63,6 +65,7 @@ __all__ = [
     "sampler",
     "segment_rows",
     "segment_sums",
+    "small_matrices",
     "sparse_product",
     "step_passes",
 ]
@@ -221,13 +224,35 @@ class BandSolver(Protocol):
     def substitute(self, rows: torch.Tensor, rhs: torch.Tensor, backward: bool) -> torch.Tensor:
         """Of triangular matrices: `rows` [..., n, bands] by the distance from the diagonal."""
 
-    def solve_triangles(
-        self, matrix: torch.Tensor, rhs: torch.Tensor, lower: bool, adjoint: bool
-    ) -> torch.Tensor:
-        """Of dense triangular matrices [..., n, n], or of their adjoints."""
-
     def eliminate(self, diagonals: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
         """Of tridiagonal matrices: `diagonals` [..., 3, n]."""
+
+
+class SmallMatrices(Protocol):
+    """Small square matrices [..., n, n] on the host; None where a pivot is zero or not finite."""
+
+    def fits(self, matrix: torch.Tensor, rhs: torch.Tensor | None = None) -> bool:
+        """Whether there is code for square matrices, and right-hand sides, of these shapes."""
+
+    def invert(self, matrix: torch.Tensor, adjoint: bool) -> torch.Tensor | None:
+        """The inverses, of the transposed matrices if `adjoint`."""
+
+    def solve(self, matrix: torch.Tensor, rhs: torch.Tensor, adjoint: bool) -> torch.Tensor | None:
+        """The solutions [..., n, k] of systems of these or the transposed matrices."""
+
+    def substitute(
+        self, matrix: torch.Tensor, rhs: torch.Tensor, lower: bool, adjoint: bool
+    ) -> torch.Tensor | None:
+        """The solutions of systems of these or the transposed triangles."""
+
+    def pivots(self, matrix: torch.Tensor) -> torch.Tensor | None:
+        """Numbers [..., n] whose product is the determinant."""
+
+    def determine(self, matrix: torch.Tensor) -> torch.Tensor | None:
+        """The determinants [...]."""
+
+    def factor(self, matrix: torch.Tensor) -> torch.Tensor | None:
+        """Cholesky's lower triangles."""
 
 
 class BetaFraction(Protocol):
@@ -366,5 +391,6 @@ row_moves: Slot[[], RowMoves] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
+small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()

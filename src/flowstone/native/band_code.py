@@ -16,9 +16,8 @@ from flowstone.native.vector_memory import in_all_lanes, load, store
 
 __all__ = ["PLACES", "WORDS", "band_code"]
 
-WORDS = ("threads", "matrices", "size", "bands", "columns", "backward", "row", "distance")
-"""The whole numbers of a call; `backward`: the last unknown is the first that is known. Of triangles, how
-many elements on the next `row` is, and in a row what is at the next `distance`."""
+WORDS = ("threads", "matrices", "size", "bands", "columns", "backward")
+"""The whole numbers of a call; `backward`: the last unknown is the first that is known."""
 PLACES = {
     "substitute": ("rows", "sides", "out"),
     "eliminate": ("rows", "upper", "sides"),
@@ -96,15 +95,14 @@ def _substitute(dtype: str, lanes: int, declarations: dict[str, str]) -> str:
         with e.loop(0, size) as step:
             last = e.sub(e.sub(size, step), 1)
             i = e.let(f"select i1 {backward}, i64 {last}, i64 {step}")
-            row, known = e.at(rows, e.mul(i, of.words["row"]), of.kind), e.least(e.add(step, 1), bands)
+            row, known = e.at(rows, e.mul(i, bands), of.kind), e.least(e.add(step, 1), bands)
             source, to = of.row(given, i), of.row(out, i)
 
             def solve(some: Emitter, c: str) -> None:
                 kind = some.type(dtype)
                 left = e.variable(kind, load(some, dtype, source, c))
                 with e.loop(1, known) as distance:
-                    place = e.mul(distance, of.words["distance"])
-                    element = of.everywhere(some, of.get(row, place))
+                    element = of.everywhere(some, of.get(row, distance))
                     found = load(some, dtype, of.row(out, e.add(i, e.mul(distance, sign))), c)
                     e.set(kind, left, of.minus(some, e.get(kind, left), element, found))
                 whole = of.everywhere(some, of.get(row, 0))

@@ -33,21 +33,7 @@ class BandSolver:
         out = torch.empty_like(rhs, memory_format=torch.contiguous_format)
         places = {"rows": rows.contiguous(), "sides": rhs.contiguous(), "out": out}
         bands = rows.shape[-1]
-        more = {"bands": bands, "backward": int(backward), "row": bands, "distance": 1}
-        self._library.call("substitute", _words(rhs) | more, places)
-        return out
-
-    def solve_triangles(
-        self, matrix: torch.Tensor, rhs: torch.Tensor, lower: bool, adjoint: bool
-    ) -> torch.Tensor:
-        """The solutions of dense triangular systems: `matrix` [..., n, n], `rhs` [..., n, k]."""
-        out, size = torch.empty_like(rhs, memory_format=torch.contiguous_format), rhs.shape[-2]
-        places = {"rows": matrix.contiguous(), "sides": rhs.contiguous(), "out": out}
-        distance = size if adjoint else 1
-        more = {
-            "bands": size, "backward": int(lower == adjoint), "row": size + 1,
-            "distance": distance if lower == adjoint else -distance,
-        }  # fmt: skip
+        more = {"bands": bands, "backward": int(backward)}
         self._library.call("substitute", _words(rhs) | more, places)
         return out
 

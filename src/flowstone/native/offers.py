@@ -16,6 +16,7 @@ from flowstone.native import (
     random_words,
     row_moves,
     segment_sums,
+    small_matrices,
     sparse_products,
     step_passes,
 )
@@ -42,5 +43,6 @@ def offer_all() -> None:
     machine_code.row_moves.offer(row_moves.row_moves)
     machine_code.segment_rows.offer(segment_sums.segment_rows)
     machine_code.segment_sums.offer(segment_sums.segment_sums)
+    machine_code.small_matrices.offer(small_matrices.small_matrices)
     machine_code.sparse_product.offer(sparse_products.sparse_product)
     machine_code.step_passes.offer(step_passes.step_passes)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.native import array_code, container_code, host, indexed_code
+from flowstone.native import array_code, container_code, host, indexed_code, matrix_code
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
 from flowstone.native.program_functions import write_shared
@@ -428,7 +428,8 @@ def memory_kind(dtype: str) -> str:
     return "i8" if dtype == "bool" else KINDS[dtype]
 
 
-_STATEMENTS = array_code.STATEMENTS | container_code.STATEMENTS | indexed_code.STATEMENTS
+_STATEMENTS = array_code.STATEMENTS | container_code.STATEMENTS
+_STATEMENTS |= indexed_code.STATEMENTS | matrix_code.STATEMENTS
 _HEAP = {
     "aligned_alloc": "declare ptr @aligned_alloc(i64, i64)",
     "free": "declare void @free(ptr)",

@@ -74,3 +74,11 @@ def test_programs_of_containers_say_so() -> None:
         (program,) = programs(fetches, list(feed))[0]
     assert {each.kind for each in program.containers} >= {"array"}
     assert "container 0: array of float32[2]" in str(program)
+
+
+def test_gradients_for_rows_whose_shape_the_gradient_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float32, [5, 3])
+    rows = tf.gather(tf.square(x), [4, 0, 2])
+    sums = tf.scan(lambda a, row: tf.tanh(a + row), rows, initializer=tf.zeros([3]))
+    (flow,) = tf.gradients(tf.reduce_logsumexp(sums[-1]), rows)
+    assert_equal_three_ways(monkeypatch, [sums, flow], {x: np.random.RandomState(0).rand(5, 3)})

@@ -39,6 +39,12 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
     "Squeeze": lambda x: [tf.squeeze(x[:, :1], 1) + 1.0],
     "StopGradient": lambda x: [tf.stop_gradient(x) + 1.0],
     "StridedSlice": lambda x: [x[1:3], x[::-1, 1], x[..., tf.newaxis, 0], x[-1], x[:, ::2], x[1, 1, 1]],
+    "StridedSliceGrad": lambda x: [
+        F.StridedSliceGrad([5, 3, 4], [1, 0, 3], [5, 3, 0], [1, 1, -2], x),
+        *[tf.gradients(y, x, x[: int(y.shape[0]), 0, 0])[0] for y in (x[1:3, 2, 1], x[::-1, 1, 0])],
+        *tf.gradients(x[2, 1, 1], x),
+        *tf.gradients(x[..., tf.newaxis, 0], x),
+    ],
     "Tile": lambda x: [tf.tile(x, [2, 1, 1]), tf.tile(x, [1, 3, 2])],
     "Transpose": lambda x: [tf.transpose(x), tf.transpose(x, [0, 2, 1])],
     "UnsortedSegmentProd": lambda x: [tf.unsorted_segment_prod(x, [2, -1, 2, 0], 4)],

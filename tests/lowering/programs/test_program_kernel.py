@@ -9,7 +9,7 @@ import flowstone as tf
 from flowstone.framework import flags
 from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.rewriting.simplification.partial_execution import prune
-from three_ways import assert_equal_three_ways
+from three_ways import assert_equal_three_ways, repeated
 
 
 def loop(x: tf.Tensor, n: int = 4) -> tf.Tensor:
@@ -80,3 +80,15 @@ def test_what_it_costs_counts_iterations() -> None:
         costs.append(program.declaration.cost_function(program))
     assert 300 <= costs[0] <= 3_000
     assert costs[1] >= 30_000
+
+
+@pytest.mark.parametrize("native", [0, 1, 2])
+def test_a_next_value_that_is_an_input_of_the_program(native: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE", native)
+    x = tf.placeholder(tf.float32, (4, 3, 2))
+    (flow,) = repeated(lambda y: tf.gradients(y[2, 1, 1], y), x)  # a constant of many numbers
+    wanted = np.zeros((4, 3, 2))
+    wanted[2, 1, 1] = 1
+    with tf.Session() as session:
+        for _ in range(3):
+            np.testing.assert_array_equal(session.run(flow, {x: np.ones((4, 3, 2))}), wanted)

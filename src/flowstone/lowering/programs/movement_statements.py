@@ -18,6 +18,8 @@ from flowstone.lowering.programs.statement_parts import (
     put_into,
     result_of,
     static_dims,
+    strides_of,
+    walk_of,
 )
 from flowstone.native.emitter import KINDS
 from flowstone.native.indexed_code import KINDS_OF_SEGMENTS
@@ -62,6 +64,14 @@ def _slice(t: Translation, node: PlanNode) -> list[int]:
 def _strided_slice(t: Translation, node: PlanNode) -> list[int]:
     if node.constant(1) is None:
         return _row(t, node)
+    places = np.asarray(places_of(node)[_chosen(node)])
+    if places.shape != static_dims(node, node.outputs[0].dims):
+        raise Untranslatable(node, "its slice has another shape than was inferred")
+    return [copy(t, node, t.of(node.inputs[0]), places)]
+
+
+def _chosen(node: PlanNode) -> tuple[Any, ...]:
+    """The slices, of a StridedSlice or its gradient, as an index of NumPy's."""
     begin, end, strides = (constant_input(node, i).ravel().tolist() for i in (1, 2, 3))
     masks = {
         key: node.attributes[f"{key}_mask"] for key in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
@@ -77,10 +87,20 @@ def _strided_slice(t: Translation, node: PlanNode) -> list[int]:
             chosen.append(b)
         else:
             chosen.append(slice(None if masks["begin"] & bit else b, None if masks["end"] & bit else e, step))
-    places = np.asarray(places_of(node)[tuple(chosen)])
-    if places.shape != static_dims(node, node.outputs[0].dims):
+    return tuple(chosen)
+
+
+def _strided_slice_gradient(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    places = np.asarray(np.arange(math.prod(dims)).reshape(dims)[_chosen(node)])
+    given = node.inputs[4]
+    if places.shape != static_dims(node, given.dims):
         raise Untranslatable(node, "its slice has another shape than was inferred")
-    return [copy(t, node, t.of(node.inputs[0]), places)]
+    sizes, strides, first = walk_of(node, np.atleast_1d(places))
+    whole = t.add("Fill", [t.builder.constant(dtype, (), [0])], (dtype, dims))
+    walk = {"sizes": sizes, "from_strides": strides_of(sizes), "to_strides": strides}
+    t.add("Copy", [t.of(given)], None, into=whole, from_place=0, to_place=first, **walk)
+    return [whole]
 
 
 def _row(t: Translation, node: PlanNode) -> list[int]:
@@ -157,7 +177,6 @@ def _joined(
     parts: Sequence[tuple[int, int]],
 ) -> int:
     """Parts of these sizes along the axis, one behind the other."""
-    dtype, dims = result_of(node)
     dtype, dims = result_of(node)
     result = t.builder.value(dtype, dims)
     outer, inner = math.prod(dims[:axis]), math.prod(dims[axis + 1 :])
@@ -237,6 +256,7 @@ MOVEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     "ReverseV2": _reverse,
     "Slice": _slice,
     "StridedSlice": _strided_slice,
+    "StridedSliceGrad": _strided_slice_gradient,
     "Tile": _tile,
     "Transpose": _transpose,
     "Unpack": _unpack,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flowstone.framework.subgraph import PlanNode
 from flowstone.lowering.programs.array_statements import ARRAYS
 from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
+from flowstone.lowering.programs.matrix_statements import MATRICES
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from flowstone.lowering.programs.statement_parts import Untranslatable, broadcast, kind_of, result_of
 from flowstone.native.elements import ATTRIBUTES, ELEMENTS, suits
@@ -42,6 +43,7 @@ STATEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     **dict.fromkeys(ELEMENTS, _element),
     **MOVEMENTS,
     **ARRAYS,
+    **MATRICES,
     **CONVOLUTIONS,
 }
 """Nodes that compute; those of control flow and containers are `translation.py`'s."""

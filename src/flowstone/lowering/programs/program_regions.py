@@ -153,8 +153,9 @@ class _Regions:
 
     def _is_small(self, node: PlanNode) -> bool:
         for x in node.outputs:
-            if x.dtype.name == "resource" and _is_about_containers(node):
-                continue
+            is_open = x.dtype.name == "resource" or x.static_shape is None
+            if is_open and _is_about_containers(node):
+                continue  # the container's elements say more
             try:
                 static_dims(node, x.dims)
             except Untranslatable:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation
 
 __all__ = [
+    "MOST_ELEMENTS",
     "Untranslatable",
     "broadcast",
     "constant_input",

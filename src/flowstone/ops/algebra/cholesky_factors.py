@@ -19,7 +19,14 @@ from flowstone.framework.shape import Dims, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import adjoint, product
-from flowstone.ops.algebra.matrix_shapes import check_square, cubic, invalid, square, square_shape
+from flowstone.ops.algebra.matrix_shapes import (
+    check_square,
+    code_for_small,
+    cubic,
+    invalid,
+    square,
+    square_shape,
+)
 
 __all__ = ["cholesky", "cholesky_solve"]
 
@@ -30,9 +37,13 @@ cholesky_op.infer(square_shape)
 @cholesky_op.kernel(CPU, GPU)
 def cholesky_kernel(node: Node, env: Environment) -> Kernel:
     """The factors. InvalidArgumentError for a matrix that is not positive definite."""
+    small = code_for_small(node.dtype(0), env)
 
     def factor(x: torch.Tensor) -> torch.Tensor:
         check_square(x)
+        found = small.factor(x) if small is not None and small.fits(x) else None
+        if found is not None:
+            return found
         lower, info = torch.linalg.cholesky_ex(x)
         return lower if not bool(info.any()) else _without_numbers(x, lower, info)
 

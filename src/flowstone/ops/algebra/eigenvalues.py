@@ -20,7 +20,7 @@ from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import adjoint, as_real, product, reciprocal_gaps
-from flowstone.ops.algebra.matrix_shapes import check_square, cubic, invalid, square
+from flowstone.ops.algebra.matrix_shapes import are_finite, check_square, cubic, invalid, square
 from flowstone.ops.numbers.elementwise import conjugate
 
 __all__ = ["self_adjoint_eig", "self_adjoint_eigvals"]
@@ -62,9 +62,10 @@ def self_adjoint_kernel(node: Node, env: Environment) -> Kernel:
 
 def _self_adjoint(x: torch.Tensor, has_vectors: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """Values, of the type of x, and vectors; of a matrix with infinities NaN, and the unit vectors."""
-    lower = x.tril()
-    if not bool(torch.isfinite(lower).all()):
-        return _of_infinite(lower)
+    if not are_finite(x):
+        lower = x.tril()
+        if not are_finite(lower):
+            return _of_infinite(lower)
     if not has_vectors:
         return torch.linalg.eigvalsh(x).to(x.dtype), x
     values, vectors = torch.linalg.eigh(x)

@@ -17,7 +17,14 @@ from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.algebra.matrix_gradients import over_matrices, product
-from flowstone.ops.algebra.matrix_shapes import check_square, cubic, invalid, square_dims_of, square_shape
+from flowstone.ops.algebra.matrix_shapes import (
+    check_square,
+    code_for_small,
+    cubic,
+    invalid,
+    square_dims_of,
+    square_shape,
+)
 
 __all__ = ["matrix_determinant", "matrix_inverse"]
 
@@ -41,10 +48,14 @@ def inverse_kernel(node: Node, env: Environment) -> Kernel:
     """The inverses, of the adjoints if `adjoint`."""
     adjoint = node.attributes["adjoint"]
     narrow = node.dtype(0) is dtypes.float16  # computed in float32
+    small = code_for_small(dtypes.float32 if narrow else node.dtype(0), env)
 
     def invert(x: torch.Tensor) -> Any:
         check_square(x)
         x = x.float() if narrow else x
+        found = small.invert(x, adjoint) if small is not None and small.fits(x) else None
+        if found is not None:
+            return found.half() if narrow else found
         inverse, info = torch.linalg.inv_ex(x.mH if adjoint else x)
         if bool(info.any()) or bool(torch.isnan(x).any()):
             raise invalid("Input is not invertible.")
@@ -78,10 +89,12 @@ matrix_determinant_op.infer(determinant_shape)
 @matrix_determinant_op.kernel(CPU, GPU)
 def determinant_kernel(node: Node, env: Environment) -> Kernel:
     """The determinants."""
+    small = code_for_small(node.dtype(0), env)
 
     def compute(x: torch.Tensor) -> Any:
         check_square(x)
-        return torch.linalg.det(x)
+        found = small.determine(x) if small is not None and small.fits(x) else None
+        return torch.linalg.det(x) if found is None else found
 
     return compute
 
@@ -107,8 +120,13 @@ def _(node: Node) -> list[Dims]:
 
 @log_matrix_determinant_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    small = code_for_small(node.dtype(0), env)
+
     def compute(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         check_square(x)
+        pivots = small.pivots(x) if small is not None and small.fits(x) else None
+        if pivots is not None:
+            return pivots.sign().prod(-1), pivots.abs_().log_().sum(-1)
         sign, logarithm = torch.linalg.slogdet(x)
         return torch.where(torch.isnan(logarithm), logarithm, sign), logarithm.to(x.dtype)
 

@@ -8,7 +8,6 @@ those above it, of which the last elements are not used.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -28,6 +27,7 @@ from flowstone.ops.algebra.matrix_shapes import (
     at_least,
     check_sides,
     check_square,
+    code_for_small,
     invalid,
     same_size,
     solution_shape,
@@ -56,11 +56,14 @@ matrix_solve_op.infer(solution_shape)
 @matrix_solve_op.kernel(CPU, GPU)
 def solve_kernel(node: Node, env: Environment) -> Kernel:
     """The solutions, for the adjoints of the matrices if `adjoint`."""
-    adjoint = node.attributes["adjoint"]
+    adjoint, small = node.attributes["adjoint"], code_for_small(node.dtype(0), env)
 
     def solve(matrix: torch.Tensor, rhs: torch.Tensor) -> Any:
         check_square(matrix)
         check_sides(matrix, rhs)
+        found = small.solve(matrix, rhs, adjoint) if small is not None and small.fits(matrix, rhs) else None
+        if found is not None:
+            return found
         result, info = torch.linalg.solve_ex(matrix.mH if adjoint else matrix, rhs)
         if bool(info.any()) or bool(torch.isnan(matrix).any()):
             raise invalid(_SINGULAR)
@@ -106,35 +109,26 @@ def triangular_shape(node: Node) -> Dims:
     return None if outer is None else (*outer, same_size(matrix[-1], rhs[-2]), rhs[-1])
 
 
-_SMALL, _MANY = 32, 64  # rows of matrices of which so many are solved faster without calls of LAPACK
-
-
-def _are_many(dims: Dims) -> bool:
-    """Whether matrices are known to be small and many."""
-    sizes = [size for size in dims or () if size is not None]
-    is_known = dims is not None and len(sizes) == len(dims) > 2
-    return is_known and 0 < sizes[-1] <= _SMALL and math.prod(sizes[:-2]) >= _MANY
-
-
 @matrix_triangular_solve_op.kernel(CPU, GPU)
 def triangular_kernel(node: Node, env: Environment) -> Kernel:
     """The solutions, for the adjoints of the triangles if `adjoint`."""
     lower, adjoint = node.attributes["lower"], node.attributes["adjoint"]
     narrow = node.dtype(0).torch if node.dtype(0) in _NARROW else None
-    native = None
-    if env.device.type == "cpu" and _are_many(node.dims(0)):
-        native = band_solver(node.dtype(0).torch if narrow is None else torch.float32, False)
+    dtype = node.dtype(0) if narrow is None else dtypes.float32
+    small = code_for_small(dtype, env)
 
     def solve(matrix: torch.Tensor, rhs: torch.Tensor) -> Any:
         check_square(matrix)
         check_sides(matrix, rhs, broadcasts=True)
+        if small is not None and small.fits(matrix, rhs) and matrix.shape[:-2] == rhs.shape[:-2]:
+            sides = (matrix, rhs) if narrow is None else (matrix.float(), rhs.float())
+            found = small.substitute(*sides, lower, adjoint)
+            if found is not None:
+                return found if narrow is None else found.to(narrow)
         if bool((matrix.diagonal(0, -2, -1) == 0).any()):
             raise invalid(_SINGULAR)
         if narrow is not None:
             matrix, rhs = matrix.float(), rhs.float()
-        if native is not None and rhs.shape[-1] > 1 and matrix.shape[:-2] == rhs.shape[:-2]:
-            result = native.solve_triangles(matrix, rhs, lower, adjoint)
-            return result if narrow is None else result.to(narrow)
         side = matrix.mH if adjoint else matrix
         result = torch.linalg.solve_triangular(side, rhs, upper=lower == adjoint)
         return result if narrow is None else result.to(narrow)

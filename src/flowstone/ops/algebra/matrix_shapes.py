@@ -8,11 +8,15 @@ Inference raises ValueError, a kernel InvalidArgumentError. Work on n x n matric
 
 from __future__ import annotations
 
+import cmath
 from typing import Any
 
 import torch
 
 from flowstone.framework import errors, work
+from flowstone.framework.dtypes import DType
+from flowstone.framework.kernel import Environment
+from flowstone.framework.machine_code import SmallMatrices, small_matrices
 from flowstone.framework.node import Node
 from flowstone.framework.shape import Dims, format_dims, merge
 
@@ -94,6 +98,11 @@ def check_matrix(x: torch.Tensor) -> None:
         raise invalid(f"Input tensor 0 must have rank >= 2, got shape {list(x.shape)}")
 
 
+def are_finite(x: torch.Tensor) -> bool:
+    """Whether no element is NaN or infinite."""
+    return cmath.isfinite(x.sum().item()) or bool(torch.isfinite(x).all())  # a sum may overflow
+
+
 def check_square(x: torch.Tensor) -> None:
     """InvalidArgumentError if x is not made of square matrices."""
     check_matrix(x)
@@ -108,6 +117,14 @@ def check_sides(matrix: torch.Tensor, rhs: torch.Tensor, broadcasts: bool = Fals
     fits = matrix.shape[-2] == rhs.shape[-2] and (broadcasts or matrix.shape[:-2] == rhs.shape[:-2])
     if not fits:
         raise invalid(f"Input matrix and rhs are incompatible: {list(matrix.shape)} and {list(rhs.shape)}")
+
+
+# ---- kernels
+
+
+def code_for_small(dtype: DType, env: Environment) -> SmallMatrices | None:
+    """What computes with small matrices of a type on this device by machine code, if anything does."""
+    return small_matrices(dtype.torch) if env.device.type == "cpu" else None
 
 
 # ---- work

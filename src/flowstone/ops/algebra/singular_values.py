@@ -26,7 +26,7 @@ from flowstone.ops.algebra.matrix_gradients import (
     reciprocal,
     reciprocal_gaps,
 )
-from flowstone.ops.algebra.matrix_shapes import at_least, check_matrix, cubic, smaller
+from flowstone.ops.algebra.matrix_shapes import are_finite, at_least, check_matrix, cubic, smaller
 
 __all__ = ["svd"]
 
@@ -72,10 +72,10 @@ def _(node: Node, env: Environment) -> Kernel:
 
 def _or_nan(decompose: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """The decomposition, which is NaN where the matrices are not finite."""
-    bad = ~torch.isfinite(x).all(-1).all(-1)
-    if not bool(bad.any()):
+    if are_finite(x):
         found: tuple[torch.Tensor, ...] = decompose(x)
         return found
+    bad = ~torch.isfinite(x).all(-1).all(-1)
     parts = decompose(torch.where(bad[..., None, None], torch.zeros_like(x), x))
     return tuple(
         torch.where(bad.reshape(*bad.shape, *[1] * (part.ndim - bad.ndim)), torch.nan, part) for part in parts

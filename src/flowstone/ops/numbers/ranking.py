@@ -5,6 +5,7 @@ Equal entries rank by their index, NaN above all. Public names here belong to ``
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -48,10 +49,21 @@ def _top_k(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         return values.to(x.dtype), indices
     if x.device.type == "cpu":
         values, indices = torch.topk(x, min(k + 1, size), -1)
-    if x.device.type != "cpu" or (k and bool((values[..., 1:] == values[..., :-1]).any())):
+    if x.device.type != "cpu" or (k and _has_equals(values)):
         # ATen's topk orders equals as it happens to, and whether there are some a GPU would be waited for
         values, indices = torch.sort(x, dim=-1, descending=True, stable=True)
-    return values[..., :k], indices[..., :k].to(torch.int32)
+    return values.narrow(-1, 0, k), indices.narrow(-1, 0, k).to(torch.int32)
+
+
+_FEW_VALUES = 64  # which Python compares faster than ATen
+
+
+def _has_equals(values: torch.Tensor) -> bool:
+    """Whether neighbours in a row are equal."""
+    if values.numel() > _FEW_VALUES:
+        return bool((values[..., 1:] == values[..., :-1]).any())
+    rows = values.reshape(-1, values.shape[-1]).tolist()
+    return any(a == b for row in rows for a, b in itertools.pairwise(row))
 
 
 top_k_op = op(

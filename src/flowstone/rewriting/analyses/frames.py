@@ -52,6 +52,9 @@ class Frames:
         if self.exist:
             for node in subgraph.nodes:
                 self.of[node] = self.frame_of(node)
+            for node in subgraph.nodes:
+                if is_head(node):  # what goes round may have been computed outside
+                    self.of.update({x.op: self.of[node] for x in node.inputs if x.op.type in NEXT_ITERATIONS})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Frames) and self._paths() == other._paths()
