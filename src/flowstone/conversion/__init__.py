@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from flowstone.framework.late_names import late_names
 
-runs_traced = [True]
-"""Whether `tf.function` traces; `tf.config.experimental_run_functions_eagerly` would change it."""
-
 __getattr__, __dir__ = late_names(
     globals(),
     {

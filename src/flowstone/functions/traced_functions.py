@@ -81,8 +81,6 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Adds a call to the default graph. TypeError for wrong arguments or results that are no tensors."""
-        if not conversion.runs_traced[0]:
-            return self._python_function(*args, **kwargs)
         args, kwargs = self._arguments(args, kwargs)
         return self._traced(args, kwargs).call(flat_tensors((args, kwargs)))
 
