@@ -699,6 +699,28 @@ def test_effects_in_branches_and_loops() -> None:
     assert run(f(tf.constant(0.5))) == 4.5
 
 
+def test_a_branch_that_only_keeps_flags() -> None:
+    v = tf.Variable([1.0, 2.0, 3.0], use_resource=True)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        s = 0.0
+        for e in x:
+            if e > 1.5:
+                v.assign_add(x)
+                s += e
+            elif e < 0.0:
+                break
+        i = 0
+        while s < 20.0 and i < 5:
+            s *= 2.0
+            i += 1
+        return s + tf.reduce_sum(v.read_value())
+
+    assert run(f(tf.constant([1.0, 2.0, 3.0]))) == 38.0  # TensorFlow 1.15.5 and 2.21.0 run the same GraphDef
+    assert run(f(tf.constant([2.0, -1.0, 3.0]))) == 42.0
+
+
 def test_gradients_go_through_converted_statements() -> None:
     @tf.function
     def f(x: Any) -> Any:
