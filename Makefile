@@ -2,7 +2,7 @@
 #   make run     train on MNIST: soft-max regression, then a convolutional network
 #   make test    lint, type check, tests
 #   make check   the tests with every rewrite and all generated code proved; for every night
-#   make plain   the tests as on a torch without oneDNN and MKL
+#   make plain   the tests without machine code, as on a torch without oneDNN and MKL
 #   make bench   the benchmarks, with whichever peers are installed
 
 PYTHON ?= python3
@@ -40,7 +40,7 @@ check: $(READY)
 	FLOWSTONE_CHECK=1 OMP_NUM_THREADS=$(TEST_THREADS) $(BIN)/python -m pytest -n $(JOBS) -q
 
 plain: $(READY)
-	OMP_NUM_THREADS=$(TEST_THREADS) $(BIN)/python -m pytest -n $(JOBS) -q --plain-torch
+	FLOWSTONE_NATIVE=0 OMP_NUM_THREADS=$(TEST_THREADS) $(BIN)/python -m pytest -n $(JOBS) -q --plain-torch
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,6 +1,9 @@
 """Tests choose kernels by one profile, whatever processor they run on, and may change its numbers.
 
-`pytest --plain-torch` runs the tests as on a build of torch without oneDNN and MKL.
+Plans are those that users have: clusters of operations are machine code. It is compiled when a step is
+planned, so that the first run tests it, and runs do not depend on when a thread is done; programs that tests
+start compile in the background. ``FLOWSTONE_NATIVE=0 pytest`` runs all tests by ATen's kernels alone, 1 and 2
+as `framework/flags` says. `pytest --plain-torch` runs them as on a build of torch without oneDNN and MKL.
 """
 
 from __future__ import annotations
@@ -22,13 +25,18 @@ def pytest_addoption(parser: Any) -> None:
 os.environ["FLOWSTONE_MACHINE"] = (
     "amd-zen5"  # before flowstone is imported; for programs that tests start, too
 )
-# Most tests look at graphs and bits; those of machine code switch it on (`tests/native`).
-os.environ.setdefault("FLOWSTONE_NATIVE", "0")
+_AS_SAID = "FLOWSTONE_NATIVE" in os.environ  # by who runs the tests
+# Rooms of passes before that which makes clusters: their tests look at the nodes that clusters would join,
+# and compute hundreds of small programs with and without a pass, each of which would be compiled.
+_BY_ATEN = ("tests/lowering/", "tests/rewriting/")
 
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", "needs_onednn: what is tested is oneDNN's, which not every torch has")
-    config.addinivalue_line("markers", "by_aten: looks at nodes and calls that clusters take the place of")
+    config.addinivalue_line(
+        "markers", "by_aten: looks at nodes, calls or bits that clusters take the place of"
+    )
+    config.addinivalue_line("markers", "both_ways: by machine code, and by ATen's kernels alone")
     if config.getoption("--plain-torch"):
         strip(torch)
 
@@ -48,13 +56,23 @@ def strip(module: Any) -> None:
     module.ops.mkldnn = types.SimpleNamespace()
 
 
-@pytest.fixture(autouse=True)
-def no_clusters(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves tests that are marked so to ATen, whatever ``FLOWSTONE_NATIVE`` says."""
-    if request.node.get_closest_marker("by_aten"):
-        from flowstone.framework import flags  # after `pytest_configure`
+def pytest_generate_tests(metafunc: Any) -> None:
+    """What only ATen's kernels do, `by_aten`, is not run twice, also in a file of tests for both."""
+    both, one = (metafunc.definition.get_closest_marker(name) for name in ("both_ways", "by_aten"))
+    if both and not one and not _AS_SAID:
+        metafunc.parametrize("native", [2, 0], indirect=True, ids=["machine code", "ATen"])
 
+
+@pytest.fixture(autouse=True)
+def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How plans of the test are compiled, as ``FLOWSTONE_NATIVE`` says it."""
+    from flowstone.framework import flags  # after `pytest_configure`
+
+    if request.node.get_closest_marker("by_aten"):
         monkeypatch.setattr(flags, "NATIVE", 0)
+    elif not _AS_SAID:
+        usual = 0 if request.node.nodeid.startswith(_BY_ATEN) else 2
+        monkeypatch.setattr(flags, "NATIVE", getattr(request, "param", usual))
 
 
 @pytest.fixture

@@ -160,6 +160,7 @@ def document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield begin
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize("name", _parameters(DOCUMENTS))
 def test_blocks(name: str, document: Any) -> None:
     """Python and commands run, and what is shown of files and of output is there."""
@@ -211,7 +212,8 @@ def test_the_explanation_that_is_shown(tmp_path: Path) -> None:
     shown = subprocess.run(
         [sys.executable, "-m", "flowstone", *arguments],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(SOURCES), "FLOWSTONE_MACHINE": "amd-zen5"},
+        env=os.environ
+        | {"PYTHONPATH": str(SOURCES), "FLOWSTONE_MACHINE": "amd-zen5", "FLOWSTONE_NATIVE": "0"},
         capture_output=True,
         text=True,
         timeout=300,

@@ -135,4 +135,5 @@ def test_the_command_explains_programs_on_servers(
     told = json.loads((tmp_path / "out.json").read_text())
     (steps,) = [each for each in told["explanations"] if each["fetches"] == ["y"]]
     assert steps["steps"] == 12 and steps["tasks"][0]["plan"]["code"]
-    assert {each["op"] for each in steps["profile"]["ops"]} >= {"MatMul", "Sum"}
+    ops = {each["op"] for each in steps["profile"]["ops"]}
+    assert "MatMul" in ops and ops & {"Sum", "_Cluster"}

@@ -63,7 +63,7 @@ def test_internal_modules_of_layers() -> None:
         from tensorflow.python.layers import normalization, pooling, utils
         from tensorflow.python.keras.engine import base_layer, input_spec
         from tensorflow.python.keras.utils import conv_utils
-        assert base.Layer is tf.layers.Layer is base_layer.Layer
+        assert base.Layer is tf.layers.Layer and issubclass(tf.layers.Layer, base_layer.Layer)
         assert base.InputSpec is base_layer.InputSpec is input_spec.InputSpec is tf.layers.InputSpec
         assert base.Input is tf.layers.Input and base.InputLayer and base.Node
         assert core.Dense is core.FullyConnected is tf.layers.Dense is layers.Dense

@@ -334,3 +334,16 @@ def test_workers_take_turns_only_for_short_calls() -> None:
         pace.note_source(1e-6)
         pace.note(0.01)
     assert not pace.takes_turns and pace.together == 1
+
+
+def test_a_list_of_no_files_is_an_error(tmp_path: Path) -> None:
+    for pattern in (str(tmp_path / "*"), [str(tmp_path / "a*"), str(tmp_path / "b*")]):
+        iterator = D.list_files(pattern).make_initializable_iterator()
+        words = f"No files matched pattern: {tmp_path!s}"
+        with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            session.run(iterator.initializer)
+
+
+def test_a_scalar_has_no_slices() -> None:
+    with pytest.raises(ValueError, match="scalar"):
+        D.from_tensor_slices(({"a": [1, 2]}, 3))

@@ -213,6 +213,27 @@ def test_devices_merge_from_the_inside(graph: Graph) -> None:
         const()
 
 
+def test_devices_of_functions_stay_as_they_are_written(graph: Graph) -> None:
+    def from_outside(op: Any) -> str:
+        return "/cpu:0"
+
+    with graph.device(from_outside):
+        alone = const("alone")
+        with graph.device("/job:a/task:1"):
+            inside = const()
+        with graph.device(lambda op: "/job:b"):
+            twice = const()
+    with graph.device("/job:a"), graph.device(from_outside):
+        completed = const()
+    with graph.colocate_with(alone):
+        beside = const()
+    assert (alone.device, alone.op.node_def.device) == ("/cpu:0", "/cpu:0")
+    assert (inside.device, twice.device, beside.device) == ("/cpu:0", "/cpu:0", "/cpu:0")
+    assert completed.device == "/job:a/device:CPU:0"
+    alone.op._set_device("/gpu:*")
+    assert alone.device == "/gpu:*"
+
+
 def test_colocation(graph: Graph) -> None:
     with graph.device("/device:GPU:0"):
         a = const("a")

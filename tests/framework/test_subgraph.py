@@ -8,7 +8,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.subgraph import StaleAnalysisError, Subgraph
+from flowstone.framework.subgraph import StaleAnalysisError, Subgraph, requested_device
 from flowstone.rewriting.simplification.partial_execution import prune
 
 
@@ -90,3 +90,14 @@ def test_without_checks_nothing_is_computed_twice(subgraph: Subgraph, monkeypatc
     found = subgraph.analysis(waits)
     subgraph.nodes[2].control_inputs = [subgraph.nodes[1]]
     assert subgraph.analysis(waits) is found
+
+
+def test_requested_devices_are_canonical() -> None:
+    with tf.Graph().as_default():
+        node = tf.constant(1).op
+    assert requested_device(node) == ""
+    node._set_device("/job:a/cpu:0")
+    assert requested_device(node) == "/job:a/device:CPU:0"
+    node._set_device("junk")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Malformed device specification 'junk'"):
+        requested_device(node)

@@ -126,6 +126,7 @@ def nodes(text: str) -> Counter[str]:
     return found
 
 
+@pytest.mark.both_ways
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize(
     ("build", "shape"),
@@ -141,4 +142,4 @@ def test_a_step_of_layers_becomes_that_of_hand(
 ) -> None:
     by_layers = nodes(planned(build, ByLayers(), shape, training))
     assert by_layers == nodes(planned(build, ByHand(), shape, training))
-    assert any(name.startswith(("_Fused", "_Biased")) for name in by_layers)
+    assert any(name.startswith(("_Fused", "_Biased", "_Product")) for name in by_layers)

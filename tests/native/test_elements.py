@@ -61,3 +61,13 @@ def test_element(name: str, dtype: str, exact: bool, monkeypatch: pytest.MonkeyP
             np.testing.assert_allclose(found, wanted, rtol=6 * np.finfo(found.dtype).eps, atol=1e-37)
         else:
             np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["Xdivy", "Xlogy"])
+def test_zero_keeps_its_sign_whatever_comes_second(name: str, dtype: str) -> None:
+    x, y = np.meshgrid(np.array([0.0, -0.0], dtype), np.array([0, 2, -2, np.inf, np.nan], dtype))
+    found, plan = run(name, [x, y], {})
+    assert "_Cluster" in plan
+    np.testing.assert_array_equal(found, x)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(x))

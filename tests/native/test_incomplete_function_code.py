@@ -1,4 +1,4 @@
-"""The text of the continued fraction: a module for all widths of vectors, with and without a team."""
+"""The text of incomplete functions and zeta: a module for all widths of vectors, with and without a team."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from flowstone.native import host, incomplete_function_code
 @pytest.mark.parametrize("team", [False, True])
 def test_the_text_is_valid_and_has_its_function(monkeypatch, lanes: int, team: bool) -> None:
     monkeypatch.setattr(host, "has", lambda name: team)
+    monkeypatch.setattr(host, "lanes", lambda: 2 * lanes)
     text = incomplete_function_code.incomplete_function_code(lanes)
     assert ("GOMP_parallel" in text) == team
     assert shown_functions(text) == set(incomplete_function_code.PLACES)

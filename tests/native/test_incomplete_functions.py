@@ -1,4 +1,5 @@
-"""The incomplete beta function with and without machine code, and beside closed forms; igamma's gradient."""
+"""The incomplete beta function with and without machine code, and beside closed forms; igamma's gradient; the
+Hurwitz zeta function and polygamma."""
 
 from __future__ import annotations
 
@@ -75,7 +76,47 @@ def test_slopes_of_igamma_are_those_of_its_values(monkeypatch: pytest.MonkeyPatc
     assert np.isnan(fast[:5]).all() and fast[5] == 0
 
 
+def both_ways(monkeypatch: pytest.MonkeyPatch, name: str, *arrays: Any) -> Any:
+    """Without and with machine code."""
+    for native in (0, 1):
+        monkeypatch.setattr(flags, "NATIVE", native)
+        with tf.Graph().as_default(), tf.Session() as session:
+            yield session.run(getattr(tf, name)(*map(tf.constant, arrays)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [0, 1, 7, 50_000])
+def test_zeta_and_polygamma_are_the_same(monkeypatch: pytest.MonkeyPatch, count: int, dtype: str) -> None:
+    chance = np.random.default_rng(count)
+    x, q = (np.exp(chance.normal(0, 1.5, count)).astype(dtype) for _ in range(2))
+    order = chance.integers(0, 6, count).astype(dtype)
+    plain, fast = both_ways(monkeypatch, "zeta", x + 1, q)
+    assert fast.dtype == plain.dtype == dtype
+    np.testing.assert_allclose(fast, plain, rtol=1.2e-7 if dtype == "float32" else 1e-15, atol=2e-45)
+    plain, fast = both_ways(monkeypatch, "polygamma", order, q)
+    np.testing.assert_allclose(fast, plain, rtol=2.5e-7 if dtype == "float32" else 1e-15)
+
+
+def test_zetas_poles_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.array([1, 0.5, 1 + 1e-15, 1e5, 1e300, np.inf, np.nan, 2, 2, 2, 50, 1.001, 2, 1, 0.9])
+    q = np.array([1, 1, 1, 0.5, 3, 3, 2, np.inf, np.nan, 1e-300, 1e30, 1e-3, 1, np.inf, np.inf])
+    with np.errstate(over="ignore"):
+        short = x.astype("float32"), q.astype("float32")
+    plain, fast = both_ways(monkeypatch, "zeta", *short)
+    np.testing.assert_allclose(fast, plain, rtol=1.2e-7)
+    plain, fast = both_ways(monkeypatch, "zeta", np.float32([np.inf] * 3), np.float32([0.5, 1, 2]))
+    np.testing.assert_array_equal(fast, plain)
+    plain, fast = both_ways(monkeypatch, "zeta", x, q)
+    np.testing.assert_allclose(fast, plain, rtol=1e-15)
+    np.testing.assert_allclose(fast[[0, 9, 12]], [np.inf, np.inf, np.pi**2 / 6], rtol=1e-15)
+    plain, fast = both_ways(monkeypatch, "zeta", np.array([2.0, 3.0, 2.5]), np.array([-1.5, 0.0, 1.0]))
+    np.testing.assert_array_equal(fast, plain)  # ATen's in both cases
+    plain, fast = both_ways(monkeypatch, "zeta", np.float32(2), np.linspace(0.5, 9, 30, dtype="float32"))
+    np.testing.assert_allclose(fast, plain, rtol=1.2e-7)
+
+
 def test_nothing_is_offered_without_the_tier(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert incomplete_functions.beta_fraction() is not None
+    assert incomplete_functions.beta_fraction() is not None and incomplete_functions.zeta(True) is not None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert incomplete_functions.beta_fraction() is None and incomplete_functions.gamma_series() is None
+    assert incomplete_functions.zeta(False) is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.machine import load, using
+from flowstone.framework.machine import load
 from flowstone.framework.machine_profiles import Profile, generic
 from flowstone.tools import calibrate, calibration
 from flowstone.tools.calibration import Comparison, first_taken
@@ -42,7 +42,7 @@ def test_each_choice_runs_both_ways(choice: Choice) -> None:
     found = choice.chosen(choice.rungs[0].threshold)
     assert set(found) <= set(Profile._fields) and set(choice.never) <= set(Profile._fields)
     for fields in (choice.always, choice.never):
-        with using(generic()._replace(**fields)), tf.Graph().as_default() as graph:
+        with calibration.planning(generic()._replace(**fields)), tf.Graph().as_default() as graph:
             step = choice.rungs[0].program()
             with tf.Session(graph=graph) as session:
                 session.run(tf.global_variables_initializer())
@@ -60,7 +60,7 @@ def test_each_choice_changes_the_plan() -> None:
             continue
         plans = set()
         for fields in (choice.always, choice.never):
-            with using(generic()._replace(**fields)), tf.Graph().as_default() as graph:
+            with calibration.planning(generic()._replace(**fields)), tf.Graph().as_default() as graph:
                 step = choice.rungs[-1].program()
                 with tf.Session(graph=graph) as session:
                     plans.add(session.explain(step))

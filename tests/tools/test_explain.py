@@ -240,6 +240,7 @@ def test_a_closed_session_measures_nothing() -> None:
         session.explain(y, measure=True)
 
 
+@pytest.mark.by_aten
 def test_steps_on_several_devices_are_explained() -> None:
     with tf.device("/cpu:0"):
         a = tf.exp(tf.random_normal([100, 100]), name="a")

@@ -102,3 +102,17 @@ def test_a_folded_constant_has_the_value_that_was_computed(graph_def: Any) -> No
 def test_what_is_refused(graph_def: Any, text: str, words: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=words):
         TransformGraph(graph_def, ["x"], ["out"], [text])
+
+
+def test_constants_of_a_loop_stay_outside_it() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [], name="x")
+        step = tf.add(tf.constant(1.0), tf.constant(2.0), name="step")
+        _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * step), [0, x])
+        tf.identity(y, name="out")
+    made = TransformGraph(graph.as_graph_def(), ["x"], ["out"], ["fold_constants"])
+    assert [node.op for node in made.node if node.name == "step"] == ["Const"]
+    assert sum(node.op == "Enter" for node in made.node) == 3
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(made, name="")
+        assert session.run("out:0", {"x:0": 2.0}) == 54

@@ -16,7 +16,6 @@ NEAREST: dict[str, str] = {
     "hadoop": "tf.data.TFRecordDataset",
     "ignite": "tf.data.Dataset.from_generator",
     "kafka": "tf.data.Dataset.from_generator",
-    "kernel_methods": "tf.estimator.LinearClassifier on features of your own",
     "kfac": "tf.train.AdamOptimizer",
     "kinesis": "tf.data.Dataset.from_generator",
     "libsvm": "tf.data.TextLineDataset and tf.string_split",

@@ -13,6 +13,7 @@ from typing import Any
 
 from flowstone.data.arguments import as_bool, as_int64, common_shape, prefixed_by, seed_tensors
 from flowstone.data.elements import Described
+from flowstone.data.found_files import found_files
 from flowstone.data.functions import DatasetFunction, MapFunction
 from flowstone.data.generators import generated
 from flowstone.data.iterator import Iterator, initializable_iterator, one_shot_iterator
@@ -25,7 +26,6 @@ from flowstone.framework.composite import SparseTensor, SparseTensorValue
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.readers.files import matching_files
 from flowstone.ops.sparse.sparse_conversions import serialize_many_sparse
 
 __all__ = ["Dataset"]
@@ -104,6 +104,9 @@ class Dataset(Described, Tunable, Windowed, ABC):
         """
         values = converted(tensors)
         whole = Structure.of_values(values)
+        for leaf in whole.leaves:
+            if leaf.shape.ndims == 0:
+                raise ValueError("A scalar has no slices: from_tensors makes it the one element.")
         sizes = {leaf.shape[0].value for leaf in whole.leaves if leaf.shape.ndims is not None}
         if len(sizes - {None}) > 1:
             raise ValueError(
@@ -173,13 +176,12 @@ class Dataset(Described, Tunable, Windowed, ABC):
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
         """The names of the files that match a pattern, or any of a vector of patterns: string scalars.
 
-        `shuffle`: whether they come in random order (they do if it is None), with `seed`.
+        `shuffle`: whether they come in random order (they do if it is None), with `seed`. If there is none,
+        the step that makes the iterator fails with InvalidArgumentError.
         """
-        names = Dataset.from_tensor_slices(matching_files(file_pattern))
+        names = Dataset.from_tensor_slices(found_files(file_pattern))
         if shuffle is None or shuffle:
-            count = as_int64(
-                F.Maximum(F.Size(matching_files(file_pattern), out_type=dtypes.int64), 1), "size"
-            )
+            count = as_int64(F.Maximum(F.Size(found_files(file_pattern), out_type=dtypes.int64), 1), "size")
             return names.shuffle(count, seed=seed)
         return names
 

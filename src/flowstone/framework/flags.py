@@ -69,6 +69,17 @@ DISABLED_PASSES: frozenset[str] = (
 ) | frozenset(word[1:] for word in _PASSES if word.startswith("-"))
 
 
+@contextlib.contextmanager
+def without_machine_code() -> Iterator[None]:
+    """Plans that are made within the context have ATen's kernels alone."""
+    global NATIVE
+    before, NATIVE = NATIVE, 0
+    try:
+        yield
+    finally:
+        NATIVE = before
+
+
 # What says how the idle threads of a team wait, in the OpenMP runtimes that torch comes with.
 _WAITING = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME", "KMP_LIBRARY")
 

@@ -318,7 +318,8 @@ class Graph(GraphElements):
     @contextlib.contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Operations created inside ask for this device: a (partial) name, a DeviceSpec, a function of the
-        operation, or None to forget the enclosing scopes'. ValueError for a malformed name."""
+        operation, or None to forget the enclosing scopes'. What a function returns stays as it is, where no
+        other scope adds to it. ValueError for a malformed name."""
         item = device_name_or_function
         if item is not None and not callable(item):
             item = canonical_name(item)
@@ -345,9 +346,7 @@ class Graph(GraphElements):
                 break
             if callable(item):
                 wanted = item(operation)
-                operation.device = canonical_name(
-                    wanted.to_string() if isinstance(wanted, DeviceSpec) else wanted
-                )
+                operation.device = wanted if isinstance(wanted, str) else canonical_name(wanted)
             else:
                 operation.device = merge_names(item, operation.device)
 

@@ -127,7 +127,7 @@ class Operation(OperationMembers, Node):
         self.attributes[name] = attribute_from_proto(self.declaration, name, value)
 
     def _set_device(self, device: Any) -> None:
-        self.device = canonical_name(device)
+        self.device = device if isinstance(device, str) else canonical_name(device)
 
     def _set_control_flow_context(self, context: Any) -> None:
         self._control_flow_context = context

@@ -2,16 +2,17 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
-draws arrays of numbers, `sparse_product(values, indices)` multiplies sparse matrices of these types,
-`segment_sums(how, rows, indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all,
-`step_passes(dtype)` and `requantizer(old, new)` quantise, `beta_fraction()` and `gamma_series()` compute
-parts of the incomplete beta and gamma functions. Of images are `sampler(images, nearest)`, which crops,
-`box_choice(softly)`, which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
+draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `sparse_product(values, indices)`
+multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked rows,
+`segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and `requantizer(old, new)` quantise,
+`beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
+`zeta(is_short)` is Hurwitz's. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`,
+which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
 `colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals,
-`small_matrices(dtype)` those of few rows, `hot_places` makes one-hot arrays. They are None where there is no
-machine code, the first three and the last also where there is none yet. Without them kernels do the same by
-Python, NumPy and ATen, with the same results (products, other sums, solutions and normal numbers within
-rounding).
+`small_matrices(dtype)` those of few rows, `cut_windows(dtype)` gives gradients of fractional pooling,
+`hot_places` makes one-hot arrays. They are None where there is no machine code, the first three and the last
+also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
+results (products, other sums, solutions, normal numbers and gamma values within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -32,6 +33,7 @@ __all__ = [
     "BoxDrawing",
     "ByteStrings",
     "ColourChange",
+    "CutWindows",
     "GammaSeries",
     "GlimpseCut",
     "HotPlaces",
@@ -39,6 +41,7 @@ __all__ = [
     "Projection",
     "RandomCode",
     "RandomValues",
+    "RejectionValues",
     "Requantizer",
     "RowMoves",
     "Sampler",
@@ -48,18 +51,21 @@ __all__ = [
     "SmallMatrices",
     "SparseProduct",
     "StepPasses",
+    "Zeta",
     "band_solver",
     "beta_fraction",
     "box_choice",
     "box_drawing",
     "byte_strings",
     "colour_change",
+    "cut_windows",
     "gamma_series",
     "glimpse_cut",
     "hot_places",
     "projection",
     "random_values",
     "random_words",
+    "rejection_values",
     "requantizer",
     "row_moves",
     "sampler",
@@ -68,6 +74,7 @@ __all__ = [
     "small_matrices",
     "sparse_product",
     "step_passes",
+    "zeta",
 ]
 
 _Given = ParamSpec("_Given")
@@ -108,6 +115,14 @@ class RandomValues(Protocol):
     def __call__(self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1) -> None:
         """Fills a contiguous array of the type, or for integers of their size, with the numbers that follow a
         key of 64 bits and a counter of 128 bits. Integers: so many, from the least on."""
+
+
+class RejectionValues(Protocol):
+    """Values of "gamma" or "poisson" distributions, drawn by rejection, on the host."""
+
+    def __call__(self, key: int, counter: int, parameters: torch.Tensor, samples: int) -> torch.Tensor:
+        """[samples, n], of as many parameters, float64; each value by a stream of its own, one distribution's
+        after the other's, that follows a key of 64 bits and a counter of 128 bits."""
 
 
 class RowMoves(Protocol):
@@ -274,6 +289,13 @@ class GammaSeries(Protocol):
         the latter by no more than `precise` of the sum, in less than `most` steps."""
 
 
+class Zeta(Protocol):
+    """The Hurwitz zeta function, of float64 tensors of one shape on the host."""
+
+    def __call__(self, x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+        """The sum of (q + n) ** -x over n >= 0, where q > 0; infinity where x is 1, NaN where it is less."""
+
+
 class BoxChoice(Protocol):
     """Choices of `ops/images/greedy_choice.py`, among boxes [n, 4] by scores [n]; float32, on the host."""
 
@@ -328,6 +350,25 @@ class ColourChange(Protocol):
         multiplies saturations."""
 
 
+class CutWindows(Protocol):
+    """Gradients of fractional pooling on the host (`ops/networks/fractional_pooling.py`), of images
+    [batch, height, width, channels] of a type. Windows along an axis: their first places, and how many."""
+
+    def to_largest(
+        self, x: torch.Tensor, dy: torch.Tensor, rows: Sequence[torch.Tensor], columns: Sequence[torch.Tensor]
+    ) -> torch.Tensor:
+        """That for the images x, of that for their windows' largest elements."""
+
+    def to_all(
+        self,
+        dy: torch.Tensor,
+        rows: Sequence[torch.Tensor],
+        columns: Sequence[torch.Tensor],
+        shape: Sequence[int],
+    ) -> torch.Tensor | None:
+        """That for images of this shape, of that for their windows' means; None for integers."""
+
+
 class HotPlaces(Protocol):
     """One-hot arrays on the host."""
 
@@ -380,12 +421,14 @@ beta_fraction: Slot[[], BetaFraction] = Slot()
 box_choice: Slot[[bool], BoxChoice] = Slot()
 box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
 colour_change: Slot[[str, torch.dtype | None], ColourChange] = Slot()
+cut_windows: Slot[[torch.dtype | None], CutWindows] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
+rejection_values: Slot[[str], RejectionValues] = Slot()
 requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
@@ -394,3 +437,4 @@ segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | N
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()
+zeta: Slot[[bool], Zeta] = Slot()

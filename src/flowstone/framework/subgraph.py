@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from flowstone.framework import flags, machine
+from flowstone.framework.device_name import canonical_name
 from flowstone.framework.dtypes import DType, as_dtype
+from flowstone.framework.errors import InvalidArgumentError
 from flowstone.framework.machine import Machine
 from flowstone.framework.node import Node, Output, PlanData
 from flowstone.framework.operation import OpDeclaration, registry
@@ -63,6 +65,20 @@ class PlanNode(Node):
 
 Consumers = Mapping[PlanOutput, Sequence[PlanNode]]  # the nodes that take each output, once an input
 _Result = TypeVar("_Result")
+
+
+def requested_device(operation: Any) -> str:
+    """The device that an operation asks for, in its canonical form. InvalidArgumentError if malformed."""
+    if not operation.device:
+        return ""
+    try:
+        return canonical_name(operation.device)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            operation.node_def,
+            operation,
+            f"Malformed device specification '{operation.device}' in node: {operation.name}. {error}",
+        ) from None
 
 
 class StaleAnalysisError(AssertionError):

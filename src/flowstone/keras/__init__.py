@@ -7,6 +7,7 @@
 | `extensions` | what `tf.keras` has differently from the package |
 | `namespaces` | `tf.keras.layers` and the others: the package's modules and what they lack of `tf.keras` |
 | `foundation` | what the package takes from `tensorflow.python.keras.backend`; it gathers other files |
+| `mixed_precision` | layers that compute in another type than that of their variables |
 | `tf_utils` | `tensorflow.python.keras.utils.tf_utils` |
 | `older_python` | what the package expects of Python, NumPy and h5py of its time |
 

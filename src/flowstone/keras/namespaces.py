@@ -31,7 +31,7 @@ _NAMESPACES = (
 )
 _MODELS = f"{OWN}.models"
 _CLASSES = {"Input": "flowstone.keras.layer_classes", "Model": _MODELS, "Sequential": _MODELS}
-_FILES = ("estimator", "experimental")  # namespaces that are files here
+_FILES = ("estimator", "experimental", "mixed_precision")  # namespaces that are files here
 NAMES = frozenset({*_NAMESPACES.split(), *_CLASSES, *_FILES, "__version__"})
 """The names of `tf.keras`."""
 
@@ -43,6 +43,7 @@ INSTEAD: dict[str, tuple[str, ...]] = {
 BESIDE: dict[str, tuple[str, ...]] = {
     "backend": ("flowstone.keras.foundation",),
     "backend_config": (f"{OWN}.backend",),
+    "engine.input_spec": (f"{OWN}.engine.base_layer",),
     "optimizers.schedules": ("flowstone.keras.extensions.learning_rate_schedules",),
     **{
         f"optimizer_v2.{name}": (f"{OWN}.optimizers",)
@@ -57,6 +58,14 @@ BESIDE: dict[str, tuple[str, ...]] = {
     "utils": (f"{OWN}.utils.data_utils",),  # SequenceEnqueuer
     "utils.generic_utils": ("flowstone.keras.extensions.names",),
     "utils.tf_utils": ("flowstone.keras.tf_utils",),
+}
+
+# Where names are looked up of modules that are there without the package, too.
+_LAYERS = "flowstone.layers"
+_WITHOUT_PACKAGE: dict[str, tuple[str, ...]] = {
+    "engine": (),
+    "engine.base_layer": (_LAYERS, f"{_LAYERS}.base", f"{_LAYERS}.calls"),
+    "engine.input_spec": (_LAYERS,),
 }
 
 
@@ -83,7 +92,7 @@ def sources_of_internal(name: str) -> tuple[str, ...] | None:
             path = name.removeprefix(prefix)
             if path == "backend":  # the package's own asks here, while it is loaded
                 return ("flowstone.keras.foundation", "flowstone.keras.backend")
-            return (_OURS + path,) if _exists(path) else None
+            return (_OURS + path,) if _exists(path) else _WITHOUT_PACKAGE.get(path)
     return None
 
 

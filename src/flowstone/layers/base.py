@@ -33,9 +33,10 @@ from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.graph import Graph, GraphKeys
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.layers.calls import Node, shape_of_value
+from flowstone.layers.calls import Node, note_call, shape_of_value
 from flowstone.layers.configurations import Configured
 from flowstone.layers.input_spec import InputSpec
+from flowstone.layers.model_parts import PartOfModel
 from flowstone.layers.weight_values import WeightValues
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.casts import cast
@@ -64,7 +65,7 @@ def _numbered_name(base: str) -> str:
     return f"{base}_{taken[base]}"
 
 
-class Layer(Configured, WeightValues):
+class Layer(Configured, PartOfModel, WeightValues):
     """The base of layers; see the module.
 
     Args:
@@ -106,7 +107,9 @@ class Layer(Configured, WeightValues):
         self._updates: list[tuple[Any, list[Any] | None]] = []
         self._calls: list[Node] = []
         self._outbound_nodes: list[Node] = []
+        self._inbound_nodes: list[Any] = []  # the calls within a model of `tf.keras`, as that notes them
         self._graph: Graph | None = None
+        self._keep_input_shape(kwargs)
         if kwargs.get("_scope"):
             with variable_scope(kwargs["_scope"]) as captured:
                 self._scope = captured
@@ -194,11 +197,13 @@ class Layer(Configured, WeightValues):
                 self._graph = get_default_graph()
                 if self._dtype is None and tensors:
                     self._dtype = tensors[0].dtype.base_dtype.name
+                if tensors and all(hasattr(x, "_keras_history") for x in tensors):  # part of a model
+                    self._use_resource_variables = True
                 self.build(nest.map_structure(shape_of_value, inputs))
                 self.built = True
             outputs = self.call(inputs, *args, **kwargs)
             self._regularize_activity(outputs, tensors)
-        self._calls.append(Node(self, inputs, outputs))
+        note_call(self, Node(self, inputs, outputs), args, kwargs)
         return outputs
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -305,6 +310,7 @@ class Layer(Configured, WeightValues):
     def _track(self, variable: Any, trainable: bool) -> None:
         known = self._all_weights()
         for part in list(variable) if isinstance(variable, PartitionedVariable) else [variable]:
+            part._tracked = True  # it is a weight of this layer, not of a model that lists it
             if not any(part is other for other in known):
                 (self._trainable_weights if trainable else self._non_trainable_weights).append(part)
 

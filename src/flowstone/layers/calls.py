@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flowstone.framework import nest
@@ -11,7 +13,26 @@ from flowstone.framework.tensor import Tensor
 if TYPE_CHECKING:
     from flowstone.layers.base import Layer
 
-__all__ = ["Node", "shape_of_value"]
+__all__ = ["Node", "as_tuple", "note_call", "observe", "shape_of_value"]
+
+# What a room above does with a call: takes the layer, its Node and the arguments of `call` by their names.
+Observer = Callable[["Layer", "Node", dict[str, Any]], None]
+_observers: list[Observer] = []
+
+
+def observe(observer: Observer) -> None:
+    """Has `observer` called after each call of a layer."""
+    if observer not in _observers:
+        _observers.append(observer)
+
+
+def note_call(layer: Layer, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Remembers the call `node`, which had the arguments beside the inputs."""
+    layer.inbound_nodes.append(node)
+    if _observers:
+        names = list(inspect.signature(layer.call).parameters)[1:]
+        for observer in _observers:
+            observer(layer, node, {**dict(zip(names, args)), **kwargs})
 
 
 def shape_of_value(value: Any) -> Any:
@@ -19,7 +40,8 @@ def shape_of_value(value: Any) -> Any:
     return value.get_shape() if hasattr(value, "get_shape") else TensorShape([])
 
 
-def _as_tuple(value: Any) -> tuple[int | None, ...] | None:
+def as_tuple(value: Any) -> tuple[int | None, ...] | None:
+    """The static shape of a value as a tuple; None if its rank is not known."""
     shape = shape_of_value(value)
     return None if shape.ndims is None else tuple(shape.as_list())
 
@@ -47,10 +69,10 @@ class Node:
     input_tensors = property(lambda self: nest.flatten(self.inputs), doc="The inputs in a list.")
     output_tensors = property(lambda self: nest.flatten(self.outputs), doc="The outputs in a list.")
     input_shapes = property(
-        lambda self: nest.map_structure(_as_tuple, self.inputs), doc="The inputs' static shapes, tuples."
+        lambda self: nest.map_structure(as_tuple, self.inputs), doc="The inputs' static shapes, tuples."
     )
     output_shapes = property(
-        lambda self: nest.map_structure(_as_tuple, self.outputs), doc="The outputs' static shapes, tuples."
+        lambda self: nest.map_structure(as_tuple, self.outputs), doc="The outputs' static shapes, tuples."
     )
 
 

@@ -54,6 +54,8 @@ class Dense(Layer):
     that dimension is not known, TypeError for inputs that are not floating.
     """
 
+    supports_masking = True
+
     def __init__(
         self, units: int, activation: Any = None, use_bias: bool = True, kernel_initializer: Any = None,
         bias_initializer: Any = ZEROS, kernel_regularizer: Function | None = None,
@@ -93,7 +95,7 @@ class Dense(Layer):
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         x = convert_to_tensor(inputs)
-        if x.dtype.base_dtype.name != self.dtype:
+        if self.dtype is not None and x.dtype.base_dtype.name != self.dtype:
             x = cast(x, self.dtype)
         rank = len(x.dims or ())
         y = F.MatMul(x, self.kernel) if rank == 2 else tensordot(x, self.kernel, [[rank - 1], [0]])
@@ -138,6 +140,8 @@ class Dropout(Layer):
 
     A call's argument `training` is a bool or a scalar bool tensor. False leaves the inputs as they are.
     """
+
+    supports_masking = True
 
     def __init__(
         self,

@@ -35,6 +35,17 @@ class InputSpec:
         self.max_ndim, self.min_ndim = max_ndim, min_ndim
         self.axes = axes or {}
 
+    def __repr__(self) -> str:
+        given = {
+            "dtype": self.dtype,
+            "shape": self.shape and tuple(self.shape),
+            "ndim": self.ndim,
+            "max_ndim": self.max_ndim,
+            "min_ndim": self.min_ndim,
+            "axes": self.axes,
+        }
+        return f"InputSpec({', '.join(f'{name}={value}' for name, value in given.items() if value)})"
+
     def check(self, tensor: Tensor, layer_name: str, index: int = 0) -> None:
         """Raises ValueError if the static shape or type of `tensor`, the layer's input `index`, contradicts
         this."""

@@ -60,6 +60,8 @@ class BatchNormalization(Layer):
     ``moving_mean`` and ``moving_variance``. ValueError for inputs of unknown rank or number of channels.
     """
 
+    supports_masking = True
+
     def __init__(
         self, axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True,
         scale: bool = True, beta_initializer: Any = ZEROS, gamma_initializer: Any = ONES,

@@ -13,14 +13,15 @@ import os
 import pathlib
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from flowstone.framework import flags
 from flowstone.native import host, object_code
 
-__all__ = ["Module", "compiled"]
+__all__ = ["Module", "compiled", "kept"]
 
+_Key = TypeVar("_Key")
 _LOCK = threading.Lock()
 _VERSION = "1"  # of what the text means to this file
 _LEVEL = 2
@@ -72,6 +73,12 @@ def compiled(text: str, names: Sequence[str], is_rough: bool = False) -> Module:
         made = _object_code(text, is_rough)
         _write(path, made)
         return _loaded(made, names)
+
+
+def kept(modules: dict[_Key, Module], key: _Key, make: Callable[[], Module]) -> Module:
+    """The module of this key, which is made if there is none. Of two threads that make it, both use that of
+    the first: the other's is freed."""
+    return modules.get(key) or modules.setdefault(key, make())
 
 
 def _object_code(text: str, is_rough: bool) -> bytes:

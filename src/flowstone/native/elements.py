@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework import flags
+from flowstone.native import exponential_functions as functions
 from flowstone.native import host, transcendental
 from flowstone.native.emitter import FLOATS, INTEGERS, Emitter, sleef_name
 from flowstone.native.error_functions import POLYNOMIALS
@@ -64,7 +64,7 @@ def suits(name: str, dtypes: Sequence[str], attributes: Attributes) -> bool:
     if name == "Cast":
         target = attributes["DstT"].name
         return target in _ALL and not (dtypes[0] in FLOATS and target in INTEGERS)
-    if name in _POLYNOMIALS and _is_polynomial(dtypes[0]):
+    if name in _POLYNOMIALS and functions.is_polynomial(dtypes[0]):
         return True
     return all(host.has(sleef_name(each, dtypes[0], _accuracy(each))) for each in element.calls)
 
@@ -244,25 +244,9 @@ _POLYNOMIALS = {
 }
 
 
-def _is_polynomial(dtype: str) -> bool:
-    """Whether exponential functions of this type are polynomials of ours, not functions of SLEEF."""
-    return dtype == "float32" and not flags.NATIVE_EXACT
-
-
-def _exp(e: Emitter, dtype: str, x: str) -> str:
-    return transcendental.exp(e, x) if _is_polynomial(dtype) else e.sleef("exp", dtype, x)
-
-
-def _sigmoid(e: Emitter, dtype: str, x: str) -> str:
-    if _is_polynomial(dtype):
-        return transcendental.sigmoid(e, x)
-    one = e.constant(dtype, 1)
-    return e.binary("fdiv", dtype, one, e.binary("fadd", dtype, _exp(e, dtype, e.negate(dtype, x)), one))
-
-
 def _function(name: str, sleef: str) -> Emit:
     def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-        if name in _POLYNOMIALS and _is_polynomial(dtype):
+        if name in _POLYNOMIALS and functions.is_polynomial(dtype):
             return _POLYNOMIALS[name](e, x[0])
         return e.sleef(sleef, dtype, *x, accuracy=_accuracy(sleef))
 
@@ -272,14 +256,23 @@ def _function(name: str, sleef: str) -> Emit:
 for _name, _called in (
     ("Exp", "exp"), ("Expm1", "expm1"), ("Log", "log"), ("Log1p", "log1p"), ("Sin", "sin"), ("Cos", "cos"),
     ("Tan", "tan"), ("Tanh", "tanh"), ("Sinh", "sinh"), ("Cosh", "cosh"), ("Asin", "asin"), ("Acos", "acos"),
-    ("Atan", "atan"), ("Asinh", "asinh"), ("Acosh", "acosh"), ("Atanh", "atanh"), ("Erf", "erf"),
+    ("Atan", "atan"), ("Atanh", "atanh"), ("Erf", "erf"),
     ("Erfc", "erfc"),
 ):  # fmt: skip
     ELEMENTS[_name] = Element(FLOATS, 1, _function(_name, _called), _COSTLY, calls=(_called,))
+
+
+def _inverse_hyperbolic(sleef: str) -> Emit:
+    return lambda e, dtype, x, attributes: functions.inverse_hyperbolic(e, sleef, dtype, x[0])
+
+
+for _name, _called in (("Asinh", "asinh"), ("Acosh", "acosh")):
+    _emitted = _inverse_hyperbolic(_called)
+    ELEMENTS[_name] = Element(FLOATS, 1, _emitted, 2 * _COSTLY, calls=(_called, "log"))
 ELEMENTS["Pow"] = Element(FLOATS, 2, _function("Pow", "pow"), 2 * _COSTLY, calls=("pow",))
 ELEMENTS["Atan2"] = Element(FLOATS, 2, _function("Atan2", "atan2"), _COSTLY, calls=("atan2",))
 ELEMENTS["Sigmoid"] = Element(
-    FLOATS, 1, lambda e, dtype, x, attributes: _sigmoid(e, dtype, x[0]), _COSTLY, calls=("exp",)
+    FLOATS, 1, lambda e, dtype, x, attributes: functions.sigmoid(e, dtype, x[0]), _COSTLY, calls=("exp",)
 )
 
 
@@ -292,18 +285,19 @@ for _name, (_emit, _calls) in FUNCTIONS.items():
 
 
 def _zero_where(which: int, usual: Callable[[Emitter, str, str, str], str]) -> Emit:
-    """Zero where one of the operands is, whatever the other is; else what `usual` gives."""
+    """Zero where one of the operands is, whatever the other is; else what `usual` gives. The first operand's
+    zero keeps its sign."""
 
     def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
         zero = e.constant(dtype, 0)
-        return e.select(e.compare("fcmp oeq", dtype, x[which], zero), dtype, zero, usual(e, dtype, *x))
+        result = zero if which else x[0]
+        return e.select(e.compare("fcmp oeq", dtype, x[which], zero), dtype, result, usual(e, dtype, *x))
 
     return emit
 
 
 def _times_log(e: Emitter, dtype: str, x: str, y: str) -> str:
-    log = transcendental.log(e, y) if _is_polynomial(dtype) else e.sleef("log", dtype, y)
-    return e.binary("fmul", dtype, x, log)
+    return e.binary("fmul", dtype, x, functions.log(e, dtype, y))
 
 
 def _divided(e: Emitter, dtype: str, x: str, y: str) -> str:
@@ -361,8 +355,7 @@ def _leaky(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> 
 
 def _elu(scale: float, alpha: float) -> Emit:
     def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-        is_short = _is_polynomial(dtype)
-        below = transcendental.expm1(e, x[0]) if is_short else e.sleef("expm1", dtype, x[0])
+        below = functions.expm1(e, dtype, x[0])
         below = e.binary("fmul", dtype, below, e.constant(dtype, scale * alpha))
         above = x[0] if scale == 1 else e.binary("fmul", dtype, x[0], e.constant(dtype, scale))
         return e.select(e.compare("fcmp ole", dtype, x[0], e.constant(dtype, 0)), dtype, below, above)
@@ -384,12 +377,12 @@ def _selu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes)
 
 
 def _softplus(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    soft = e.sleef("log1p", dtype, _exp(e, dtype, x[0]))
+    soft = e.sleef("log1p", dtype, functions.exp(e, dtype, x[0]))
     return e.select(e.compare("fcmp ogt", dtype, x[0], e.constant(dtype, 40)), dtype, x[0], soft)
 
 
 def _softplus_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.binary("fmul", dtype, _sigmoid(e, dtype, x[1]), x[0])
+    return e.binary("fmul", dtype, functions.sigmoid(e, dtype, x[1]), x[0])
 
 
 def _size_and_one(e: Emitter, dtype: str, x: str) -> str:

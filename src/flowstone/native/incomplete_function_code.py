@@ -1,13 +1,16 @@
-"""LLVM's text of the incomplete beta function's continued fraction, and of the power series of the incomplete
-gamma function with its derivative by the parameter (`ops/numbers/special_functions.py`).
+"""LLVM's text of the incomplete beta function's continued fraction, of the power series of the incomplete
+gamma function with its derivative by the parameter, and of the Hurwitz zeta function
+(`ops/numbers/special_functions.py`).
 
 Threads share the elements. Each vector of float64 goes on, with the fraction by Lentz's method, until a step
 changes none of its elements any more, where ATen's kernels go on until that holds for all elements.
+Zeta is the sum of ten terms, and of the rest by Euler's and Maclaurin's formula (Cephes has it so).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 from flowstone.native.code_library import my_part, places_of, share, words_of
 from flowstone.native.emitter import Emitter
@@ -18,27 +21,41 @@ __all__ = ["PLACES", "WORDS", "incomplete_function_code"]
 
 WORDS = ("threads", "count", "most")
 """The whole numbers of a call: how many elements, and steps at most."""
-PLACES = {"fraction": ("precise", "a", "b", "x", "out"), "series": ("precise", "a", "x", "total", "slope")}
+PLACES = {
+    "fraction": ("precise", "a", "b", "x", "out"),
+    "series": ("precise", "a", "x", "total", "slope"),
+    "zeta": ("precise", "x", "q", "out"),
+    "short_zeta": ("precise", "x", "q", "out"),
+}
 """The addresses that each function takes after that of the numbers, in order; all are float64. A step that
-changes less than `precise`, of the series by its total, is the last."""
+changes less than `precise`, of the series and of zeta by its total, is the last."""
+_INPUTS = {"fraction": 3, "series": 2, "zeta": 2, "short_zeta": 2}
+_LARGE = 1e30  # an exponent that gives 0, 1 or infinity
+_FIRST_TERMS = 10
+_BERNOULLI = (
+    12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.8924375803183791606e9, 7.47242496e10,
+    -2.950130727918164224e12, 1.1646782814350067249e14, -4.5979787224074726105e15, 1.8152105401943546773e17,
+    -7.1661652561756670113e18,
+)  # fmt: skip
 _KIND, _SMALL = "float64", 1e-300
 
 
-def incomplete_function_code(lanes: int) -> str:
-    """The text of the functions."""
+def incomplete_function_code(lanes: int, names: Sequence[str] = tuple(PLACES)) -> str:
+    """The text of the functions of these names; zeta needs SLEEF. `short_zeta` is for results that are
+    rounded to float32: its powers are exponential functions of products, a third of the work."""
     declarations: dict[str, str] = {}
-    fraction = _shared("fraction", ("a", "b", "x"), lanes, declarations)
-    series = _shared("series", ("a", "x"), lanes, declarations)
-    return "\n".join([*declarations.values(), *fraction, *series])
+    texts = [text for name in names for text in _shared(name, lanes, declarations)]
+    return "\n".join([*declarations.values(), *texts])
 
 
-def _shared(name: str, inputs: tuple[str, ...], lanes: int, declarations: dict[str, str]) -> list[str]:
-    """The texts of a function of these inputs, and of what threads call of it."""
+def _shared(name: str, lanes: int, declarations: dict[str, str]) -> list[str]:
+    """The texts of a function, and of what threads call of it."""
     e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
     a = places_of(e, PLACES[name])
     words = words_of(e, a["words"], WORDS)
     precise = e.get("double", a["precise"])
-    compute, outputs = _FUNCTIONS[name], PLACES[name][1 + len(inputs) :]
+    compute, count = _FUNCTIONS[name], 1 + _INPUTS[name]
+    inputs, outputs = PLACES[name][1:count], PLACES[name][count:]
     _, start, end = my_part(e, words["count"])
     whole = e.add(start, e.mul(e.quotient(e.sub(end, start), lanes), lanes))
     for some, first, last in ((e, start, whole), (e.one, whole, end)):
@@ -127,6 +144,82 @@ def _series(e: Code, some: Emitter, given: list[str], most: str, precise: str) -
     return [e.get(kind, total), e.get(kind, slope)]
 
 
+def _power(some: Emitter, base: str, exponent: str) -> str:
+    return some.sleef("pow", _KIND, base, exponent)
+
+
+def _short_power(some: Emitter, base: str, exponent: str) -> str:
+    """A power within 1e-13, of a positive base."""
+    least = some.constant(_KIND, -_LARGE)
+    exponent = some.select(some.compare("fcmp olt", _KIND, exponent, least), _KIND, least, exponent)
+    return some.sleef("exp", _KIND, some.binary("fmul", _KIND, exponent, some.sleef("log", _KIND, base)))
+
+
+def _short_zeta(e: Code, some: Emitter, given: list[str], most: str, precise: str) -> list[str]:
+    return _zeta(e, some, given, most, precise, _short_power)
+
+
+def _zeta(
+    e: Code,
+    some: Emitter,
+    given: list[str],
+    most: str,
+    precise: str,
+    power_of: Callable[[Emitter, str, str], str] = _power,
+) -> list[str]:
+    """The sum of (q + n) ** -x over n >= 0, of some elements with q > 0."""
+    x, q = given
+    kind, truth = some.type(_KIND), some.type("bool")
+
+    def calculate(name: str, first: str, second: str) -> str:
+        return some.binary(name, _KIND, first, second)
+
+    def number(value: float) -> str:
+        return some.constant(_KIND, value)
+
+    minus, total, place = some.negate(_KIND, x), e.variable(kind, number(0)), e.variable(kind, q)
+    term, is_done = e.variable(kind, number(0)), e.variable(truth, some.constant("bool", False))
+
+    def add(value: str) -> None:
+        """Adds to the elements that still change; those that this changes little are done."""
+        done, before = e.get(truth, is_done), e.get(kind, total)
+        after = some.select(done, _KIND, before, calculate("fadd", before, value))
+        e.set(kind, total, after)
+        size = some.intrinsic("fabs", _KIND, calculate("fdiv", value, after))
+        is_small = some.compare("fcmp olt", _KIND, size, precise)
+        e.set(truth, is_done, some.binary("or", "bool", done, is_small))
+
+    def goes_on() -> str:
+        left = some.binary("xor", "bool", e.get(truth, is_done), some.constant("bool", True))
+        return _in_any_lane(e, some, left)
+
+    with e.loop(0, _FIRST_TERMS), e.when(goes_on()):
+        e.set(kind, term, power_of(some, e.get(kind, place), minus))
+        add(e.get(kind, term))
+        e.set(kind, place, calculate("fadd", e.get(kind, place), number(1)))
+    with e.when(goes_on()):
+        last = calculate("fsub", e.get(kind, place), number(1))
+        power, below = e.get(kind, term), calculate("fsub", x, number(1))
+        rest = calculate(
+            "fsub",
+            calculate("fdiv", calculate("fmul", power, last), below),
+            calculate("fmul", power, number(0.5)),
+        )
+        done, before = e.get(truth, is_done), e.get(kind, total)
+        e.set(kind, total, some.select(done, _KIND, before, calculate("fadd", before, rest)))
+        factor = number(1)
+        for i, divisor in enumerate(_BERNOULLI):
+            factor = calculate("fmul", factor, calculate("fadd", x, number(2 * i)))
+            power = calculate("fdiv", power, last)
+            add(calculate("fdiv", calculate("fmul", factor, power), number(divisor)))
+            factor = calculate("fmul", factor, calculate("fadd", x, number(2 * i + 1)))
+            power = calculate("fdiv", power, last)
+    found = some.select(
+        some.compare("fcmp olt", _KIND, x, number(1)), _KIND, number(math.nan), e.get(kind, total)
+    )
+    return [some.select(some.compare("fcmp oeq", _KIND, x, number(1)), _KIND, number(math.inf), found)]
+
+
 def _away(some: Emitter, x: str) -> str:
     """x, where it is so small that it could not be divided by, a small number instead."""
     small = some.constant(_KIND, _SMALL)
@@ -135,5 +228,5 @@ def _away(some: Emitter, x: str) -> str:
 
 
 _FUNCTIONS: dict[str, Callable[[Code, Emitter, list[str], str, str], list[str]]] = {
-    "fraction": _fraction, "series": _series
+    "fraction": _fraction, "series": _series, "zeta": _zeta, "short_zeta": _short_zeta
 }  # fmt: skip

@@ -1,5 +1,5 @@
-"""The incomplete beta function's continued fraction, and the incomplete gamma function's series with its
-derivative, by machine code (`incomplete_function_code.py`), on a host.
+"""The incomplete beta function's continued fraction, the incomplete gamma function's series with its
+derivative, and the Hurwitz zeta function, by machine code (`incomplete_function_code.py`), on a host.
 
 The code is compiled on a thread when a plan first asks for it; what is called before it is there waits.
 """
@@ -12,13 +12,17 @@ import functools
 import torch
 
 from flowstone.framework import flags, machine
-from flowstone.framework.machine_code import BetaFraction, GammaSeries
+from flowstone.framework.machine_code import BetaFraction, GammaSeries, Zeta
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
+from flowstone.native.emitter import sleef_name
 from flowstone.native.incomplete_function_code import PLACES, WORDS, incomplete_function_code
 
-__all__ = ["beta_fraction", "gamma_series"]
+__all__ = ["beta_fraction", "gamma_series", "zeta"]
 
+_SERIES = ("fraction", "series")
+_ZETAS = ("zeta", "short_zeta")
+_SHOWN = {"zeta": 2.0**-53, "short_zeta": 2.0**-40}  # of zeta, a part that no result shows
 _WORK = 500  # of an element, in additions: some ten steps with six quotients each, or forty with one
 
 
@@ -26,19 +30,29 @@ def beta_fraction() -> BetaFraction | None:
     """The function; None if there is no native tier."""
     if not flags.NATIVE or host.reason():
         return None
-    return functools.partial(_fraction, _library())
+    return functools.partial(_fraction, _library(_SERIES))
 
 
 @functools.cache
-def _library() -> CodeLibrary:
-    return CodeLibrary(lambda: incomplete_function_code(host.lanes() // 2), WORDS, PLACES)
+def _library(names: tuple[str, ...]) -> CodeLibrary:
+    places = {name: PLACES[name] for name in names}
+    return CodeLibrary(lambda: incomplete_function_code(host.lanes() // 2, names), WORDS, places)
 
 
 def gamma_series() -> GammaSeries | None:
     """The function; None if there is no native tier."""
     if not flags.NATIVE or host.reason():
         return None
-    return functools.partial(_series, _library())
+    return functools.partial(_series, _library(_SERIES))
+
+
+def zeta(is_short: bool) -> Zeta | None:
+    """The function; None if there is no native tier, or no SLEEF. `is_short`: for results in float32."""
+    if not flags.NATIVE or host.reason():
+        return None
+    if not all(host.has(sleef_name(each, "float64")) for each in ("pow", "exp", "log")):
+        return None
+    return functools.partial(_zeta, _library(_ZETAS), _ZETAS[is_short])
 
 
 def _fraction(
@@ -55,6 +69,12 @@ def _series(
     total, slope = (torch.empty(x.shape, dtype=torch.float64) for _ in range(2))
     _call(library, "series", {"a": a, "x": x, "total": total, "slope": slope}, precise, most)
     return total, slope
+
+
+def _zeta(library: CodeLibrary, name: str, x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+    out = torch.empty(x.shape, dtype=torch.float64)
+    _call(library, name, {"x": x, "q": q, "out": out}, _SHOWN[name], 0)
+    return out
 
 
 def _call(

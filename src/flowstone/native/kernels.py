@@ -156,12 +156,11 @@ def source_of(cluster: Cluster) -> str:
 
 
 def _module_of(cluster: Cluster) -> compiler.Module:
-    found = _modules.get(cluster)
-    if found is None:
+    def make() -> compiler.Module:
         names = [_entry_name(i) for i in (None, *overwritable(cluster))]
-        # Of two threads that compile it, both use the code of the first: the other's is freed.
-        found = _modules.setdefault(cluster, compiler.compiled(source_of(cluster), names))
-    return found
+        return compiler.compiled(source_of(cluster), names)
+
+    return compiler.kept(_modules, cluster, make)
 
 
 def _compile_later(kernel: NativeKernel) -> None:

@@ -38,9 +38,7 @@ class MachineFunction(NativeKernel):
     def compile(self) -> None:
         """Compiles the function now."""
         name = self.__name__
-        module = _modules.get(self._key)
-        if module is None:
-            module = _modules[self._key] = compiler.compiled(self._text(), [name])
+        module = compiler.kept(_modules, self._key, lambda: compiler.compiled(self._text(), [name]))
         compiled = builtin(name, module.address(name), self.otherwise)
         with self._lock:
             self._current = compiled

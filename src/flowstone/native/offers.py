@@ -8,12 +8,14 @@ from flowstone.native import (
     box_choice,
     byte_strings,
     colours,
+    cut_windows,
     hot_places,
     image_sampling,
     image_windows,
     incomplete_functions,
     random_values,
     random_words,
+    rejection_values,
     row_moves,
     segment_sums,
     small_matrices,
@@ -29,9 +31,11 @@ def offer_all() -> None:
     machine_code.band_solver.offer(bands.band_solver)
     machine_code.beta_fraction.offer(incomplete_functions.beta_fraction)
     machine_code.gamma_series.offer(incomplete_functions.gamma_series)
+    machine_code.zeta.offer(incomplete_functions.zeta)
     machine_code.box_choice.offer(box_choice.box_choice)
     machine_code.byte_strings.offer(byte_strings.byte_strings)
     machine_code.colour_change.offer(colours.colour_change)
+    machine_code.cut_windows.offer(cut_windows.cut_windows)
     machine_code.sampler.offer(image_sampling.sampler)
     machine_code.projection.offer(image_windows.projection)
     machine_code.glimpse_cut.offer(image_windows.glimpse_cut)
@@ -39,6 +43,7 @@ def offer_all() -> None:
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
+    machine_code.rejection_values.offer(rejection_values.rejection_values)
     machine_code.requantizer.offer(step_passes.requantizer)
     machine_code.row_moves.offer(row_moves.row_moves)
     machine_code.segment_rows.offer(segment_sums.segment_rows)

@@ -109,9 +109,7 @@ class ProductKernel(NativeKernel):
     def code(self) -> int:
         """The address of its machine code, which is compiled now if it was not."""
         product: Product = self.cluster
-        module = _modules.get(product)
-        if module is None:
-            module = _modules.setdefault(product, compiler.compiled(product_source(product), [_NAME]))
+        module = compiler.kept(_modules, product, lambda: compiler.compiled(product_source(product), [_NAME]))
         return module.address(_NAME)
 
     def _laid_out(self, inputs: Sequence[Any]) -> Product | None:

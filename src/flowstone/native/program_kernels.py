@@ -37,12 +37,12 @@ class ProgramKernel(NativeKernel):
 
     def code(self) -> int:
         """The address of its machine code, which is compiled now if it was not."""
-        module = _modules.get(self.program)
-        if module is None:
-            # Of two threads that compile it, both use the code of the first: the other's is freed.
-            module = _modules.setdefault(
-                self.program, compiler.compiled(program_source(self.program), [_NAME], is_rough=True)
-            )
+        program = self.program
+        module = compiler.kept(
+            _modules,
+            program,
+            lambda: compiler.compiled(program_source(program), [_NAME], is_rough=True),
+        )
         return module.address(_NAME)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from flowstone.native.code_library import my_part, share, words_of
 from flowstone.native.emitter import KINDS, SIZES
-from flowstone.native.random_words import MULTIPLIERS, ROUNDS, WEYL, WORD
+from flowstone.native.philox_code import HALF, double_of, round_keys, words_after
 from flowstone.native.structured import Code
 from flowstone.native.vector_memory import in_all_lanes
 from flowstone.native.wide_numbers import Wide
@@ -35,7 +35,6 @@ NAMES = (
 PARAMETERS = ("threads", "count", "key", "low", "high", "least", "width")
 """How many threads, and results; the key, and the counter's lower and upper 64 bits. Of integers the least,
 and how many there are."""
-_HALF = 32
 _TOGETHER = 32  # vectors of blocks in a part
 _RESERVED, _BOUND, _LEAST = 256, 2.0, 1e-7
 _TERMS = 7  # of the logarithm's series in ((m - 1) / (m + 1))², which is below 0.03
@@ -83,7 +82,7 @@ class _Filling:
         self._of_block = 16 // SIZES[kind]
         self._step = _RESERVED // 4 * self._of_block if how == "truncated" else 1
         self._words = words_of(e, e.pointer("%a", 0), PARAMETERS)
-        self._keys = self._round_keys()
+        self._keys = round_keys(e, self._words["key"])
         self._low, self._high, self._least, self._width = (
             in_all_lanes(e, "i64", self._words[each]) for each in ("low", "high", "least", "width")
         )
@@ -92,18 +91,6 @@ class _Filling:
     def text(self) -> str:
         """The function's text."""
         return self._e.text()
-
-    def _round_keys(self) -> list[list[str]]:
-        """Those of every round, in all lanes."""
-        e, key = self._e, self._words["key"]
-        halves = [e.let(f"and i64 {key}, {WORD}"), e.let(f"lshr i64 {key}, {_HALF}")]
-        return [
-            [
-                in_all_lanes(e, "i64", e.let(f"and i64 {e.let(f'add i64 {half}, {i * weyl}')}, {WORD}"))
-                for half, weyl in zip(halves, WEYL)
-            ]
-            for i in range(ROUNDS)
-        ]
 
     def _fill(self) -> None:
         """This thread's parts."""
@@ -164,28 +151,7 @@ class _Filling:
 
     def _words_after(self, skipped: str) -> list[str]:
         """The four words of the blocks after so many others, each in 64 bits."""
-        whole = self._whole
-        first = whole("add", skipped, self._low)
-        has_wrapped = self._e.compare("icmp ult", "int64", first, self._low)
-        carry = self._e.let(f"zext {self._e.type('bool')} {has_wrapped} to {self._e.type('int64')}")
-        second = whole("add", carry, self._high)
-        x = [
-            word
-            for pair in (first, second)
-            for word in (whole("and", pair, WORD), whole("lshr", pair, _HALF))
-        ]
-        for key in self._keys:
-            products = [whole("mul", x[i], m) for i, m in zip((0, 2), MULTIPLIERS)]
-            (low_0, high_0), (low_1, high_1) = (
-                (whole("and", product, WORD), whole("lshr", product, _HALF)) for product in products
-            )
-            x = [
-                whole("xor", whole("xor", high_1, x[1]), key[0]),
-                low_1,
-                whole("xor", whole("xor", high_0, x[3]), key[1]),
-                low_0,
-            ]
-        return x
+        return words_after(self._e, self._keys, self._low, self._high, skipped)
 
     # ---- numbers
 
@@ -198,7 +164,7 @@ class _Filling:
             return self._integers(x)
         uniform = [self._float(word) for word in x]
         if self._kind == "float64":
-            uniform = [self._double(*x[:2]), self._double(*x[2:])]
+            uniform = [double_of(self._e, *x[:2]), double_of(self._e, *x[2:])]
         if self._how == "uniform":
             return uniform
         pairs = zip(uniform[::2], uniform[1::2])
@@ -208,7 +174,7 @@ class _Filling:
     def _integers(self, x: list[str]) -> list[str]:
         """The rest of the bits by the width, and the least."""
         if self._kind == "int64":
-            x = [self._whole("or", a, self._whole("shl", b, _HALF)) for a, b in zip(x[::2], x[1::2])]
+            x = [self._whole("or", a, self._whole("shl", b, HALF)) for a, b in zip(x[::2], x[1::2])]
         found = [self._whole("add", self._whole("urem", bits, self._width), self._least) for bits in x]
         return [self._e.convert(each, "int64", self._kind) for each in found]
 
@@ -219,13 +185,6 @@ class _Filling:
         fraction = e.binary("and", "int32", word, e.constant("int32", 0x7FFFFF))
         bits = e.binary("or", "int32", fraction, e.constant("int32", 0x3F800000))
         return e.binary("fsub", "float32", e.bits(bits, "i32", "float"), e.constant("float32", 1))
-
-    def _double(self, upper: str, lower: str) -> str:
-        """The same of the lowest 20 bits of a word, and another."""
-        e = self._e
-        upper = self._whole("shl", self._whole("and", upper, 0xFFFFF), _HALF)
-        bits = self._whole("or", self._whole("or", upper, lower), 0x3FF << 52)
-        return e.binary("fsub", "float64", e.bits(bits, "i64", "double"), e.constant("float64", 1))
 
     def _not_too_small(self, x: str) -> str:
         least = self._e.constant(self._kind, _LEAST)

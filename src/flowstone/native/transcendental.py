@@ -1,9 +1,10 @@
 """Exponential functions and logarithms of float32 as polynomials, inlined: about four times SLEEF's speed.
 
 Largest errors against float64, in units in the last place: exp 1.3, expm1 1.5, log 1.0, tanh 4.4, sigmoid 2.8
-(`tests/native/test_transcendental.py`). Infinities and NaN are as in C. exp and log follow Cephes (S.
-Moshier: range reduction by ln 2 in two parts, polynomials of degree 6 and 9); tanh is a quotient of odd and
-even polynomials on [-8, 8], outside of which it is ±1 in float32.
+(`tests/native/test_transcendental.py`). Infinities and NaN are as in C; powers below the smallest normal
+number are 0, as TensorFlow's. exp and log follow Cephes (S. Moshier: range reduction by ln 2 in two parts,
+polynomials of degree 6 and 9); tanh is a quotient of odd and even polynomials on [-8, 8], outside of which it
+is ±1 in float32.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from flowstone.rewriting.analyses.frames import LOOP_TYPES
 from flowstone.rewriting.functions.function_inlining import inline_functions
 from flowstone.rewriting.loops.switch_predicates import hold_predicates
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING, run_passes
+from flowstone.rewriting.simplification.common_subexpression import share_predicates
 from flowstone.rewriting.simplification.equal_sizes import use_equal_sizes, without_equal_sizes
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.rewriting.simplification.shape_refinement import refine_shapes
@@ -177,6 +178,7 @@ def pruned_subgraph(
         insert_watches(subgraph, options.watches, default_device(options.devices).name)
     inline_functions(subgraph)
     hold_predicates(subgraph)
+    share_predicates(subgraph)
     if feed_dims:
         refine_shapes(subgraph)
         use_equal_sizes(subgraph, feed_dims)

@@ -73,13 +73,14 @@ class SavedModelBuilder:
             tags: by which the graph is chosen when it is loaded.
             signature_def_map: SignatureDefs by their keys.
             assets_collection: scalar string tensors that hold the paths of files.
-            legacy_init_op, main_op: an operation that is run when the graph is loaded; one of them.
+            legacy_init_op, main_op: an operation that is run when the graph is loaded; of two, `main_op`.
             clear_devices: nodes name no devices.
             strip_default_attrs: attributes with their default values are left out.
             saver: the Saver of the variables; a new one of all if None.
 
-        Raises AssertionError the second time and for incomplete signatures, ValueError for two main
-        operations or an asset without a file, TypeError for an operation or asset of another kind.
+        Raises AssertionError the second time and for incomplete signatures, ValueError for a graph that has a
+        main operation already and for an asset without a file, TypeError for an operation or asset of
+        another kind.
         """
         if self._has_saved_variables:
             raise AssertionError(
@@ -152,13 +153,10 @@ class SavedModelBuilder:
             return
         if not isinstance(given, Operation):
             raise TypeError(f"main_op needs to be an Operation: {given}")
-        key = constants.MAIN_OP_KEY
-        if graph.get_collection(key) not in ([], [given]) or (
-            main_op is not None and legacy_init_op is not None and main_op is not legacy_init_op
-        ):
-            raise ValueError(f"Graph already contains one or more main ops under the collection {key}.")
-        if not graph.get_collection(key):
-            graph.add_to_collection(key, given)
+        for key in (constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY):
+            if graph.get_collection(key):
+                raise ValueError(f"Graph already contains one or more main ops under the collection {key}.")
+        graph.add_to_collection(constants.MAIN_OP_KEY, given)
 
     # ---- assets
 

@@ -13,16 +13,17 @@ then does no harm.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from flowstone.client.session import Session
-from flowstone.framework import machine
+from flowstone.framework import flags, machine
 from flowstone.framework.graph import Graph
 from flowstone.framework.machine_profiles import Profile, generic
 from flowstone.ops.variables.variable_collections import global_variables_initializer
@@ -107,9 +108,17 @@ def compare(rung: Rung, taken: Profile, left: Profile) -> Comparison:
     return Comparison(rung.threshold, *best)
 
 
+@contextlib.contextmanager
+def planning(profile: Profile) -> Iterator[None]:
+    """Plans that are made within the context choose between ATen's kernels by this profile: of some choices,
+    machine code would take the place of both kernels."""
+    with machine.using(profile), flags.without_machine_code():
+        yield
+
+
 def _planned(program: Program, profile: Profile) -> Callable[[], Any]:
     """A step of a program, planned and warm."""
-    with machine.using(profile), Graph().as_default() as graph:
+    with planning(profile), Graph().as_default() as graph:
         step = program()
         initializer = global_variables_initializer()
         session = Session(graph=graph)

@@ -18,6 +18,8 @@ from flowstone.framework import errors
 from flowstone.framework.graph_def_parts import extract_sub_graph
 from flowstone.framework.inference_graphs import fold_batch_norms, strip_unused
 from flowstone.framework.registry import registry
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
+from flowstone.rewriting.analyses.frames import LOOP_TYPES
 
 __all__ = ["TRANSFORMS", "TransformGraph"]
 
@@ -175,6 +177,10 @@ def _is_stateful(node: Any) -> bool:
     return node.op in ("Placeholder", "PlaceholderWithDefault") or declared is None or bool(declared.stateful)
 
 
+def _is_control_flow(node: Any) -> bool:
+    return node.op in LOOP_TYPES or node.op in SWITCHES or node.op in MERGES
+
+
 def _in_order(graph: Any) -> Sequence[Any]:
     """The nodes, each behind its inputs."""
     nodes = {node.name: node for node in graph.node}
@@ -209,7 +215,12 @@ def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], arguments
     known: set[str] = set()
     for node in _in_order(part):
         sources = [_node(name) for name in node.input]
-        if node.name in inputs or _is_stateful(node) or any(name.startswith("^") for name in node.input):
+        if (
+            node.name in inputs
+            or _is_stateful(node)
+            or _is_control_flow(node)
+            or any(name.startswith("^") for name in node.input)
+        ):
             continue
         if node.op == "Const" or (sources and all(name in known for name in sources)):
             known.add(node.name)

@@ -56,6 +56,11 @@ def _escaped(name: str) -> str:
     return name.replace(".", "..").replace("/", ".S")
 
 
+def _has_slots(value: Any) -> bool:
+    """Whether it is an optimiser with slots of its own, not one that wraps another optimiser of the graph."""
+    return hasattr(value, "get_slot_names") and not getattr(value, "_slots_are_of_another", False)
+
+
 def _slot(optimizer: Any, variable: Any, name: str) -> Any:
     """The optimiser's variable of that name for `variable`; None if there is none."""
     try:
@@ -96,7 +101,7 @@ class ObjectGraph:
         return len(self.objects) - 1
 
     def _add_slots(self) -> None:
-        optimizers = [(i, each) for i, each in enumerate(self.objects) if hasattr(each, "get_slot_names")]
+        optimizers = [(i, each) for i, each in enumerate(self.objects) if _has_slots(each)]
         variables = [(i, each) for i, each in enumerate(self.objects) if isinstance(each, Variable)]
         for number, optimizer in optimizers:
             for name in optimizer.get_slot_names():

@@ -107,3 +107,13 @@ def test_concat_refuses() -> None:
             metrics.cohen_kappa([0], [0], 1)
         with pytest.raises(ValueError, match="at least 1"):
             metrics.streaming_sparse_average_precision_at_top_k(tf.constant(1, tf.int64), [[1]])
+
+
+def test_before_the_first_batch() -> None:
+    """TensorFlow 1.15's: the rate of hits of nothing is 1, and kappa is a float64."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        points, _ = metrics.streaming_curve_points(tf.constant([True]), tf.constant([0.5]), num_thresholds=3)
+        kappa, _ = metrics.cohen_kappa([0], [0], 2)
+        session.run(tf.local_variables_initializer())
+        assert session.run(points).tolist() == [[0, 1]] * 3
+        assert session.run(kappa) == 0 and kappa.dtype == tf.float64

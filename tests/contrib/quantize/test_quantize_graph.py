@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.contrib.quantize.quantize_programs import CASES, answer
+from tests.contrib.quantize.quantize_programs import CASES, _conv, answer
 
 import flowstone as tf
 
@@ -37,6 +37,27 @@ def test_a_step_learns_through_the_quantisation() -> None:
         session.run(tf.global_variables_initializer())
         losses = [session.run([loss, train])[0] for _ in range(60)]
         assert losses[-1] < 0.7 * losses[0]
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_folding_leaves_gradients_as_they_are(fused: bool) -> None:
+    """Before quantisation begins, the folded model is the model, with its dependence on the batch."""
+    gradients = []
+    for fold in (False, True):
+        with tf.Graph().as_default(), tf.Session() as session:
+            output = _conv(tf, training=True, fused=fused)
+            loss = tf.reduce_mean(tf.square(output - 1.0))
+            variables = tf.trainable_variables()
+            if fold:
+                tf.contrib.quantize.create_training_graph(quant_delay=9)
+            wanted = tf.gradients(loss, variables)
+            session.run(tf.global_variables_initializer())
+            for variable in variables:
+                shape = variable.shape.as_list()
+                variable.load(np.sin(np.arange(np.prod(shape)) + 0.3).reshape(shape), session)
+            gradients.append(session.run(wanted, {"x:0": np.cos(np.arange(384)).reshape(2, 8, 8, 3)}))
+    for plain, folded in zip(*gradients, strict=True):
+        np.testing.assert_allclose(folded, plain, rtol=2e-4, atol=1e-5)
 
 
 def test_training_ops_are_refused() -> None:

@@ -76,9 +76,7 @@ def context_as_attention(tf: Any) -> Any:
 def beams(width: int = 3, length: float = 0.0, coverage: float = 0.0) -> Callable[[Any], Any]:
     def program(tf: Any) -> Any:
         seq2seq = tf.contrib.seq2seq
-        # Coverage of masked entries is minus infinity, of which the oracle makes NaN.
-        lengths = (5, 5, 5) if coverage else (5, 3, 2)
-        found = mechanism(tf, "LuongAttention", copies=width, lengths=lengths)
+        found = mechanism(tf, "LuongAttention", copies=width, lengths=(5, 3, 2))
         cell = seq2seq.AttentionWrapper(tf.contrib.rnn.BasicLSTMCell(U), found, attention_layer_size=4)
         decoder = seq2seq.BeamSearchDecoder(
             cell,

@@ -8,6 +8,7 @@ import pytest
 import flowstone as tf
 
 
+@pytest.mark.by_aten
 def test_tables_of_steps() -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         x = tf.placeholder(tf.float32, [30, 30])

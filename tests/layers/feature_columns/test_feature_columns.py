@@ -200,3 +200,19 @@ def test_names_of_the_older_classes() -> None:
     assert isinstance(tf.feature_column.numeric_column("x"), columns._DenseColumn)
     assert isinstance(tf.feature_column.numeric_column("x"), columns.DenseColumn)
     assert columns.input_layer is tf.feature_column.input_layer
+
+
+def test_an_example_without_values_has_no_steps() -> None:
+    """As in TensorFlow 1.15, also between examples that have some, and with several values a step."""
+    contrib = tf.contrib.feature_column
+    with tf.Graph().as_default(), tf.Session() as session:
+        words = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], ["x", "y", "x"], [4, 2])
+        numbers = tf.SparseTensor([[0, 0], [0, 2], [2, 1]], [1.0, 2.0, 3.0], [4, 4])
+        column = contrib.sequence_categorical_column_with_hash_bucket("words", 3)
+        pairs = contrib.sequence_numeric_column("numbers", shape=(2,))
+        _, of_words = contrib.sequence_input_layer(
+            {"words": words}, [tf.feature_column.indicator_column(column)]
+        )
+        _, of_pairs = contrib.sequence_input_layer({"numbers": numbers}, [pairs])
+        assert session.run(of_words).tolist() == [2, 0, 1, 0]
+        assert session.run(of_pairs).tolist() == [2, 0, 1, 0]

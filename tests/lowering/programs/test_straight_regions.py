@@ -209,3 +209,26 @@ def test_regions_around_loops_make_no_cycle(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(flags, "NATIVE", 0)
     for a, b in zip(found, computed()):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_sums_of_products_of_a_loop_beside_it_stay_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop, which machine code does not have, hands on an object; a program would make an array of it."""
+    x = tf.placeholder(tf.float32, [3, 9])
+    w = tf.placeholder_with_default(np.eye(9, dtype=np.float32) * 0.5, [9, 9])
+
+    def body(i: Any, h: Any) -> tuple[Any, Any]:
+        h = tf.tanh(tf.matmul(h, w))
+        return i + 1, h * tf.linalg.det(tf.matmul(h, h, transpose_b=True) + tf.eye(3))
+
+    _, last = tf.while_loop(lambda i, h: i < 5, body, [0, x])
+    y = x
+    for _ in range(40):
+        y = tf.tanh(tf.matmul(y, w))
+    total = tf.reduce_sum(last) + tf.reduce_sum(y)
+    fetches, feed = [total, *tf.gradients(total, [w])], {x: np.sin(np.arange(27)).reshape(3, 9) * 0.3}
+    found, plan = steps(fetches, feed)
+    assert "_ProductSum(" in plan and "_Program(" in plan
+    monkeypatch.setattr(flags, "NATIVE", 0)
+    wanted, _ = steps(fetches, feed)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)

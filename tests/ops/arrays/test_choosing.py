@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.both_ways
 RNG = np.random.default_rng(3)
 TYPES = ["float32", "float64", "float16", "int8", "int32", "int64", "uint16", "bool", "complex64"]
 SHAPES = [(130, 140), (16384,), (9, 40, 50), (3, 5)]
@@ -47,6 +48,7 @@ def test_by_element(kind, dims) -> None:
     assert_chosen(tf.where(c, zeros, y), {c: condition, y: e}, condition, np.zeros_like(e), e)
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize("kind", ["float32", "float64", "int8"])
 @pytest.mark.parametrize("dims", [(130, 140), (8192,)])
 def test_in_pieces(set_profile, kind, dims) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,3 +21,9 @@ def test_half_precision_is_computed_in_single_and_rounded(op: str) -> None:
         half, single = session.run([getattr(F, op)(images, 0.3), getattr(F, op)(wide, 0.3)])
     assert half.dtype == np.float16
     np.testing.assert_array_equal(half, single.astype(np.float16))
+
+
+@pytest.mark.parametrize("function", [tf.image.rgb_to_yiq, tf.image.rgb_to_yuv, tf.image.yuv_to_rgb])
+def test_bytes_are_not_mixed(function: Any) -> None:
+    with pytest.raises(TypeError, match="uint8"):
+        function(np.zeros([2, 2, 3], np.uint8))

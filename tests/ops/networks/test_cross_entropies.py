@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.both_ways
 RNG = np.random.default_rng(3)
 ROWS, CLASSES = 7, 50
 LABELS = RNG.integers(0, CLASSES, ROWS)
@@ -71,6 +72,7 @@ def test_losses_and_gradients(sparse: bool, keeps_logits: bool, dtype: Any) -> N
         np.testing.assert_array_equal(value, z)
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize("sparse", [True, False])
 def test_the_logits_memory_is_used_where_nobody_else_wants_them(sparse: bool) -> None:
     names = []
@@ -82,6 +84,7 @@ def test_the_logits_memory_is_used_where_nobody_else_wants_them(sparse: bool) ->
     assert names == [True, False]
 
 
+@pytest.mark.by_aten
 def test_few_logits_keep_their_memory(set_profile: Any) -> None:
     set_profile(core_cache=4 << 20)
     fetches, x, y = program(True, tf.float32, False)

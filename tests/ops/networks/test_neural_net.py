@@ -177,3 +177,14 @@ def test_small_losses() -> None:
     found = run(lambda: neural_net.log_poisson_loss(np.float32([0.5, 2]), np.float32([0, 1]), True))
     stirling = 2 * np.log(2) - 2 + 0.5 * np.log(4 * np.pi)
     np.testing.assert_allclose(found, [1, np.e - 2 + stirling], rtol=1e-5)
+
+
+def test_sequences_have_one_stride_and_a_format() -> None:
+    """TensorFlow 1.15's classes of errors."""
+    x, kernel = tf.zeros([1, 12, 2]), tf.zeros([3, 2, 2])
+    for stride in (2, [2], [1, 2, 1], np.int64(2)):
+        assert tf.nn.conv1d(x, kernel, stride, "SAME").shape.as_list() == [1, 6, 2]
+    with pytest.raises(ValueError, match="length"):
+        tf.nn.conv1d(x, kernel, [2, 2], "SAME")
+    with pytest.raises(ValueError, match="data_format"):
+        tf.nn.conv1d(x, kernel, 1, "SAME", data_format="NHCW")

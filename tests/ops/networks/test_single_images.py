@@ -56,6 +56,7 @@ def test_one_volume(strides, channels, depth, asked) -> None:
     assert found[0].flags.c_contiguous
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize("dims", [(2, 14, 14, 32), (1, 40, 40, 32), (1, 4, 4, 4)])
 def test_others_are_left_to_aten(dims, asked) -> None:
     w, direction = values(3, 3, dims[3], 32), values(*dims[:3], 32)

@@ -27,6 +27,7 @@ def planned_by_passes(function: Any, dims: tuple[int, ...], dtype: Any = tf.floa
     return "softmax(a0, -1)" not in text
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_many_short_rows_go_by_passes(function: Any, set_profile: Any) -> None:
     assert planned_by_passes(function, (100, 10))
@@ -39,6 +40,7 @@ def test_many_short_rows_go_by_passes(function: Any, set_profile: Any) -> None:
     assert not planned_by_passes(function, (100, 10))
 
 
+@pytest.mark.by_aten
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("columns", [1, 2, 7, 10, 15])
 def test_both_ways_give_the_same(function: Any, columns: int, set_profile: Any) -> None:

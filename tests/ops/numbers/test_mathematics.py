@@ -218,6 +218,23 @@ def test_a_loop_over_a_sum_of_unknown_rank_is_built() -> None:
         assert session.run(total, {x: [[1.0, 2.0]]}) == 12.0
 
 
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((300, 4989), 1), ((300, 4989), None), ((7, 5, 70_001), [2, 1]), ((1100, 1000), [0]),
+                        ((2, 1_048_577), -1), ((1_200_000, 1), 1)],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_norms_of_large_arrays(shape: tuple[int, ...], axis: Any, keep: bool, dtype: str) -> None:
+    x = np.random.default_rng(1).uniform(0.5, 1.5, shape).astype(dtype)
+    x[:, -1] *= 1e4
+    with tf.Session() as session:
+        found = session.run(tf.math.reduce_euclidean_norm(tf.constant(x), axis, keep))
+    axes = tuple(axis) if isinstance(axis, list) else axis
+    expected = np.sqrt(np.sum(np.square(x.astype("longdouble")), axes, keepdims=keep))
+    assert found.shape == np.shape(expected) and found.dtype == dtype
+    np.testing.assert_allclose(found, expected.astype("float64"), rtol=4e-7 if dtype == "float32" else 1e-15)
+
+
 def test_euclidean_norms_of_complex_numbers_are_complex() -> None:
     """The other norms are real, as in TensorFlow."""
     z = tf.constant([3 + 4j, 1.0], tf.complex64)

@@ -42,6 +42,10 @@ OPS: dict[str, Any] = {
     "glorot": lambda: tf.glorot_uniform_initializer(seed=3)([3, 2]),
     "orthogonal": lambda: tf.orthogonal_initializer(seed=4)([3, 2]),
     "dropout": lambda: tf.nn.dropout(tf.ones([12]), 0.5, seed=2),
+    "gamma": lambda: tf.random_gamma([2], [0.3, 1.0, 2.5, 40.0, 0.0], seed=23),
+    "gamma float16": lambda: tf.random_gamma([3], [0.3, 2.5], dtype=tf.float16, seed=24),
+    "gamma float64": lambda: tf.random_gamma([3], [0.3, 2.5], 2.0, tf.float64, seed=25),
+    "poisson": lambda: tf.random_poisson([0.1, 3.0, 9.9, 10.0, 77.0], [2], seed=26),
     "crop": lambda: tf.random_crop(tf.range(20), [3], seed=5),
 }
 
@@ -52,7 +56,8 @@ def test_sequences_are_those_of_tensorflow(
     name: str, has_code: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_code:
-        for slot in (machine_code.random_words, machine_code.random_values):
+        slots = machine_code.random_words, machine_code.random_values, machine_code.rejection_values
+        for slot in slots:
             monkeypatch.setattr(slot, "_ask", None)
     with tf.Graph().as_default(), tf.device("/cpu:0"):
         tf.set_random_seed(5)

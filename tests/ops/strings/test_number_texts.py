@@ -35,3 +35,19 @@ def test_texts_are_those_of_printf(dtype: Any, precision: int) -> None:
     for value, text in zip(values.astype(np.float64).tolist(), found.tolist(), strict=True):
         expected = (directive % value).encode()
         assert text == expected or (value != value and text in (b"nan", b"-nan"))
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("precision", [-1, 0, 3, 13])
+def test_texts_of_complex_numbers_are_those_of_their_parts(dtype: Any, precision: int) -> None:
+    parts = numbers(np.float32 if dtype is np.complex64 else np.float64)
+    values = parts.view(dtype) if len(parts) % 2 == 0 else parts[1:].view(dtype)
+    with tf.Graph().as_default(), tf.Session() as session:
+        found, one, other = session.run(
+            [
+                tf.as_string(tf.constant(each), precision)
+                for each in (values, values.real.copy(), values.imag.copy())
+            ]
+        )
+    assert len(values) > 1000 and found.shape == values.shape
+    assert found.tolist() == [b"(%s,%s)" % pair for pair in zip(one.tolist(), other.tolist(), strict=True)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
+
 import flowstone as tf
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Liveness, conjunction, join, literal
 from flowstone.rewriting.simplification.partial_execution import prune
@@ -20,6 +22,39 @@ def test_conditions_are_simplified():
     assert join(P, conjunction(P, Q)) == P  # absorption
     four = [conjunction(a, b) for a, b in itertools.product((P, NOT_P), (Q, NOT_Q))]
     assert join(join(four[0], four[1]), join(four[2], four[3])) == TRUE
+
+
+def test_conditions_that_share_terms_mean_both():
+    """Conjunctions against the truth table, of conditions that agree in no, some and all of their terms."""
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        a, b = (_random_condition(random) for _ in range(2))
+        shared = _random_condition(random)
+        for x, y in ((a, b), (join(a, shared), join(b, shared)), (a, a)):
+            found = conjunction(x, y)
+            for values in itertools.product((False, True), repeat=4):
+                assert _holds(found, values) == (_holds(x, values) and _holds(y, values))
+            assert not any(term < other for term in found for other in found)
+
+
+def _random_condition(random):
+    """A join of three conjunctions over the predicates 0 to 3."""
+    condition = FALSE
+    for _ in range(3):
+        term = TRUE
+        for predicate in random.choice(4, random.integers(1, 4), replace=False):
+            term = conjunction(term, literal(int(predicate), bool(random.integers(2))))
+        condition = join(condition, term)
+    return condition
+
+
+def _holds(condition, values):
+    return any(all(values[predicate] == wanted for predicate, wanted in term) for term in condition)
+
+
+def test_large_conditions_that_agree_stay_as_they_are():
+    many = frozenset(frozenset([(f"a{i}", True), (f"b{j}", True)]) for i in range(30) for j in range(30))
+    assert conjunction(many, many | {frozenset([("c", True)])}) == many
 
 
 def liveness_of(fetch, feeds):

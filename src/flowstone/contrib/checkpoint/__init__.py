@@ -5,5 +5,10 @@ from __future__ import annotations
 from flowstone.contrib.package_names import package_names
 
 __getattr__, __dir__ = package_names(
-    globals(), {"flowstone.training.checkpoint_rotation": "CheckpointManager"}
+    globals(),
+    {
+        "flowstone.contrib.checkpoint.objects": "Checkpointable CheckpointableBase NoDependency"
+        " PythonStateWrapper",
+        "flowstone.training.checkpoint_rotation": "CheckpointManager",
+    },
 )

@@ -1,4 +1,4 @@
-"""`tf.contrib.factorization`: clusters and mixtures of Gaussians."""
+"""`tf.contrib.factorization`: clusters, mixtures of Gaussians, and factors of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -12,5 +12,6 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.factorization.mixture": "GMM",
         "flowstone.contrib.factorization.gmm_ops": "GmmAlgorithm gmm",
         "flowstone.contrib.factorization.kmeans": "KMeansClustering",
+        "flowstone.contrib.factorization.wals_model": "WALSModel",
     },
 )

@@ -79,7 +79,7 @@ def cohen_kappa(
             )
             beyond = tf.cast(tf.reduce_sum(po), tf.float64) - chance
             possible = tf.cast(total, tf.float64) - chance
-            return tf.cast(tf.div_no_nan(beyond, possible), tf.float32, name=label)
+            return tf.div_no_nan(beyond, possible, name=label)
 
         value = kappa(agreed, row_sums, column_sums, "value")
         update_op = kappa(updates[0], updates[1], updates[2], "update_op")

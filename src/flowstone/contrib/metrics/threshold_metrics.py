@@ -12,6 +12,7 @@ from flowstone.layers.weights_broadcast import broadcast_weights
 
 Pair = Any  # a value and the operation that updates it
 _SMALL = 1e-7  # what keeps quotients of counts finite
+_COUNTED = 1e-6  # what a curve's points count more
 
 
 def even_thresholds(number: int) -> list[float]:
@@ -132,11 +133,11 @@ def streaming_curve_points(
         tp, fn, tn, fp = (
             values[n] for n in ("true_positives", "false_negatives", "true_negatives", "false_positives")
         )
-        hit_rate = tf.div(tp, tp + fn + _SMALL)
+        hit_rate = tf.div(tp + _COUNTED, tp + fn + _COUNTED)
         if curve == "ROC":
-            points = tf.stack([tf.div(fp, fp + tn + _SMALL), hit_rate], axis=1)
+            points = tf.stack([tf.div(fp, fp + tn + _COUNTED), hit_rate], axis=1)
         else:
-            points = tf.stack([hit_rate, tf.div(tp + _SMALL, tp + fp + _SMALL)], axis=1)
+            points = tf.stack([hit_rate, tf.div(tp + _COUNTED, tp + fp + _COUNTED)], axis=1)
         return published(points, tf.group(*updates.values()), metrics_collections, updates_collections)
 
 

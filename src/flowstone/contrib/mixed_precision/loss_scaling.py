@@ -8,6 +8,7 @@ precision training", 2018.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
@@ -22,11 +23,19 @@ __all__ = [
     "MixedPrecisionLossScaleOptimizer",
     "disable_mixed_precision_graph_rewrite",
     "enable_mixed_precision_graph_rewrite",
+    "loss_scale_of",
+    "times",
+    "wrap_with",
 ]
 
 
 class LossScale(ABC):
     """What a loss is multiplied by: calling it gives the scale, float32, []."""
+
+    @property
+    def weights(self) -> list[Any]:
+        """Its variables."""
+        return []
 
     @abstractmethod
     def __call__(self) -> Any:
@@ -96,6 +105,11 @@ class DynamicLossScale(LossScale):
         self._num_good_steps = ResourceVariable(0, dtype=tf.int64, trainable=False, name="good_steps")
 
     @property
+    def weights(self) -> list[Any]:
+        """The scale of now, and the number of steps with finite gradients since it changed."""
+        return [self._current_loss_scale, self._num_good_steps]
+
+    @property
     def initial_loss_scale(self) -> float:
         """What it begins with."""
         return self._initial_loss_scale
@@ -150,7 +164,7 @@ class DynamicLossScale(LossScale):
         return f"DynamicLossScale({arguments})"
 
 
-def _loss_scale(identifier: Any) -> LossScale:
+def loss_scale_of(identifier: Any) -> LossScale:
     """The scale that a number, "dynamic", or a LossScale stands for; ValueError for others."""
     if isinstance(identifier, LossScale):
         return identifier
@@ -176,7 +190,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             raise ValueError(f'"opt" must be an instance of Optimizer, but got: {type(opt)}')
         self._optimizer = opt
         super().__init__(opt._use_locking, opt.get_name())
-        self._loss_scale = _loss_scale(loss_scale)
+        self._loss_scale = loss_scale_of(loss_scale)
 
     def compute_gradients(
         self,
@@ -202,7 +216,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             grad_loss=grad_loss,
         )
         inverse = tf.reciprocal(scale)
-        return [(None if grad is None else _times(grad, inverse), var) for grad, var in pairs]
+        return [(None if grad is None else times(grad, inverse), var) for grad, var in pairs]
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         """The step, taken if the scale says so, and the change of the scale. Returns the operation."""
@@ -228,11 +242,20 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return self._optimizer.variables()
 
 
-def _times(grad: Any, factor: Any) -> Any:
+def times(grad: Any, factor: Any) -> Any:
+    """A gradient, dense or not, times a number."""
     factor = tf.cast(factor, grad.dtype.base_dtype)
     if isinstance(grad, tf.IndexedSlices):
         return tf.IndexedSlices(grad.values * factor, grad.indices, dense_shape=grad.dense_shape)
     return grad * factor
+
+
+_WRAPPERS: list[tuple[type, Callable[[Any, Any], Any]]] = [(Optimizer, MixedPrecisionLossScaleOptimizer)]
+
+
+def wrap_with(kind: type, wrapper: Callable[[Any, Any], Any]) -> None:
+    """Has optimisers of `kind` wrapped by `wrapper`, which takes the optimiser and the scale."""
+    _WRAPPERS.append((kind, wrapper))
 
 
 def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") -> Any:
@@ -245,15 +268,19 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
         opt: an optimiser that is not wrapped yet; ValueError for another.
         loss_scale: a LossScale, a number, or "dynamic".
     """
-    if isinstance(opt, MixedPrecisionLossScaleOptimizer):
+    if type(opt).__name__ in ("MixedPrecisionLossScaleOptimizer", "LossScaleOptimizer"):
         raise ValueError(
-            '"opt" must not already be an instance of a MixedPrecisionLossScaleOptimizer, with which'
+            f'"opt" must not already be an instance of a {type(opt).__name__}, with which'
             " enable_mixed_precision_graph_rewrite wraps it"
         )
-    if not isinstance(opt, Optimizer):
-        raise ValueError(f'"opt" must be an instance of a tf.train.Optimizer, but got: {opt}')
+    wrapper = next((wrapper for kind, wrapper in _WRAPPERS if isinstance(opt, kind)), None)
+    if wrapper is None:
+        raise ValueError(
+            '"opt" must be an instance of a tf.train.Optimizer or a tf.keras.optimizers.Optimizer, but got: '
+            f"{opt}"
+        )
     set_experimental_options({"auto_mixed_precision": True})
-    return MixedPrecisionLossScaleOptimizer(opt, loss_scale)
+    return wrapper(opt, loss_scale)
 
 
 def disable_mixed_precision_graph_rewrite() -> None:

@@ -15,11 +15,13 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.opt.drop_stale_gradient_optimizer": "DropStaleGradientOptimizer",
         "flowstone.contrib.opt.adam_variants": "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer",
         "flowstone.contrib.opt.external_optimizer": "ExternalOptimizerInterface ScipyOptimizerInterface",
+        "flowstone.contrib.opt.ggt": "GGTOptimizer",
         "flowstone.contrib.opt.lars_optimizer": "LARSOptimizer",
         "flowstone.contrib.opt.moving_average_optimizer": "MovingAverageOptimizer",
         "flowstone.contrib.opt.multitask_optimizer_wrapper": "MultitaskOptimizerWrapper"
         " clip_gradients_by_global_norm",
         "flowstone.contrib.opt.reg_adagrad_optimizer": "RegAdagradOptimizer",
+        "flowstone.contrib.opt.shampoo": "ShampooOptimizer",
         "flowstone.contrib.opt.sign_optimizers": "AddSignOptimizer PowerSignOptimizer",
         "flowstone.contrib.opt.variable_clipping_optimizer": "VariableClippingOptimizer",
         "flowstone.contrib.opt.weight_decay_optimizers": "AdamWOptimizer DecoupledWeightDecayExtension"

@@ -14,6 +14,17 @@ __all__ = ["BatchNorm", "find_batch_norms"]
 _UNFUSED = re.compile(r"(.*/)?BatchNorm/batchnorm(_\d+)?/add_1$")
 
 
+_GRADIENT = "FoldFusedBatchNormGrad"
+
+
+@tf.RegisterGradient(_GRADIENT)
+def _gradient_of_statistics(op: Any, dy: Any, dmean: Any, dvariance: Any, *others: Any) -> tuple[Any, ...]:
+    """Of the batch's statistics, all that folding leaves: the op's own gradient ignores them."""
+    x, mean = op.inputs[0], op.outputs[1]
+    n = tf.cast(tf.size(x) / tf.size(mean), tf.float32)
+    return dmean / n + 2.0 * dvariance * (x - mean) / (n - 1.0), None, None, None, None
+
+
 @dataclass
 class BatchNorm:
     """A batch normalisation: `layer` and `batch_to_space` are operations, `epsilon` a number or tensor.
@@ -83,6 +94,7 @@ def _fused(op: Any) -> BatchNorm | None:
     norm = BatchNorm(True, layer, dilation, output, gamma, beta, mean, variance, op.get_attr("epsilon"))
     if op.get_attr("is_training"):
         norm.mean = op.outputs[1]
+        op._set_attr("_gradient_op_type", tf.AttrValue(s=_GRADIENT.encode()))
         norm.moving_mean, of_mean = _update(op.outputs[1], op.name)
         norm.moving_variance, of_variance = _update(op.outputs[2], op.name)
         norm.updates = [of_mean, of_variance]

@@ -56,6 +56,8 @@ def _tile_batch(t: Any, multiplier: Any) -> Any:
     t = tf.convert_to_tensor(t, name="t")
     if t.get_shape().ndims is None:
         raise ValueError("t must have statically known rank")
+    if t.get_shape().ndims == 0:
+        raise ValueError("A scalar has no batch: t must have rank 1 at least")
     shape, static = tf.shape(t), t.get_shape().as_list()
     multiples = [1] * (len(static) + 1)
     multiples[1] = multiplier
@@ -70,7 +72,7 @@ def _tile_batch(t: Any, multiplier: Any) -> Any:
 def tile_batch(t: Any, multiplier: Any, name: str | None = None) -> Any:
     """Each entry of the batch `multiplier` times in a row: [batch, …] becomes [batch · multiplier, …].
 
-    `t` may be a structure of tensors. ValueError for a tensor of unknown rank.
+    `t` may be a structure of tensors. ValueError for a scalar and for a tensor of unknown rank.
     """
     flat = nest.flatten(t)
     with tf.name_scope(name, "tile_batch", [*flat, multiplier]):

@@ -170,7 +170,13 @@ def _get_scores(
     if accumulated_attention_probs is None:
         raise ValueError("accumulated_attention_probs can be None only if coverage_penalty_weight is 0.0")
     # Only finished sequences are judged by what they attended to.
-    coverage = tf.reduce_sum(tf.log(tf.minimum(accumulated_attention_probs, 1.0)), 2)
+    # What no attention ever reached, such as the padding of a source, has no share in the penalty.
+    reached = tf.where(
+        tf.equal(accumulated_attention_probs, 0.0),
+        tf.ones_like(accumulated_attention_probs),
+        accumulated_attention_probs,
+    )
+    coverage = tf.reduce_sum(tf.log(tf.minimum(reached, 1.0)), 2)
     coverage *= tf.cast(finished, coverage.dtype)
     return scores + tf.expand_dims(coverage * weight, 2)
 

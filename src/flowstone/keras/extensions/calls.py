@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from typing import Any
 
@@ -24,9 +24,10 @@ import flowstone as tf
 from flowstone.framework import nest
 from flowstone.keras import sessions
 from flowstone.keras.extensions.operation_layers import with_history
+from flowstone.keras.mixed_precision.cast_variables import cast_to
 from flowstone.keras.published import OWN, own
 
-__all__ = ["OWN_LISTS", "below", "call_layer", "has_argument", "training_of_call"]
+__all__ = ["OWN_LISTS", "below", "call_layer", "compute_dtype", "has_argument", "training_of_call"]
 
 OWN_LISTS = frozenset(
     {"_input_layers", "_output_layers", "_input_coordinates", "_output_coordinates", "_layers_by_depth"}
@@ -89,7 +90,8 @@ def call_layer(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if "mask" not in kwargs and any(m is not None for m in masks) and has_argument(self.call, "mask"):
             kwargs["mask"] = mask
         kept = {name: copy(getattr(self, name)) for name in _ADDED if hasattr(self, name)}
-        outputs = self.call(inputs, **kwargs)
+        with _casting(self, flat):
+            outputs = self.call(inputs, **kwargs)
         if _calls.is_outline:  # what the layer adds comes with the call that follows
             vars(self).update(kept)
         outputs = nest.map_structure(lambda y: tf.identity(y) if any(y is x for x in flat) else y, outputs)
@@ -100,6 +102,21 @@ def call_layer(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
     if hasattr(self, "_set_inputs") and not self.inputs:
         self._set_inputs(inputs, outputs)
     return outputs
+
+
+def compute_dtype(self: Any, x: Any) -> Any:
+    """The type in which the layer computes with the inputs `x`: its policy's, or theirs."""
+    policy = getattr(self, "_policy", None)
+    name = None if policy is None else policy.compute_dtype
+    return x.dtype.base_dtype if name is None else tf.as_dtype(name)
+
+
+def _casting(self: Any, flat: list[Any]) -> AbstractContextManager[None]:
+    policy = getattr(self, "_policy", None)
+    if policy is None or not policy.should_cast_variables:
+        return nullcontext()
+    kind = compute_dtype(self, flat[0])
+    return cast_to(kind if kind.is_floating else None)
 
 
 def _as_tensor(x: Any) -> Any:

@@ -1,12 +1,14 @@
-"""`tf.keras.layers.Flatten` for inputs of any rank."""
+"""`tf.keras.layers.Flatten` for inputs of any rank, `Dense` for those of other types than its own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from types import ModuleType
 from typing import Any
 
 import flowstone as tf
+from flowstone.keras.extensions.calls import compute_dtype
 from flowstone.keras.extensions.shapes import as_tuples
 from flowstone.keras.published import own
 
@@ -39,8 +41,17 @@ def _flatten_shape(self: Any, input_shape: Any) -> Any:
     return _flat_shape(as_tuples(input_shape))
 
 
+def _changed_call(published: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, inputs: Any) -> Any:
+        """The outputs, computed in the type of the layer."""
+        return published(self, tf.cast(inputs, compute_dtype(self, inputs)))
+
+    return call
+
+
 def extend(module: ModuleType) -> None:
     """Gives the classes of `keras.layers.core` what TensorFlow's have."""
+    vars(module)["Dense"].call = _changed_call(vars(module)["Dense"].call)
     flatten: Any = vars(module)["Flatten"]
     flatten.__init__ = _flatten_init
     flatten.call = _flatten_call

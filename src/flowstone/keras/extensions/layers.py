@@ -1,11 +1,12 @@
 """`tf.keras.layers.Layer`: what its constructor, its weights and its attributes are in TensorFlow 1.
 
-`extend` changes the package's class `Layer` in place, so that every layer is of the same class. `calls` has
-what happens when a layer is called.
+`extend` changes the package's class `Layer` before other modules take it, so that every layer is of the same
+class. `calls` has what happens when a layer is called; `graph_layers` says what else is a layer.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -13,10 +14,13 @@ from typing import Any
 import flowstone as tf
 from flowstone.framework import nest
 from flowstone.keras import weight_checkpoints
-from flowstone.keras.extensions import calls
+from flowstone.keras.extensions import calls, graph_layers
 from flowstone.keras.extensions.names import unique_name
+from flowstone.keras.mixed_precision.cast_variables import as_cast
+from flowstone.keras.mixed_precision.policy import policy_of
 from flowstone.keras.published import OWN, own, published_class
 from flowstone.keras.settings import floatx
+from flowstone.layers.base import InputSpec
 from flowstone.layers.base import Layer as LayerOfGraph
 
 __all__ = ["extend"]
@@ -42,7 +46,8 @@ def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
         Args:
             trainable: whether training changes its weights.
             name: by default its class in lower case, numbered from the second on.
-            dtype: of its weights; by default the float type, or that of its first inputs.
+            dtype: of its weights; by default the float type, or that of its first inputs. Or a Policy of
+                `tf.keras.mixed_precision`.
             dynamic: must be False.
             activity_regularizer: a function of the outputs that returns a loss, or its name.
         """
@@ -58,9 +63,10 @@ def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
         elif shape is not None:
             kept["input_shape"] = _shape(shape)
         named = dtype if dtype is not None else kwargs.get("input_dtype")
-        given = None if named is None else tf.as_dtype(named).name
+        policy = policy_of(named)
+        given = policy.variable_dtype
         published(self, name=name or unique_name(type(self).__name__), trainable=trainable, **kept)
-        self._dtype_is_open = given is None
+        self._policy, self._dtype_is_open = policy, given is None
         self.dtype = given or floatx()
         if "activity_regularizer" in kwargs:
             self.activity_regularizer = own("regularizers").get(kwargs["activity_regularizer"])
@@ -129,6 +135,8 @@ def add_weight(
         collections=keywords.get("collections"),
         use_resource=use_resource is not False,
     )
+    if _policy_of(self).should_cast_variables and keywords.get("experimental_autocast") is not False:
+        variable = as_cast(variable) if kind.is_floating else variable
     variable._keras_shape, variable._uses_learning_phase = sizes, False
     own("backend").track_variable(variable)
     if regularizer is not None:
@@ -137,6 +145,11 @@ def add_weight(
     (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
     variable._tracked = True
     return variable
+
+
+def _policy_of(layer: Any) -> Any:
+    """The policy of a layer; of one whose class has not called the base's constructor, the default one."""
+    return getattr(layer, "_policy", None) or policy_of(None)
 
 
 def _initializer(given: Any, kind: Any, name: str | None) -> Any:
@@ -176,8 +189,15 @@ def _changed_add_metric(published: Callable[..., None]) -> Callable[..., None]:
 
 def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     def get_config(self: Any) -> dict[str, Any]:
-        """What it is made of; the type is None while it follows from inputs that have not come yet."""
+        """What it is made of; the type is None while it follows from inputs that have not come yet.
+
+        Raises NotImplementedError for a class whose constructor takes more, and that does not override this.
+        """
         config = published(self)
+        given = inspect.getfullargspec(self.__init__).args[1:]
+        is_default = getattr(self.get_config, "__func__", None) is get_config
+        if is_default and any(name not in config for name in given):
+            raise NotImplementedError("Layers with arguments in `__init__` must override `get_config`.")
         if "dtype" in config and getattr(self, "_dtype_is_open", False) and not self.built:
             config["dtype"] = None
         return config
@@ -323,7 +343,9 @@ _MEMBERS: dict[str, Any] = {
 
 def extend(module: ModuleType) -> None:
     """Gives the class `Layer` of `keras.engine.base_layer` what TensorFlow's has."""
-    layer: Any = vars(module)["Layer"]
+    vars(module)["InputSpec"] = InputSpec
+    layer: Any = graph_layers.with_registration(vars(module)["Layer"])
+    vars(module)["Layer"] = layer
     layer.__init__ = _changed_init(layer.__init__)
     layer.add_loss = _changed_add(layer.add_loss)
     layer.add_update = _changed_add(layer.add_update)

@@ -39,7 +39,9 @@ def _add_gamma_and_beta(layer: Any, shape: Any, dtype: Any) -> None:
         initializer, regularizer, constraint = (getattr(layer, f"{kind}_{part[:-1]}") for part in _PARTS)
         made = None
         if is_there:
-            made = layer.add_weight(kind, shape, dtype, initializer, regularizer, True, constraint)
+            made = layer.add_weight(
+                kind, shape, dtype, initializer, regularizer, True, constraint, experimental_autocast=False
+            )
         setattr(layer, kind, made)
 
 
@@ -90,7 +92,10 @@ def _class_of_batches(layer: Any) -> Any:
                 root = _root_of(variance)
                 averages.update(moving_stddev=root, renorm_mean=mean, renorm_stddev=root)
             for name, initializer in averages.items():
-                setattr(self, name, self.add_weight(name, shape, dtype, initializer, trainable=False))
+                made = self.add_weight(
+                    name, shape, dtype, initializer, trainable=False, experimental_autocast=False
+                )
+                setattr(self, name, made)
 
         def call(self, inputs: Any, training: Any = None) -> Any:
             """The normalised inputs."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.mixed_precision.loss_scaling import wrap_with
 from flowstone.keras.extensions import learning_rate_schedules, optimizer_kinds, optimizer_moments
 from flowstone.keras.extensions.optimizer_base import Optimizer
 from flowstone.keras.published import own
@@ -49,10 +51,16 @@ def get(identifier: Any) -> Any:
     raise ValueError("Could not interpret optimizer identifier:", identifier)
 
 
+def _with_loss_scale(optimizer: Any, loss_scale: Any) -> Any:
+    make = import_module("flowstone.keras.mixed_precision.loss_scale_optimizer").LossScaleOptimizer
+    return make(optimizer, loss_scale)
+
+
 def extend(module: ModuleType) -> None:
     """Puts the classes and functions into `keras.optimizers`."""
     names = vars(module)
     names.update(_CLASSES, Optimizer=Optimizer, serialize=serialize, deserialize=deserialize, get=get)
     for name in _CLASSES:
         names.pop(name.lower(), None)
+    wrap_with(Optimizer, _with_loss_scale)
     names["schedules"] = learning_rate_schedules

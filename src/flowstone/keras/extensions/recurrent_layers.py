@@ -9,6 +9,8 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework import nest
+from flowstone.keras.extensions.graph_layers import CellOfGraph
+from flowstone.layers.recurrent_cells import RNNCell
 
 __all__ = ["extend"]
 
@@ -41,6 +43,13 @@ def _changed_call(published: Callable[..., Any]) -> Callable[..., Any]:
         constants: Any = None,
     ) -> Any:
         """The outputs, and the states with `return_state`; see the package."""
+        if isinstance(self.cell, RNNCell):
+            cell = self.cell
+            self.__dict__["cell"] = CellOfGraph(cell)
+            try:
+                return call(self, inputs, mask, training, initial_state, constants)
+            finally:
+                self.__dict__["cell"] = cell
         given = {"mask": mask, "training": training, "initial_state": initial_state, "constants": constants}
         if not self.time_major:
             return published(self, inputs, **given)

@@ -63,8 +63,8 @@ def sequence_lengths(tensor: SparseTensor, num_elements: int = 1) -> Any:
     """The steps of each row of a SparseTensor [batch, steps · num_elements, …]: int64, [batch]."""
     with get_default_graph().name_scope("sequence_length") as scope:
         indices = tensor.indices
-        last = segment_max(indices[:, 1], indices[:, 0])
-        lengths = cast((last + num_elements) // num_elements, dtypes.int64)
+        counts = segment_max(indices[:, 1] + 1, indices[:, 0])  # 0 for a row of none between others
+        lengths = cast((counts + num_elements - 1) // num_elements, dtypes.int64)
         missing = cast(tensor.dense_shape[0] - cast(shape(lengths)[0], dtypes.int64), dtypes.int32)
         return pad(lengths, [[0, missing]], name=scope)
 

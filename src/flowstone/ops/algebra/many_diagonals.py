@@ -32,12 +32,12 @@ class Places(NamedTuple):
     """Where the elements of diagonals are in matrices of a size.
 
     `inside` [rows, columns] says what belongs to a diagonal, `sources` which element of the flat diagonals;
-    `used` [diagonals, longest] says what is no padding, `targets` which element of the flat matrix.
+    `unused` [diagonals, longest] says what is padding, `targets` which element of the flat matrix.
     """
 
     inside: torch.Tensor
     sources: torch.Tensor
-    used: torch.Tensor
+    unused: torch.Tensor
     targets: torch.Tensor
 
 
@@ -64,10 +64,10 @@ def places(rows: int, columns: int, lower: int, upper: int, align: str, device: 
     which = np.clip(upper - k, 0, count - 1)
     sources = which * longest + starts[which] + np.minimum(np.arange(columns), np.arange(rows)[:, None])
     at = np.arange(longest) - starts[:, None]
-    used = (at >= 0) & (at < lengths[:, None])
+    unused = (at < 0) | (at >= lengths[:, None])
     row, column = at - np.minimum(diagonals, 0)[:, None], at + np.maximum(diagonals, 0)[:, None]
-    targets = np.where(used, row * columns + column, 0)
-    arrays = inside, np.where(inside, sources, 0), used, targets
+    targets = np.where(unused, 0, row * columns + column)
+    arrays = inside, np.where(inside, sources, 0), unused, targets
     return Places(*[torch.from_numpy(np.ascontiguousarray(each)).to(device) for each in arrays])
 
 
@@ -95,10 +95,10 @@ def _check_bounds(limits: tuple[int, int], rows: int | None, columns: int | None
             )
 
 
-def _limits_in_step(k: torch.Tensor, rows: int, columns: int) -> tuple[int, int]:
+def _limits_in_step(k: torch.Tensor | tuple[int, int], rows: int, columns: int) -> tuple[int, int]:
     """The limits, checked. InvalidArgumentError where the matrices have no such diagonal."""
     try:
-        limits = _limits(k.numpy())
+        limits = k if isinstance(k, tuple) else _limits(k.numpy())
         _check_bounds(limits, rows, columns)
     except ValueError as error:
         raise invalid(str(error)) from None
@@ -256,17 +256,17 @@ def _count(limits: tuple[int, int]) -> tuple[int, ...]:
 @matrix_diag_part_v2_op.kernel(CPU, GPU)
 @matrix_diag_part_v3_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    align = node.attributes.get("align", "LEFT_LEFT")
+    align, known = node.attributes.get("align", "LEFT_LEFT"), _known_limits(node, 1)
 
     def take(x: torch.Tensor, k: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
         if x.ndim < 2:
             raise invalid(f"input must be at least 2-dim, received shape: {list(x.shape)}")
         rows, columns = x.shape[-2:]
-        limits = _limits_in_step(k, rows, columns)
+        limits = _limits_in_step(known or k, rows, columns)
         if limits[0] == limits[1]:
             return x.diagonal(limits[0], -2, -1).clone(memory_format=torch.contiguous_format)
         at = places(rows, columns, *limits, align, str(x.device))
-        return torch.where(at.used, _taken(x, at.targets), padding)
+        return _taken(x, at.targets).masked_fill_(at.unused, padding)
 
     return take
 

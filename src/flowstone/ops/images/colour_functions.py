@@ -231,6 +231,10 @@ _YUV_TO_RGB = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.5806218
 
 def _mixed(images: Any, shares: Any) -> Tensor:
     images = convert_to_tensor(images, name="images")
+    if not images.dtype.is_floating:
+        raise TypeError(
+            f"Colours are mixed in floating types, not in {images.dtype.name}: see convert_image_dtype."
+        )
     kernel = convert_to_tensor(np.array(shares), images.dtype, name="kernel")
     return tensordot(images, kernel, [[-1], [0]])
 

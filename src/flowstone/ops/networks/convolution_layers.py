@@ -7,6 +7,7 @@ back; values and gradients agree. Public names here belong to ``tf.nn``.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from flowstone.framework.argument_orders import dilations_before_name, or_in_order
@@ -180,8 +181,11 @@ def conv1d(
 ) -> Tensor:
     """The convolution of sequences [batch, length, in] (NWC;
 
-    "NCW" has channels first) and a filter [size, in, out].
+    "NCW" has channels first) and a filter [size, in, out]. ValueError for another format, and for strides
+    and dilations of another length than 1 and 3.
     """
+    if data_format not in (None, *_SEQUENCES):
+        raise ValueError('data_format must be "NWC" or "NCW".')
     value = input if value is None else value
     stride = stride[-1] if isinstance(stride, (list, tuple)) and len(stride) == 1 else stride
     first = data_format in ("NCW", "NCHW")
@@ -194,11 +198,17 @@ def conv1d(
         return F.Squeeze(result, squeeze_dims=[axis])
 
 
+# What sequences' formats are called, with those of images that do for them.
+_SEQUENCES = ("NWC", "NCW", "NHWC", "NCHW")
+
+
 def _one(values: Any) -> list[int]:
     if values is None:
         return [1]
-    if isinstance(values, int):
-        return [values]
+    if isinstance(values, Integral):
+        return [int(values)]
+    if len(values) not in (1, 3):
+        raise ValueError(f"stride should be of length 1, 1 or 3 but was {len(values)}")
     return [int(v) for v in values if v != 1][:1] or [1]
 
 

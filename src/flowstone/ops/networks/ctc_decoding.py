@@ -72,20 +72,23 @@ def _check(logits: torch.Tensor, lengths: torch.Tensor) -> None:
         raise errors.FailedPreconditionError(
             None, None, f"len(sequence_length) != batch_size. {len(lengths)} vs. {logits.shape[1]}"
         )
-    for row, length in enumerate(lengths.tolist()):
-        if length > len(logits):
-            raise errors.FailedPreconditionError(
-                None, None, f"sequence_length({row}) <= {len(logits)} does not hold of {length}"
-            )
+    too_long = (lengths > len(logits)).nonzero()
+    if len(too_long):
+        row = int(too_long[0])
+        raise errors.FailedPreconditionError(
+            None, None, f"sequence_length({row}) <= {len(logits)} does not hold of {int(lengths[row])}"
+        )
 
 
 def _sparse(labels: torch.Tensor, kept: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(indices, values, shape) of the kept labels of [rows, time], moved together."""
     counts = kept.sum(1)
-    row = kept.nonzero()[:, 0]
-    column = (kept.cumsum(1) - 1)[kept]
+    places = kept.reshape(-1).nonzero()[:, 0]
+    row = torch.arange(len(kept), device=kept.device).repeat_interleave(counts)
+    first = (counts.cumsum(0) - counts).repeat_interleave(counts)
+    column = torch.arange(len(places), device=kept.device) - first
     shape = torch.stack([torch.tensor(len(kept), device=kept.device), counts.amax()])
-    return torch.stack([row, column], 1), labels[kept], shape
+    return torch.stack([row, column], 1), labels.reshape(-1).index_select(0, places), shape
 
 
 def _runs_begin(labels: torch.Tensor) -> torch.Tensor:
@@ -115,7 +118,7 @@ def _(node: Node, env: Environment) -> Kernel:
             ordered[:, :, 0].masked_fill_(logits[:, :, 0].isnan(), torch.inf)  # nothing exceeds NaN
             labels = ordered.argmax(2)
             largest = logits.gather(2, labels[:, :, None])[:, :, 0]
-        largest, labels = largest.t(), labels.t()
+        largest, labels = largest.t().contiguous(), labels.t().contiguous()
         kept = inside & (labels != blank)
         if merge:
             kept &= _runs_begin(labels)

@@ -10,6 +10,7 @@ generator is another one. Public names here belong to ``tf.nn``.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch
 from flowstone.framework import dtypes, errors
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import CutWindows, cut_windows
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.tensor import Tensor
@@ -78,18 +80,32 @@ def random_sequence(length: int, count: int, pseudo_random: bool, random: np.ran
 class _Windows:
     """The positions that the windows along one dimension cover.
 
-    `places` and `counts` (windows) and `inside` [windows, longest]: the places of a window, repeating its
-    last one, and which of them are not repeats.
+    `starts` and `counts` (windows): the first place of each, and how many it covers. `places` and `inside`
+    [windows, longest]: the places of a window, repeating its last one, and which of them are not repeats.
     """
 
     def __init__(self, sequence: Any, length: int, overlapping: bool, device: torch.device) -> None:
         starts, ends = sequence[:-1], np.minimum(sequence[1:] - (not overlapping), length - 1)
         starts, ends = np.clip(starts, 0, length - 1), np.maximum(ends, np.clip(starts, 0, length - 1))
-        spans = ends - starts + 1
-        offsets = np.arange(spans.max(initial=1))
-        self.places = torch.from_numpy(np.minimum(starts[:, None] + offsets, ends[:, None])).to(device)
-        self.inside = torch.from_numpy(offsets < spans[:, None]).to(device)
-        self.counts = torch.from_numpy(spans).to(device)
+        self.starts, self.counts = (torch.from_numpy(each).to(device) for each in (starts, ends - starts + 1))
+
+    @functools.cached_property
+    def _offsets(self) -> torch.Tensor:
+        longest = int(self.counts.max()) if len(self.counts) else 1
+        return torch.arange(longest, device=self.counts.device)
+
+    @functools.cached_property
+    def places(self) -> torch.Tensor:
+        return torch.minimum(self._offsets, self.counts[:, None] - 1) + self.starts[:, None]
+
+    @functools.cached_property
+    def inside(self) -> torch.Tensor:
+        return self._offsets < self.counts[:, None]
+
+    @property
+    def spans(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The first places, and the numbers of places."""
+        return self.starts, self.counts
 
 
 def _taken(x: torch.Tensor, rows: _Windows, columns: _Windows) -> torch.Tensor:
@@ -213,6 +229,8 @@ def _windows_of(
                 f"Given out_backprop shape {list(dy.shape)}, {name}_seq_tensor must have at least "
                 f"{dy.shape[axis] + 1} elements, but got {len(sequence)}"
             )
+        if dy.numel() and not shape[axis]:
+            raise invalid(f"out_backprop {list(dy.shape)} is not of images of shape {list(shape)}")
         if (sequence < 0).any() or (sequence > shape[axis]).any() or (np.diff(sequence) < 0).any():
             raise invalid(
                 f"{name} sequence values must grow from 0 to {shape[axis]} at most: {sequence.tolist()}"
@@ -221,18 +239,28 @@ def _windows_of(
     return found
 
 
+def _machine_code(node: Node, env: Environment, i: int) -> CutWindows | None:
+    """That for images of input i's type."""
+    dtype = node.dtype(i)
+    return cut_windows(dtype.torch) if dtype is not None and env.device.type == "cpu" else None
+
+
 @max_grad_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    overlapping = node.attributes["overlapping"]
+    overlapping, code = node.attributes["overlapping"], _machine_code(node, env, 0)
 
     def run(
         x: torch.Tensor, y: torch.Tensor, dy: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor
     ) -> torch.Tensor:
         if x.dim() != 4 or y.shape != dy.shape:
             raise invalid(f"orig_output and out_backprop differ: {list(y.shape)}, {list(dy.shape)}")
+        if dy.dim() == 4 and [x.shape[0], x.shape[3]] != [dy.shape[0], dy.shape[3]]:
+            raise invalid(f"out_backprop {list(dy.shape)} is not of images of shape {list(x.shape)}")
         along_rows, along_columns = _windows_of(x.shape, dy, rows, columns, overlapping)
         if not dy.numel():
             return torch.zeros_like(x)
+        if code is not None:
+            return code.to_largest(x, dy, along_rows.spans, along_columns.spans)
         best = _taken(x, along_rows, along_columns).flatten(3, 4).argmax(3)
         row, column = best // along_columns.places.shape[1], best % along_columns.places.shape[1]
         count = torch.arange(dy.shape[1], device=x.device)[:, None, None]
@@ -247,7 +275,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 @avg_grad_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    overlapping = node.attributes["overlapping"]
+    overlapping, code = node.attributes["overlapping"], _machine_code(node, env, 1)
 
     def spread(dy: torch.Tensor, windows: _Windows, axis: int, length: int) -> torch.Tensor:
         inside = windows.inside.view(*windows.inside.shape, *[1] * (dy.dim() - axis - 1))
@@ -262,6 +290,10 @@ def _(node: Node, env: Environment) -> Kernel:
         if [sizes[0], sizes[3]] != [dy.shape[0], dy.shape[-1]]:
             raise invalid(f"out_backprop {list(dy.shape)} is not of images of shape {sizes}")
         along_rows, along_columns = _windows_of(sizes, dy, rows, columns, overlapping)
+        if code is not None:
+            found = code.to_all(dy, along_rows.spans, along_columns.spans, sizes)
+            if found is not None:
+                return found
         counts = (along_rows.counts[:, None] * along_columns.counts)[:, :, None]
         shares = (dy if dy.dtype.is_floating_point else dy.double()) / counts
         dx = spread(spread(shares, along_columns, 2, sizes[2]), along_rows, 1, sizes[1])

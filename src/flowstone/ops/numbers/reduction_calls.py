@@ -206,6 +206,33 @@ def product_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
     return _adapted(dtype, product)
 
 
+_LARGE_NORM = 1 << 22  # bytes from which an array of squares costs more than a second pass
+_SUMMED = 1024  # squares that ATen's norm adds up one after the other, without a loss that shows
+
+
+def _norms_of_rows(rows: torch.Tensor) -> torch.Tensor:
+    """The norm of each row of a matrix, of the norms of parts of it, which need no array of squares."""
+    count = rows.shape[1]
+    if count <= _SUMMED:
+        norms: torch.Tensor = torch.linalg.vector_norm(rows, 2, 1)
+        return norms
+    whole = count // _SUMMED * _SUMMED
+    parts = [torch.linalg.vector_norm(rows[:, :whole].unflatten(1, (-1, _SUMMED)), 2, 2)]
+    if whole < count:
+        parts.append(torch.linalg.vector_norm(rows[:, whole:], 2, 1, True))
+    return _norms_of_rows(torch.cat(parts, 1))
+
+
+def _large_norm(x: torch.Tensor, axes: list[int] | None, keep: bool) -> torch.Tensor | None:
+    """The norm of a large array over its last axes; None for any other."""
+    first = 0 if axes is None else x.dim() - len(axes)
+    is_large = x.nbytes >= _LARGE_NORM and x.device.type == "cpu" and x.is_contiguous()
+    if not is_large or x.itemsize < 4 or (axes is not None and min(axes, default=-1) < first):
+        return None
+    dims = [*x.shape[:first], *[1] * (x.dim() - first if keep else 0)]
+    return _norms_of_rows(x.reshape(math.prod(x.shape[:first]), -1)).view(dims)
+
+
 def norm_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
     """The square root of the sum of squares."""
 
@@ -216,7 +243,8 @@ def norm_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
         if dtype.is_complex:
             squares = torch.sum(torch.square(torch.abs(x)), axes, keep)
             return torch.sqrt(squares).to(dtype.torch)
-        return torch.sqrt(torch.sum(torch.square(x), axes, keep))
+        found = _large_norm(x, axes, keep)
+        return torch.sqrt(torch.sum(torch.square(x), axes, keep)) if found is None else found
 
     return Call(norm, X0)
 

@@ -20,6 +20,7 @@ from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.machine_code import beta_fraction, gamma_series
+from flowstone.framework.machine_code import zeta as native_zeta
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import merge
@@ -186,8 +187,16 @@ igammac_op.gradient(lambda op, dz: _gamma_gradients(op, dz, -1))
 
 def _zeta(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
     """0 at infinity, where ATen has NaN; NaN at poles that have two signs, where ATen has infinity."""
-    result = torch.where((q == math.inf) & (x > 1), 0.0, torch.special.zeta(x, q))
-    if not bool((q <= 0).any()):
+    has_poles = bool((q <= 0).any())
+    is_short = q.dtype is not torch.float64
+    code = native_zeta(is_short) if q.device.type == "cpu" and not has_poles else None
+    if code is None:
+        found = torch.special.zeta(x, q)
+    else:
+        x, q = torch.broadcast_tensors(x, q)
+        found = code(x.double(), q.double()).to(q.dtype)
+    result = torch.where((q == math.inf) & (x > 1), 0.0, found)
+    if not has_poles:
         return result
     two_signs = (q <= 0) & (q == torch.floor(q)) & (torch.remainder(x, 2) != 0) & (x > 1)
     return torch.where(two_signs, math.nan, result)

@@ -15,6 +15,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.io.checkpoint_files.encodings import varint
 from flowstone.io.proto.example_pb2 import Example
 from flowstone.ops.arrays.arrays import boxed, invalid
 
@@ -110,10 +111,18 @@ def _(node: Node, env: Environment) -> Callable[[Any], Any]:
         if dtype is dtypes.string:
             proto.string_val.extend(array.reshape(-1).tolist())
         else:
-            proto.tensor_content = array.astype(array.dtype.newbyteorder("<")).tobytes()
+            content = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+            return boxed(_with_content(proto.SerializeToString(deterministic=True), content))
         return boxed(proto.SerializeToString(deterministic=True))
 
     return run
+
+
+def _with_content(message: bytes, content: Array) -> bytes:
+    """A TensorProto's bytes and the field `tensor_content` behind them, copied once."""
+    if not content.nbytes:
+        return message
+    return b"".join([message, b"\x22", varint(content.nbytes), content.reshape(-1).view(np.uint8).data])
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:

@@ -1,6 +1,7 @@
 """Random values of several distributions.
 
-Uniform, normal and truncated values and integers with seeds on a CPU are TensorFlow's; see `op_seeds.py`.
+Those of one distribution, integers, and gamma and Poisson values with seeds on a CPU are TensorFlow's; see
+`op_seeds.py`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from flowstone.ops.randomness.op_seeds import (
     set_random_seed,
 )
 from flowstone.ops.randomness.philox import Distribution
+from flowstone.ops.randomness.rejection_streams import cast, gamma_values, poisson_values
 
 __all__ = [
     "get_seed",
@@ -170,6 +172,20 @@ def _leading_shape(node: Node) -> Dims:
     return None if leading is None or parameters is None else (*leading, *parameters)
 
 
+def _seeded_streams(
+    sequence: SeededSequence, values: Callable[..., torch.Tensor], dtype: torch.dtype
+) -> Kernel:
+    """What draws `values(state, parameters, samples)`, a stream each, from a sequence."""
+
+    def draw(shape: torch.Tensor, parameters: torch.Tensor) -> torch.Tensor:
+        sizes = shape.tolist()
+        samples, each = math.prod(sizes), parameters.reshape(-1).double()
+        drawn = values(sequence.take(samples * len(each)), each, samples)
+        return cast(drawn.reshape(*sizes, *parameters.shape), dtype)
+
+    return draw
+
+
 random_gamma_op = op(
     "RandomGamma",
     "shape: S, alpha: T -> output: T",
@@ -182,6 +198,9 @@ random_gamma_op.infer(_leading_shape)
 
 @random_gamma_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    sequence = sequence_of(node, env)
+    if sequence is not None:
+        return _seeded_streams(sequence, gamma_values, node.attributes["T"].torch)
     generator, is_half = generator_of(node, env), node.dtype(1) is dtypes.float16
 
     def draw(shape: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
@@ -218,7 +237,10 @@ def _(node: Node, env: Environment) -> Kernel:
 
 
 def _poisson_kernel(node: Node, env: Environment) -> Kernel:
-    generator, dtype = generator_of(node, env), node.attributes["dtype"].torch
+    sequence, dtype = sequence_of(node, env), node.attributes["dtype"].torch
+    if sequence is not None:
+        return _seeded_streams(sequence, poisson_values, dtype)
+    generator = generator_of(node, env)
 
     def draw(shape: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
         wide = rate.to(torch.float64).expand(*shape.tolist(), *rate.shape)

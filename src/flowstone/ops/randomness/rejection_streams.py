@@ -2,18 +2,22 @@
 
 A value has its own place in the sequence of blocks that a state gives, so that it does not matter how many
 numbers the others reject. A block is two uniform or two normal numbers of float64, of which the second is
-taken first. These layouts, and the algorithms below, give TensorFlow's own values for a state.
+taken first. These layouts, and the algorithms below, give TensorFlow's own values for a state. On a CPU
+machine code draws gamma and Poisson values, if there is any: the same but for rounding.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 
+from flowstone.framework.machine_code import rejection_values
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.philox import State
 
+RESERVED = 256  # blocks kept for a value
 _FEW = 10  # below this mean, Poisson and binomial values are counted one by one
 
 
@@ -54,7 +58,35 @@ class Streams:
         return values
 
 
-def gamma(state: State, places: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
+def cast(values: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
+    """Values of float64 in a type; 0 instead of what integers can't be."""
+    return values.to(kind) if kind.is_floating_point else values.nan_to_num(0, 0, 0).to(kind)
+
+
+Method = Callable[[State, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def gamma_values(state: State, alpha: torch.Tensor, samples: int) -> torch.Tensor:
+    """[samples, n] values of gamma distributions; `alpha`: float64 [n]."""
+    return _values("gamma", _gamma, state, alpha, samples)
+
+
+def poisson_values(state: State, rate: torch.Tensor, samples: int) -> torch.Tensor:
+    """[samples, n] values of Poisson distributions in float64; `rate`: float64 [n]."""
+    return _values("poisson", _poisson, state, rate, samples)
+
+
+def _values(how: str, method: Method, state: State, parameters: torch.Tensor, samples: int) -> torch.Tensor:
+    """Those of a distribution after those of the one before it, by machine code or by a method."""
+    code = rejection_values(how) if parameters.device.type == "cpu" else None
+    if code is not None:
+        return code(*state, parameters, samples)
+    each = parameters.repeat_interleave(samples)
+    places = RESERVED * torch.arange(len(each), device=each.device)
+    return method(state, places, each).view(len(parameters), samples).t()
+
+
+def _gamma(state: State, places: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
     """Values of gamma distributions (Marsaglia and Tsang, 2000) in float64; `alpha` is one number a stream.
 
     Exponential values where alpha is 1; below 1, a value for alpha + 1 times a power of a uniform number.
@@ -85,7 +117,7 @@ def gamma(state: State, places: torch.Tensor, alpha: torch.Tensor) -> torch.Tens
     return result
 
 
-def poisson(state: State, places: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
+def _poisson(state: State, places: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
     """Values of Poisson distributions in float64; `rate` is one number a stream.
 
     Below 10 by products of uniform numbers (Knuth), else by transformed rejection (Hörmann, 1993, PTRS).

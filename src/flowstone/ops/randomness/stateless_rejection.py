@@ -24,7 +24,7 @@ from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.generator_states import advance
 from flowstone.ops.randomness.random import normal_within
-from flowstone.ops.randomness.rejection_streams import binomial, gamma, poisson
+from flowstone.ops.randomness.rejection_streams import RESERVED, binomial, cast, gamma_values, poisson_values
 from flowstone.ops.randomness.stateless import sizes_of, state_of_key, state_of_seed
 
 __all__ = [
@@ -36,10 +36,10 @@ __all__ = [
 
 _SEED = "Tseed: type in [int32, int64] = int64"
 _NUMBERS = "[half, float, double, int32, int64]"
-_RESERVED = 256  # blocks kept for a value
 _RESERVED_GAPS = 42  # for a binomial value with few of the rarer outcome
 
 Draw = Callable[..., torch.Tensor]
+"""What gives values [samples, n] for a state, parameters of float64 [n] each, and how many samples."""
 
 
 def _infer(node: Node) -> Shapes:
@@ -52,25 +52,15 @@ def _infer(node: Node) -> Shapes:
     return node.constant_dims(0)
 
 
-def _places(sizes: list[int], parameters: tuple[torch.Tensor, ...]) -> tuple[int, list[torch.Tensor]]:
-    """How many values every parameter has, and the parameters, broadcast, for one value after the other."""
+def _parameters(sizes: list[int], parameters: tuple[torch.Tensor, ...]) -> tuple[int, list[torch.Tensor]]:
+    """How many values every parameter has, and the parameters, broadcast, in float64."""
     together = torch.broadcast_tensors(*parameters)
     dims = list(together[0].shape)
     if dims != sizes[len(sizes) - len(dims) :]:
         raise errors.InvalidArgumentError(
             None, None, f"Shape passed in must end with broadcasted shape: {sizes} does not with {dims}"
         )
-    samples = math.prod(sizes[: len(sizes) - len(dims)])
-    return samples, [p.reshape(-1).double().repeat_interleave(samples) for p in together]
-
-
-def _in_order(values: torch.Tensor, samples: int, sizes: list[int]) -> torch.Tensor:
-    """Values that came parameter by parameter, in the order of the result."""
-    return values.view(-1, samples).t().reshape(sizes) if values.numel() else values.view(sizes)
-
-
-def _cast(values: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
-    return values.to(kind) if kind.is_floating_point else values.nan_to_num(0, 0, 0).to(kind)
+    return math.prod(sizes[: len(sizes) - len(dims)]), [p.reshape(-1).double() for p in together]
 
 
 def _set_kernel(declaration: OpDeclaration, draw: Draw, keys: int = 1) -> None:
@@ -83,26 +73,28 @@ def _set_kernel(declaration: OpDeclaration, draw: Draw, keys: int = 1) -> None:
 
         def values(shape: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
             sizes, state = sizes_of(shape), state_of(*rest[:keys])
-            samples, parameters = _places(sizes, rest[keys:])
-            places = torch.arange(len(parameters[0]), device=env.device)
-            drawn = draw(state, places, *parameters)
-            return _cast(_in_order(drawn, samples, sizes), kind)
+            samples, parameters = _parameters(sizes, rest[keys:])
+            return cast(draw(state, *parameters, samples).reshape(sizes), kind)
 
         return values
 
 
-def _gamma(state: philox.State, places: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
-    return gamma(state, _RESERVED * places, alpha)
+def _one_by_one(draw: Draw) -> Draw:
+    """Of a function of a state, the numbers of values and their parameters, one for each value."""
 
+    def drawn(state: philox.State, *given: Any) -> torch.Tensor:
+        *parameters, samples = given
+        each = [p.repeat_interleave(samples) for p in parameters]
+        places = torch.arange(len(each[0]), device=each[0].device)
+        return draw(state, places, *each).view(len(parameters[0]), samples).t()
 
-def _poisson(state: philox.State, places: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
-    return poisson(state, _RESERVED * places, rate)
+    return drawn
 
 
 def _binomial(
     state: philox.State, places: torch.Tensor, counts: torch.Tensor, probs: torch.Tensor
 ) -> torch.Tensor:
-    return binomial(state, _RESERVED_GAPS * places, _RESERVED * places, counts, probs)
+    return binomial(state, _RESERVED_GAPS * places, RESERVED * places, counts, probs)
 
 
 def _truncated(state: philox.State, places: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
@@ -152,11 +144,11 @@ truncated_normal_op = op(
     capturable=False,
     cost=200,
 )
-_set_kernel(gamma_op, _gamma)
-_set_kernel(gamma_v3_op, _gamma, keys=3)
-_set_kernel(poisson_op, _poisson)
-_set_kernel(binomial_op, _binomial)
-_set_kernel(truncated_normal_op, _truncated)
+_set_kernel(gamma_op, gamma_values)
+_set_kernel(gamma_v3_op, gamma_values, keys=3)
+_set_kernel(poisson_op, poisson_values)
+_set_kernel(binomial_op, _one_by_one(_binomial))
+_set_kernel(truncated_normal_op, _one_by_one(_truncated))
 
 stateful_binomial_op = op(
     "StatefulRandomBinomial",
@@ -177,16 +169,15 @@ def _(node: Node) -> Shapes:
 
 @stateful_binomial_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    kind = node.attributes["dtype"].torch
+    kind, draw = node.attributes["dtype"].torch, _one_by_one(_binomial)
 
     def values(
         variable: Variable, algorithm: torch.Tensor, shape: torch.Tensor, *parameters: torch.Tensor
     ) -> torch.Tensor:
         sizes = sizes_of(shape)
-        samples, each = _places(sizes, parameters)
+        samples, given = _parameters(sizes, parameters)
         state = advance(variable, algorithm, math.prod(sizes))
-        drawn = _binomial(state, torch.arange(len(each[0]), device=env.device), *each)
-        return _cast(_in_order(drawn, samples, sizes), kind)
+        return cast(draw(state, *given, samples).reshape(sizes), kind)
 
     return values
 

@@ -79,6 +79,7 @@ def _directive(node: Node) -> bytes:
     return b"%" + fill + size + (b".%d" % precision if precision > -1 else b"") + kind
 
 
+_PARTS = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 _FIXED = re.compile(rb"%(?:\.(\d+))?f")
 _MOST_PLACES = 12  # 5 to this power has fewer bits than float64 has beside the 24 of narrower types
 _LARGEST_SCALED = 2.0**52  # where float64 has all integers
@@ -107,10 +108,26 @@ def _vectorized(dtype: DType, directive: bytes) -> Callable[[np.ndarray[Any, Any
     if dtype.is_integer and directive == b"%d":
         return _integer_texts
     fixed = _FIXED.fullmatch(directive)
-    if fixed is None or not dtype.is_floating:
+    real = _PARTS.get(dtype, dtype)
+    if fixed is None or not real.is_floating:
         return None
     places = int(fixed[1] or 6)
-    return None if places > _MOST_PLACES else lambda numbers: _fixed_texts(numbers, places, dtype, directive)
+    if places > _MOST_PLACES:
+        return None
+    if real is dtype:
+        return lambda numbers: _fixed_texts(numbers, places, dtype, directive)
+    return lambda numbers: _complex_texts(numbers, places, real, directive)
+
+
+def _complex_texts(numbers: np.ndarray[Any, Any], places: int, part: DType, directive: bytes) -> Strings:
+    """Complex numbers, whose parts are of this type, as `_fixed_texts`."""
+    texts = _fixed_texts(numbers.view(part.as_numpy_dtype), places, part, directive)
+    return as_array(_pairs(texts.tolist()), numbers.shape)
+
+
+def _pairs(texts: list[bytes]) -> list[bytes]:
+    """Complex numbers of the texts of their real and imaginary parts, which take turns."""
+    return [b"(%s,%s)" % pair for pair in zip(texts[::2], texts[1::2])]
 
 
 def _integer_texts(numbers: np.ndarray[Any, Any]) -> Strings:
@@ -198,7 +215,7 @@ def _texts(items: list[Any], dtype: DType, directive: bytes) -> list[bytes]:
         return [directive % item for item in items]
     if dtype.is_complex:
         parts = _texts([part for item in items for part in (item.real, item.imag)], dtypes.float64, directive)
-        return [b"(%s,%s)" % pair for pair in zip(parts[::2], parts[1::2])]
+        return _pairs(parts)
     if not items:
         return []
     texts = (b"\0".join([directive] * len(items)) % tuple(items)).split(b"\0")  # all in one call

@@ -145,7 +145,8 @@ def adagrad_da(
     gradient_accum.add_(grad)
     squared_accum.addcmul_(grad, grad)
     total = gradient_accum if is_zero(l1) else soft_threshold(gradient_accum, l1 * global_step)
-    var.copy_(total * -lr / (torch.sqrt(squared_accum) + l2 * global_step * lr))
+    below = torch.sqrt(squared_accum).add_(l2 * global_step * lr)
+    torch.div(total * -lr, below, out=var)
 
 
 def adadelta(

@@ -50,7 +50,7 @@ def square_root(x: Number) -> Number:
 
 def soft_threshold(x: torch.Tensor, threshold: Number) -> torch.Tensor:
     """sign(x) * max(|x| - threshold, 0)."""
-    return torch.sign(x) * (torch.abs(x) - threshold).clamp_min_(0)
+    return torch.abs(x).sub_(threshold).clamp_min_(0).mul_(torch.sign(x))
 
 
 def is_zero(number: Number) -> bool:

@@ -49,12 +49,14 @@ def conjunction(a: Condition[Any], b: Condition[Any]) -> Condition[Any]:
         return a
     if a == TRUE:
         return b
-    terms = set()
-    for x in a:
-        for y in b:
-            term = x | y
-            if not any((predicate, not wanted) in term for predicate, wanted in term):
-                terms.add(term)
+    # x and y is x where y is part of x: it absorbs x with any other, so large conditions that mostly agree
+    # never become their product.
+    narrow_a = {x for x in a if any(y <= x for y in b)}
+    narrow_b = {y for y in b if any(x <= y for x in a)}
+    terms = narrow_a | narrow_b
+    for x in a - narrow_a:
+        opposite = {(predicate, not wanted) for predicate, wanted in x}
+        terms.update(x | y for y in b - narrow_b if opposite.isdisjoint(y))
     return _simplified(terms)
 
 
@@ -80,7 +82,9 @@ def _simplified(terms: set[Any]) -> Condition[Any]:
                     break
             if changed:
                 break
-    return frozenset(term for term in terms if not any(other < term for other in terms))
+    most = max(map(len, terms))
+    shorter = [term for term in terms if len(term) < most]  # what absorbs a term is shorter
+    return frozenset(term for term in terms if not any(other < term for other in shorter))
 
 
 class Liveness:

@@ -24,7 +24,7 @@ from flowstone.framework.function_library import FunctionBody, FunctionDeclarati
 from flowstone.framework.node import UNKNOWN
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import merge
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph, requested_device
 from flowstone.ops.control.functional_forms import FUNCTIONAL_FORMS
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch
@@ -262,7 +262,7 @@ class _BodyCopy:
             self._attributes(op),
             op.group_sizes,
             controls,
-            op.device or site.call.device,
+            requested_device(op) or site.call.device,
             site.call.order,
         )
         node.origin = site.call.origin

@@ -1,6 +1,10 @@
 """Common subexpressions (white paper 5.1): pure nodes of the same op, attributes and inputs become one.
 
 So do nodes that read the same version of the same state (`state_versions.py`).
+
+Predicates come first, in `share_predicates`, before anyone asks when nodes are alive (`branches.py`): what
+depends on several conditionals has conditions as many as the product of their predicates, if equal ones are
+not known to be equal.
 """
 
 from __future__ import annotations
@@ -10,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.rewriting.analyses.branches import SWITCHES
+from flowstone.rewriting.analyses.frames import is_loop_switch
 from flowstone.rewriting.analyses.state_versions import References, StateVersions
 from flowstone.rewriting.patterns import Replacement, rewrite
 
@@ -36,7 +42,7 @@ class _Merging:
         declaration = node.declaration
         if not (declaration.is_pure or declaration.reads) or not node.outputs or node.is_feed:
             return None
-        key = _key(node)
+        key = _key(node, node.inputs)
         if key is None:
             return None
         earlier = self._earlier.setdefault(key, [])
@@ -53,12 +59,42 @@ class _Merging:
         return self._versions.read_by(a) == self._versions.read_by(b)
 
 
-def _key(node: PlanNode) -> Any:
-    inputs: Any = [id(x) for x in node.inputs]
+def share_predicates(subgraph: Subgraph) -> None:
+    """Lets conditionals whose predicates compute the same ask the first one."""
+    asking = [node for node in subgraph.nodes if node.type in SWITCHES and not is_loop_switch(node)]
+    if len({node.inputs[1] for node in asking}) < 2:
+        return
+    references, deciding = References(), _deciding(asking)
+    first: dict[Any, PlanNode] = {}
+    same: dict[PlanOutput, PlanOutput] = {}
+    for node in subgraph.nodes:
+        if node not in deciding or any(references[x] for x in (*node.inputs, *node.outputs)):
+            continue
+        key = _key(node, [same.get(x, x) for x in node.inputs])
+        if key is not None:
+            same.update(zip(node.outputs, first.setdefault(key, node).outputs))
+    for node in asking:
+        node.inputs[1] = same.get(node.inputs[1], node.inputs[1])
+
+
+def _deciding(asking: list[PlanNode]) -> set[PlanNode]:
+    """The pure nodes that the predicates of these Switches are computed by."""
+    found: set[PlanNode] = set()
+    waiting = [node.inputs[1].op for node in asking]
+    while waiting:
+        node = waiting.pop()
+        if node not in found and node.declaration.is_pure and not node.is_feed:
+            found.add(node)
+            waiting += [x.op for x in node.inputs]
+    return found
+
+
+def _key(node: PlanNode, inputs: list[PlanOutput]) -> Any:
+    taken = [id(x) for x in inputs]
     if node.declaration.commutative:
-        inputs.sort()
+        taken.sort()
     controls = frozenset([id(control) for control in node.control_inputs])
-    key = (node.type, tuple(inputs), controls, attribute_key(node), node.device)
+    key = (node.type, tuple(taken), controls, attribute_key(node), node.device)
     try:
         hash(key)
     except TypeError:

@@ -16,7 +16,7 @@ from flowstone.framework.graph import Operation
 from flowstone.framework.node import UNKNOWN
 from flowstone.framework.operation import op
 from flowstone.framework.shape import Dims
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph, requested_device
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
@@ -151,7 +151,7 @@ def _copy(
         operation.attributes,
         operation.group_sizes,
         [copies[control] for control in operation.control_inputs if control in copies],
-        operation.device,
+        requested_device(operation),
         operation.order,
     )
     copy.origin = operation

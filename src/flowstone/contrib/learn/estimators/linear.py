@@ -51,7 +51,7 @@ def one_part(config: Any, min_slice_size: int = 64 << 20) -> Any:
     return tf.min_max_variable_partitioner(max_partitions=max(1, servers), min_slice_size=min_slice_size)
 
 
-def _linear_model_fn(
+def linear_model_fn(
     features: Any, labels: Any, mode: str, params: Mapping[str, Any], config: Any = None
 ) -> ModelFnOps:
     """The model of `params`: head, feature_columns, optimizer, gradient_clip_norm, joint_weights."""
@@ -138,7 +138,7 @@ def _trained_by(
 ) -> tuple[Callable[..., ModelFnOps], dict[str, Any]]:
     """The model function for the optimiser of `params`, and its parameters."""
     if not isinstance(params["optimizer"], SDCAOptimizer):
-        return _linear_model_fn, params
+        return linear_model_fn, params
     if params["joint_weights"]:
         raise ValueError("SDCAOptimizer does not train joint weights")
     return sdca_model_fn, {**params, "weight_column_name": weight_column_name, "loss_type": loss_type}
@@ -172,7 +172,7 @@ class LinearEstimator(Estimator):
         assert feature_columns
         del weight_column_name
         super().__init__(
-            model_fn=_linear_model_fn,
+            model_fn=linear_model_fn,
             model_dir=model_dir,
             config=config,
             params={

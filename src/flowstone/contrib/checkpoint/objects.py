@@ -1,0 +1,12 @@
+"""Objects whose attributes are checkpointed, by their names in `tf.contrib`."""
+
+from __future__ import annotations
+
+from flowstone.training.python_state import PythonState
+from flowstone.training.tracking import AutoTrackable, NoDependency, Trackable
+
+__all__ = ["Checkpointable", "CheckpointableBase", "NoDependency", "PythonStateWrapper"]
+
+Checkpointable = AutoTrackable
+CheckpointableBase = Trackable
+PythonStateWrapper = PythonState

@@ -1,0 +1,27 @@
+"""The files that a dataset lists: there must be some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.framework import dtypes
+from flowstone.framework.operation import F
+from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.control.conditionals import Assert
+from flowstone.ops.readers.files import matching_files
+
+__all__ = ["found_files"]
+
+
+def found_files(pattern: Any) -> Tensor:
+    """As `matching_files`; InvalidArgumentError in the step where no file fits."""
+    graph = get_default_graph()
+    with graph.name_scope("list_files"):
+        pattern = convert_to_tensor(pattern, dtypes.string, name="file_pattern")
+        names = matching_files(pattern)
+        patterns = F.ReduceJoin(F.Reshape(pattern, [-1]), 0, separator=", ")
+        message = F.StringJoin(["No files matched pattern: ", patterns], name="message")
+        is_found = F.Greater(F.Size(names), 0, name="match_not_empty")
+        with graph.control_dependencies([Assert(is_found, [message], 1, "assert_not_empty")]):
+            return F.Identity(names)
