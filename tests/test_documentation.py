@@ -16,6 +16,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import linecache
 import os
 import re
 import shlex
@@ -110,7 +111,9 @@ class Document:
             assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
             return
         output = io.StringIO()
-        code = compile("\n" * (block.line - 1) + block.text, str(ROOT / self.name), "exec")
+        text, path = "\n" * (block.line - 1) + block.text, str(ROOT / self.name)
+        linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path  # AutoGraph reads it
+        code = compile(text, path, "exec")
         with contextlib.redirect_stdout(output):
             exec(code, vars(self.module))
         self.printed = output.getvalue()

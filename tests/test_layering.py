@@ -20,6 +20,8 @@ LAYERS = [
     {"io"},
     {"ops"},
     {"gradients"},
+    {"conversion"},
+    {"functions"},
     {"rewriting"},
     {"placement"},
     {"partition"},

@@ -1,35 +1,24 @@
-"""`flowstone.autograph`: marks of functions whose Python is not converted; here none is."""
+"""`flowstone.autograph`: Python's control flow on tensors as nodes; see the room `conversion`."""
 
-from types import SimpleNamespace as _SimpleNamespace
+from __future__ import annotations
+
 from typing import Any
 
-from flowstone.framework.refusals import refused_function
+from flowstone.framework.late_names import late_names as _late_names
 
-__all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
-
-_INSTEAD = "tf.cond and tf.while_loop in the Python function itself"
-to_graph = refused_function("tf.autograph.to_graph", _INSTEAD)
-to_code = refused_function("tf.autograph.to_code", _INSTEAD)
-
-
-def do_not_convert(func: Any = None) -> Any:
-    """The function itself; without one, a decorator that returns what it is given."""
-    return func if func is not None else lambda function: function
+__getattr__, __dir__ = _late_names(
+    globals(),
+    {
+        "flowstone.conversion.converted_functions": "do_not_convert",
+        "flowstone.conversion.entities": "experimental to_code to_graph",
+    },
+)
 
 
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """Changes nothing: no Python is converted, so there is nothing to say about it."""
+    """How much is said about conversions; here only what could not be converted is, as a warning."""
 
 
 def trace(*args: Any) -> None:
     """Prints its arguments while the graph is built."""
     print(*args)
-
-
-experimental = _SimpleNamespace(
-    do_not_convert=do_not_convert,
-    set_loop_options=refused_function(
-        "tf.autograph.experimental.set_loop_options", "tf.while_loop's arguments"
-    ),
-)
-"""`do_not_convert`, and what conversion would need."""

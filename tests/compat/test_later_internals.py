@@ -411,5 +411,36 @@ def test_functions_that_are_not_converted(capsys: pytest.CaptureFixture[str]) ->
     tf.autograph.set_verbosity(3)
     tf.autograph.trace("a", 1)
     assert capsys.readouterr().out == "a 1\n"
-    with pytest.raises(NotImplementedError, match=r"tf\.cond and tf\.while_loop"):
+    with pytest.raises(NotImplementedError, match="object conversion is not yet supported"):
         tf.autograph.to_graph(len)
+
+
+def test_where_libraries_find_functions_and_conversion() -> None:
+    assert internal("eager.def_function").function is tf.function
+    assert isinstance(tf.function(abs), internal("eager.def_function").Function)
+    assert internal("eager.function").defun is tf.contrib.eager.defun
+    api, contexts = internal("autograph.impl.api"), internal("autograph.core.ag_ctx")
+    older = tf.contrib.autograph
+
+    def absolute(x: Any) -> Any:
+        if x > 0:
+            return x
+        return -x
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(-2.0)
+        made = [
+            api.converted_call(absolute, None, (x,), {}),
+            api.tf_convert(absolute, contexts.control_status_ctx())(x),
+            older.convert()(absolute)(x),
+            older.converted_call(absolute, None, (x,), {}),
+            older.to_graph(absolute, verbose=True)(x),
+            older.stack([x, x])[0] * -1.0,
+        ]
+        assert session.run(made) == [2.0] * 6
+        with contexts.ControlStatusCtx(contexts.Status.DISABLED), pytest.raises(TypeError, match="bool"):
+            api.tf_convert(absolute, contexts.control_status_ctx())(x)
+    assert older.to_code(absolute).startswith("def tf__absolute")
+    assert internal("autograph.lang.directives").set_loop_options(parallel_iterations=1) is None
+    assert older.tensor_list((1, 2)) == [1, 2]
+    assert older.set_element_type([], tf.int32) is None

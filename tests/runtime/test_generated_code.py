@@ -73,3 +73,14 @@ def test_each_function_has_a_file_of_its_own() -> None:
         code.line(0, "def segment(): return 1")
         names.add(code.finish().filename)
     assert len(names) == 2
+
+
+def test_a_block_without_code_is_a_block() -> None:
+    code = Code()
+    for depth, text in enumerate(["def segment(x):", "if x:", "if x > 1:"]):
+        code.line(depth, text)
+    code.line(1, "if x > 2:")
+    code.line(2, "return 2")
+    code.line(1, "return 1")
+    function = code.finish().function
+    assert [function(x) for x in (0, 2, 3)] == [1, 1, 2]

@@ -7,7 +7,6 @@ from flowstone.contrib.module_paths import module_names
 __all__ = ["NEAREST", "nearest"]
 
 NEAREST: dict[str, str] = {
-    "autograph": "tf.cond and tf.while_loop",
     "batching": "the batches of flowstone serve",
     "bigtable": "tf.data.TFRecordDataset",
     "boosted_trees": "tf.estimator.DNNClassifier or a library of trees",

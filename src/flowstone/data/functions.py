@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flowstone import conversion
 from flowstone.data.structure import Structure, as_results, components
 from flowstone.framework.function import Defun
 from flowstone.framework.scope import get_default_graph
@@ -12,7 +13,7 @@ from flowstone.framework.tensor import Tensor
 
 
 class ElementFunction:
-    """A function of elements, traced once.
+    """A function of elements, traced once; its Python's control flow on tensors is converted (AutoGraph).
 
     `name`: that of its FunctionDef, in the library of the default graph; `whole`: whether tuples are one
     argument, not several; `result`: what the user's function
@@ -28,6 +29,7 @@ class ElementFunction:
         whole: bool = False,
     ) -> None:
         self.result: Any = None
+        function = conversion.convert(function)
 
         def traced(*tensors: Tensor) -> list[Tensor]:
             arguments, place = [], 0

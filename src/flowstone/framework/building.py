@@ -85,6 +85,12 @@ def add_by_type(
     return _add(declaration, graph, values, attributes, name)
 
 
+def place_of(tensor: Any) -> Graph:
+    """Where an operation on `tensor` goes: to its graph, or to the function that is being built."""
+    stack = scope.graphs.items
+    return stack[-1] if stack and stack[-1].building_function else tensor.graph  # type: ignore[no-any-return]
+
+
 def graph_of(values: list[Any]) -> Graph:
     """The default graph, or the inputs' where they belong to another one; ValueError if they disagree."""
     stack = scope.graphs.items

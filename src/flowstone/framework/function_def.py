@@ -33,8 +33,9 @@ def write_function(
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
     out_names: Sequence[str] | None = None,
+    controls: Sequence[Operation] = (),
 ) -> Any:
-    """The FunctionDef of a graph in which `inputs` are placeholders.
+    """The FunctionDef of a graph in which `inputs` are placeholders; a call also runs `controls`.
 
     InvalidArgumentError unless `out_names`, if given, name every output.
     """
@@ -45,7 +46,12 @@ def write_function(
             "output names must be either empty or equal in size to outputs. output names size = "
             f"{len(out_names)} outputs size = {len(outputs)}",
         )
-    return _Writer(name, graph, inputs, outputs).write(out_names)
+    writer = _Writer(name, graph, inputs, outputs)
+    message = writer.write(out_names)
+    for op in controls:
+        message.signature.control_output.append(writer.names[op])
+        message.control_ret[writer.names[op]] = writer.names[op]
+    return message
 
 
 class _Writer:

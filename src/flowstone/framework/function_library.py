@@ -8,8 +8,8 @@ the body (`rewriting/functions/function_inlining.py`).
 
 `FunctionLibrary` maps names to definitions. `gradients[name]` is the function that computes another one's
 gradient (of the arguments, then the gradients with respect to the results). `built[name]` is a body as the
-user's program built it, where a definition does not tell all of it: loops. A definition never changes once it
-is there.
+user's program built it, where a definition does not tell all of it: loops and the shapes of their variables.
+A definition never changes once it is there.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 class FunctionBody:
     """A function as a graph: `inputs` (the arguments' placeholders), `outputs`, and `controls`, operations
-    that run although no output needs them. `operations`: those that a call runs, in an order in which they
-    can; None until somebody asks.
+    that run although no output needs them. `members`: the operations of the function, where the graph may get
+    others. `operations`: those that a call runs, in an order in which they can; None until somebody asks.
     """
 
-    __slots__ = ("controls", "graph", "inputs", "name", "operations", "outputs")
+    __slots__ = ("controls", "graph", "inputs", "members", "name", "operations", "outputs")
 
     def __init__(
         self, name: str, graph: Graph, inputs: list[Tensor], outputs: list[Tensor], controls: list[Operation]
     ) -> None:
         self.name, self.graph, self.inputs, self.outputs = name, graph, inputs, outputs
-        self.controls = controls
+        self.controls, self.members = controls, tuple(graph._operations)
         self.operations: list[Operation] | None = None
 
 
@@ -151,6 +151,8 @@ class FunctionLibrary(dict[str, Any]):
 
         NotFoundError if there is none of this name, InvalidArgumentError if its definition is malformed.
         """
+        if name in self.built:
+            return self.built[name]
         key = name, tuple((attributes or {}).items()) if self.get(name) and self[name].signature.attr else ()
         found = self._bodies.get(key)
         if found is None:

@@ -63,6 +63,7 @@ class Graph(GraphElements):
         self._seed: int | None = None
         self.last_loss_reduction: str | None = None  # of `tf.losses`, for strategies that scale gradients
         self.producer = GRAPH_DEF_VERSION
+        self.traces: dict[Any, Any] = {}  # by function, what it was traced to here
         self.variable_store: Any = None  # set by the room of variable scopes
 
     # ---- operations

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from flowstone.framework.function_graph import FunctionGraph
+from flowstone.framework.graph import Graph
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
 
-__all__ = ["init_scope", "is_symbolic_tensor"]
+__all__ = ["init_scope", "is_symbolic_tensor", "outermost_graph"]
 
 
 @contextlib.contextmanager
@@ -19,10 +20,8 @@ def init_scope() -> Iterator[None]:
 
     They are named in the scope that is the current one.
     """
-    graph = get_default_graph()
-    name = graph.get_name_scope()
-    while isinstance(graph, FunctionGraph):
-        graph = graph.outer
+    name = get_default_graph().get_name_scope()
+    graph = outermost_graph()
     with graph.as_default(), graph.control_dependencies(None), graph.name_scope(f"{name}/" if name else None):
         yield
 
@@ -30,3 +29,11 @@ def init_scope() -> Iterator[None]:
 def is_symbolic_tensor(tensor: Any) -> bool:
     """Whether it is a Tensor of a graph: what a step computes."""
     return isinstance(tensor, Tensor)
+
+
+def outermost_graph() -> Graph:
+    """The graph where variables are: the default graph, outside of the functions that are being built."""
+    graph = get_default_graph()
+    while isinstance(graph, FunctionGraph):
+        graph = graph.outer
+    return graph

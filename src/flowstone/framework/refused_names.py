@@ -12,7 +12,7 @@ __all__ = [
     "RaggedTensorSpec", "SaveOptions", "check_pinned", "decode_proto", "enable_check_numerics",
     "encode_proto", "experimental_connect_to_cluster", "experimental_connect_to_host",
     "experimental_run_functions_eagerly",
-    "function", "load_v2", "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad", "random_index_shuffle",
+    "load_v2", "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad", "random_index_shuffle",
     "run_functions_eagerly", "save", "wrap_function",
 ]  # fmt: skip
 
@@ -28,7 +28,6 @@ GradientTape = refused_class("tf.GradientTape", "tf.gradients, which asks the gr
 RaggedTensor = refused_class("tf.RaggedTensor", _PADDED)
 RaggedTensorSpec = refused_class("tf.RaggedTensorSpec", "tf.SparseTensorSpec, for " + _PADDED)
 check_pinned = refused_function("tf.check_pinned", "nothing: sessions pin memory where it helps")
-function = refused_function("tf.function", "the Python function itself, which adds to the graph when called")
 ragged_fill_empty_rows = refused_function("tf.ragged_fill_empty_rows", "tf.sparse.fill_empty_rows")
 ragged_fill_empty_rows_grad = refused_function("tf.ragged_fill_empty_rows_grad", "tf.sparse.fill_empty_rows")
 random_index_shuffle = refused_function("tf.random_index_shuffle", "tf.random.shuffle(tf.range(n), seed)")

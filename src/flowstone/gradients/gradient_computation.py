@@ -111,11 +111,14 @@ def _converted(value: Any, name: str) -> Any:
 def _differentiated(x: Any, name: str) -> Any:
     """The tensor to differentiate with respect to: a variable's buffer or handle, so that all its reads
     count."""
-    if isinstance(x, (Tensor, IndexedSlices)):
+    if isinstance(x, IndexedSlices):
         return x
-    handle = getattr(x, "handle", None)
+    handle = x if isinstance(x, Tensor) else getattr(x, "handle", None)
+    inside = scope.get_default_graph().building_function
     if isinstance(handle, Tensor):
-        return handle
+        return convert_to_tensor(handle) if inside else handle  # what stands for it in the function
+    if inside:
+        return convert_to_tensor(x, name=name)
     return convert_to_tensor(x, name=name, as_ref=hasattr(x, "_ref"))
 
 

@@ -107,10 +107,17 @@ class Code:
             return repr(value)
         return self.name(f"k{len(self._globals)}", value)
 
+    def _fill_empty_blocks(self) -> None:
+        """Gives blocks a statement whose nodes turned out to need no code."""
+        for i, (text, following) in enumerate(zip(self._text, [*self._text[1:], ""])):
+            if text.endswith(":") and _indentation(following) <= _indentation(text):
+                self._text[i] = f"{text} pass"
+
     def finish(self) -> Segment:
         """Compiles the function, whose name is ``segment``."""
         global _count
         _count += 1
+        self._fill_empty_blocks()
         source, filename = "\n".join(self._text) + "\n", f"{GENERATED_FILE}{_count}>"
         exec(compile(source, filename, "exec"), self._globals)
         for name, value in list(self._globals.items()):
@@ -140,3 +147,7 @@ def identifier(name: str, fallback: str) -> str:
     ):
         text = f"{fallback}_{text}"
     return text
+
+
+def _indentation(text: str) -> int:
+    return len(text) - len(text.lstrip(" "))

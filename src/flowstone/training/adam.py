@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.framework import scope
+from flowstone.framework.building import place_of
 from flowstone.framework.composite import IndexedSlices
+from flowstone.framework.init_scope import outermost_graph
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.control.control_flow import group
@@ -45,7 +46,7 @@ class AdamOptimizer(Optimizer):
         self._epsilon_t: Any = None
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
-        graph = scope.get_default_graph()
+        graph = outermost_graph()
         return self._get_non_slot_variable("beta1_power", graph), self._get_non_slot_variable(
             "beta2_power", graph
         )
@@ -86,7 +87,7 @@ class AdamOptimizer(Optimizer):
     def _apply_sparse_shared(
         self, grad: Tensor, var: Any, indices: Tensor, scatter_add: Callable[..., Any]
     ) -> Any:
-        graph = var.graph
+        graph = place_of(var)
         beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._rates(var.dtype)
         rate = rate * F.Sqrt(1 - beta2_power) / (1 - beta1_power)
         m = self.get_slot(var, "m")
@@ -111,7 +112,7 @@ class AdamOptimizer(Optimizer):
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         def scatter_add(slot: Any, indices: Tensor, values: Tensor) -> Tensor:
-            with slot.graph.control_dependencies([F.ResourceScatterAdd(slot.handle, indices, values)]):
+            with place_of(slot).control_dependencies([F.ResourceScatterAdd(slot.handle, indices, values)]):
                 value: Tensor = slot.value()
                 return value
 
@@ -119,7 +120,7 @@ class AdamOptimizer(Optimizer):
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         beta1_power, beta2_power = self._get_beta_accumulators()
-        graph = beta1_power.graph
+        graph = place_of(beta1_power)
         with graph.control_dependencies(update_ops), graph.colocate_with(beta1_power.op):
             powers = [
                 beta1_power.assign(beta1_power * self._beta1_t, use_locking=self._use_locking),

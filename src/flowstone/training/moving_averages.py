@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowstone.framework import dtypes, scope
+from flowstone.framework.building import place_of
 from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -61,7 +62,7 @@ def _assign(variable: Any, value: Tensor, name: str) -> Any:
 
 def _zero_debiased(variable: Any, value: Any, rate: Tensor) -> Tensor:
     """The average corrected for its start at zero: the biased one divided by ``1 − (1 − rate)^steps``."""
-    graph = variable.graph
+    graph = place_of(variable)
     with variable_scope(variable.op.name), graph.colocate_with(variable.op):
         zeros = zeros_initializer()
         shape, dtype = variable.get_shape(), variable.dtype.base_dtype

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flowstone.framework import dtypes, scope
+from flowstone.framework.building import place_of
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.operation import F
@@ -153,7 +154,8 @@ class Optimizer:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
         for _, variable in pairs:
             _gradient_target(variable)
-        graph = updates[0][1].graph if not isinstance(updates[0][1], Tensor) else scope.get_default_graph()
+        first = updates[0][1]
+        graph = scope.get_default_graph() if isinstance(first, Tensor) else place_of(first)
         with graph.control_dependencies(None):
             self._create_slots([variable for _, variable in updates])
         with graph.name_scope(name or self._name) as full_name:

@@ -10,8 +10,6 @@ tfe = tf.contrib.eager
 
 
 def test_functions_of_graphs() -> None:
-    assert tfe.defun(max) is max
-    assert tfe.defun(input_signature=[])(max) is max
     assert not tfe.executing_eagerly()
     assert tfe.py_func is tf.py_func
     assert tfe.num_gpus() == sum("GPU:" in name for name in tfe.list_devices())

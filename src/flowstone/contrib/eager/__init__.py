@@ -13,8 +13,8 @@ __getattr__, __dir__ = package_names(
         "flowstone.compat.internals.framework_test_util": "run_test_in_graph_and_eager_modes"
         "=run_in_graph_and_eager_modes run_all_tests_in_graph_and_eager_modes"
         "=run_all_in_graph_and_eager_modes",
-        "flowstone.contrib.eager.functions": "defun function=defun get_optimizer_variables list_devices"
-        " num_gpus run",
+        "flowstone.contrib.eager.functions": "get_optimizer_variables list_devices num_gpus run",
+        "flowstone.functions.traced_functions": "defun function=defun",
         "flowstone.contrib.eager.refused_names": "EagerVariableStore GradientTape Iterator Network Sequential"
         " add_execution_callback async_wait clear_execution_callbacks connect_to_remote_host"
         " enable_remote_eager_execution gradients_function implicit_gradients implicit_value_and_gradients"

@@ -7,15 +7,7 @@ from typing import Any
 
 import flowstone as tf
 
-__all__ = ["defun", "get_optimizer_variables", "list_devices", "num_gpus", "run"]
-
-
-def defun(func: Callable[..., Any] | None = None, input_signature: Any = None, **later: Any) -> Any:
-    """The function as it is, which adds to the graph when called; a decorator without one.
-
-    `input_signature`, and arguments on tracing, say nothing here.
-    """
-    return func if func is not None else (lambda function: function)
+__all__ = ["get_optimizer_variables", "list_devices", "num_gpus", "run"]
 
 
 def get_optimizer_variables(optimizer: Any) -> list[Any]:

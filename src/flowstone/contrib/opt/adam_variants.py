@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
+from flowstone.framework.init_scope import outermost_graph
 from flowstone.framework.operation import F
 from flowstone.training.adam import AdamOptimizer
 
@@ -119,7 +120,7 @@ class AdaMaxOptimizer(_RowOptimizer):
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
 
     def _get_beta_accumulators(self) -> Any:
-        return self._get_non_slot_variable("beta1_power", tf.get_default_graph())
+        return self._get_non_slot_variable("beta1_power", outermost_graph())
 
     def _create_slots(self, var_list: Any) -> None:
         first = min(var_list, key=lambda variable: variable.name)

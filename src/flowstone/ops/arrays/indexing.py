@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import dtypes
+from flowstone.framework.building import place_of
 from flowstone.framework.dimension import Dimension
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -128,7 +129,7 @@ def sliced(tensor: Tensor, index: Any, variable: Any = None) -> Tensor:
             spec.add(0, 0, 1)
         else:
             spec.add_place(item)
-    with tensor.graph.name_scope("strided_slice") as scope:
+    with place_of(tensor).name_scope("strided_slice") as scope:
         if spec.begin:
             vectors = [stack(entries) for entries in (spec.begin, spec.end, spec.strides)]
         else:

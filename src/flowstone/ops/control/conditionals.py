@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework import dtypes, nest
+from flowstone.framework.building import place_of
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.graph import GraphKeys, Operation
 from flowstone.framework.operation import F, OpDeclaration
@@ -145,7 +146,7 @@ def cond(
     returns None, or structures or dtypes differ."""
     true_fn = _chosen_function(true_fn, "true_fn", fn1, "fn1")
     false_fn = _chosen_function(false_fn, "false_fn", fn2, "fn2")
-    graph = pred.graph if isinstance(pred, Tensor) else get_default_graph()
+    graph = place_of(pred) if isinstance(pred, Tensor) else get_default_graph()
     with graph.name_scope(name or "cond"):
         if isinstance(pred, bool):
             raise TypeError("'pred' must not be a Python bool.")

@@ -96,10 +96,14 @@ def _loop_shapes(node: Node) -> list[Any]:
 
 
 def _gradient_shapes(node: Node) -> list[Any]:
-    """Gradients have their arguments' shapes; unknown for a handle, whose variable's shape is not known
-    here."""
+    """Gradients have their arguments' shapes, those of handles their variables'."""
     pairs = zip(node.outputs, node.inputs)
-    return [None if x.dtype is dtypes.resource else x.dims for _, x in pairs]
+    return [_variable_dims(x) if x.dtype is dtypes.resource else x.dims for _, x in pairs]
+
+
+def _variable_dims(handle: Any) -> Any:
+    """The shape of the variable behind a handle, if its node is in the graph."""
+    return handle.op.attributes.get("shape") if handle.op.type == "VarHandleOp" else None
 
 
 def _no_kernel(node: Node, env: Environment) -> Kernel:

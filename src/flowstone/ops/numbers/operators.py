@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework import dtypes
+from flowstone.framework.building import place_of
 from flowstone.framework.composite import SparseTensor
 from flowstone.framework.operation import F, OpDeclaration
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -30,14 +31,14 @@ def _logic(of_bool: _Function, of_integers: Callable[[Tensor, Tensor], Tensor]) 
     def combine(x: Tensor, y: Tensor, name: str) -> Tensor:
         if x.dtype.base_dtype is dtypes.bool:
             return of_bool(x, y, name)
-        with x.graph.name_scope(name):
+        with place_of(x).name_scope(name):
             return of_integers(x, y)
 
     return combine
 
 
 def _xor(x: Tensor, y: Tensor, name: str) -> Tensor:
-    with x.graph.name_scope(name) as scope:
+    with place_of(x).name_scope(name) as scope:
         return comparisons.logical_xor(x, y, scope)
 
 
@@ -73,7 +74,7 @@ def _operators(name: str, reflected: str, function: _Function) -> tuple[_Method,
             return function(x, y, name)
         if isinstance(y, SparseTensor):
             return NotImplemented  # it knows how to combine with a tensor
-        with x.graph.as_default(), x.graph.name_scope(name) as scope:
+        with (graph := place_of(x)).as_default(), graph.name_scope(name) as scope:
             try:
                 operand = convert_to_tensor(y, x.dtype.base_dtype, "y")
             except TypeError:
@@ -83,7 +84,7 @@ def _operators(name: str, reflected: str, function: _Function) -> tuple[_Method,
             return function(x, operand, scope)
 
     def right(y: Tensor, x: Any) -> Any:
-        with y.graph.as_default(), y.graph.name_scope(name) as scope:
+        with (graph := place_of(y)).as_default(), graph.name_scope(name) as scope:
             return function(convert_to_tensor(x, y.dtype.base_dtype, "x"), y, scope)
 
     return left, right
@@ -152,7 +153,7 @@ def _with_dense(name: str, declaration: OpDeclaration, sparse: SparseTensor, den
     if isinstance(dense, SparseTensor):
         return NotImplemented
     values = sparse.values
-    with sparse.graph.as_default(), sparse.graph.name_scope(name) as scope:
+    with (graph := place_of(sparse)).as_default(), graph.name_scope(name) as scope:
         y = convert_to_tensor(dense, values.dtype.base_dtype, "y")
         if name == "truediv" and values.dtype.is_integer:
             wide = dtypes.float32 if values.dtype.size < 4 else dtypes.float64

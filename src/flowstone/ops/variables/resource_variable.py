@@ -91,6 +91,8 @@ class ResourceVariable(Variable):
         read = F.ReadVariableOp(self._handle, dtype=self._dtype)
         if self._save_shape is not None:
             read.set_shape(self._save_shape)
+        elif read.dims is None:  # in a function, which knows nothing of the handle
+            read.dims = self._dims
         return read
 
     _save_shape: Any = None

@@ -382,7 +382,7 @@ def _check_call(body: FunctionBody, inputs: Sequence[PlanOutput], site: Site) ->
 
 def _operations(body: FunctionBody) -> list[Any]:
     if body.operations is None:
-        body.operations = _in_order(set(body.graph._operations), set())
+        body.operations = _in_order(set(body.members), set())
     return body.operations
 
 
