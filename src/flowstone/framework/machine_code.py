@@ -51,7 +51,7 @@ __all__ = [
     "SmallMatrices",
     "SparseProduct",
     "StepPasses",
-    "Zeta",
+    "ZetaFunction",
     "band_solver",
     "beta_fraction",
     "box_choice",
@@ -289,7 +289,7 @@ class GammaSeries(Protocol):
         the latter by no more than `precise` of the sum, in less than `most` steps."""
 
 
-class Zeta(Protocol):
+class ZetaFunction(Protocol):
     """The Hurwitz zeta function, of float64 tensors of one shape on the host."""
 
     def __call__(self, x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
@@ -437,4 +437,4 @@ segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | N
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()
-zeta: Slot[[bool], Zeta] = Slot()
+zeta: Slot[[bool], ZetaFunction] = Slot()
