@@ -12,7 +12,7 @@ import functools
 import torch
 
 from flowstone.framework import flags, machine
-from flowstone.framework.machine_code import BetaFraction, GammaSeries, Zeta
+from flowstone.framework.machine_code import BetaFraction, GammaSeries, ZetaFunction
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.emitter import sleef_name
@@ -46,7 +46,7 @@ def gamma_series() -> GammaSeries | None:
     return functools.partial(_series, _library(_SERIES))
 
 
-def zeta(is_short: bool) -> Zeta | None:
+def zeta(is_short: bool) -> ZetaFunction | None:
     """The function; None if there is no native tier, or no SLEEF. `is_short`: for results in float32."""
     if not flags.NATIVE or host.reason():
         return None
