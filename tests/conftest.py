@@ -1,9 +1,9 @@
 """Tests choose kernels by one profile, whatever processor they run on, and may change its numbers.
 
-Plans are those that users have: clusters of operations are machine code. It is compiled when a step is
-planned, so that the first run tests it, and runs do not depend on when a thread is done; programs that tests
-start compile in the background. ``FLOWSTONE_NATIVE=0 pytest`` runs all tests by ATen's kernels alone, 1 and 2
-as `framework/flags` says. `pytest --plain-torch` runs them as on a build of torch without oneDNN and MKL.
+Plans are those that users have: clusters of operations are machine code, from the first run on where a run
+changes no state that it reads. ``FLOWSTONE_NATIVE=0 pytest`` runs all tests by ATen's kernels alone, 2
+compiles all code when a step is planned. `pytest --plain-torch` runs them as on a torch without oneDNN and
+MKL.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if request.node.get_closest_marker("by_aten"):
         monkeypatch.setattr(flags, "NATIVE", 0)
     elif not _AS_SAID:
-        usual = 0 if request.node.nodeid.startswith(_BY_ATEN) else 2
+        usual = 0 if request.node.nodeid.startswith(_BY_ATEN) else 1
         monkeypatch.setattr(flags, "NATIVE", getattr(request, "param", usual))
 
 

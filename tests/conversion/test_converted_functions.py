@@ -662,7 +662,7 @@ def test_what_is_not_to_be_converted() -> None:
 
 
 def test_a_function_without_source_is_called_as_it_is(caplog: Any) -> None:
-    function = eval("lambda x: x * 2")
+    function = eval("lambda x: 0 if x is None else x * 2")
     assert value(function, 2.0) == 4.0
     assert "could not be transformed and will be executed as-is" in caplog.text
 
@@ -828,3 +828,8 @@ def test_functions_of_datasets_are_converted(make: Any, expected: list[int]) -> 
             while True:
                 found.append(session.run(element))
     np.testing.assert_array_equal(found, expected)
+
+
+def test_a_function_without_source_and_branches_needs_no_warning(caplog: Any) -> None:
+    assert value(eval("lambda x: x * 2"), 2.0) == 4.0
+    assert not caplog.text

@@ -113,6 +113,7 @@ def trained_values(target: str, seed: int, tasks: int) -> list[Any]:
             return found + session.run(variables)
 
 
+@pytest.mark.by_aten  # clusters end where parts do
 @pytest.mark.parametrize("seed", range(12))
 def test_training_gives_the_same_bits(target: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trained, "Somewhere", OnSomeTask)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.native import program_code, program_kernels
+from flowstone.native import kernels, program_code
 from flowstone.native.program_kernels import program_source
 from flowstone.native.programs import Builder
 from small_programs import made, run
@@ -57,7 +57,7 @@ def test_has_the_values_of_statements_in_a_row(count: int, monkeypatch: pytest.M
     w = torch.tensor(np.random.RandomState(2).randn(20, 20) / 4, dtype=torch.float32)
     shared = run([X, w], layers(count))
     monkeypatch.setattr(program_code, "write_shared", lambda *_: False)
-    monkeypatch.setattr(program_kernels, "_modules", {})
+    monkeypatch.setattr(kernels, "_modules", {})
     for x, y in zip(shared, run([X, w], layers(count)), strict=True):
         assert torch.equal(x, y)
 

@@ -13,8 +13,8 @@ import torch
 
 import flowstone as tf
 from flowstone.runtime import cuda_graph, plan
-from flowstone.runtime.background_planning import BackgroundPlanner
 from flowstone.runtime.cuda_graph import MOST_CAPTURES, WARM_UPS, CapturedStep
+from flowstone.runtime.plans_by_shape import PlansByShape
 from tape import Tape
 
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU: captures its kernels")
@@ -55,7 +55,7 @@ def captured_steps(s: tf.Session) -> list[CapturedStep]:
 def plan_once_for_all_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flowstone.runtime.plans_by_shape.AT_ONCE", 0)
     monkeypatch.setattr("flowstone.runtime.plans_by_shape.MOST_WIDENINGS", 0)
-    monkeypatch.setattr(BackgroundPlanner, "submit", lambda planner, task: None)
+    monkeypatch.setattr(PlansByShape, "_is_wanted", lambda plans, shapes: False)
 
 
 def network(optimizer: tf.train.Optimizer, keep: float = 1.0, dims: int | None = 8) -> tuple:

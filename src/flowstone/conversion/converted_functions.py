@@ -10,6 +10,7 @@ as it is, with a warning.
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import operator
 import sys
@@ -89,12 +90,20 @@ def _converted_or_itself(function: FunctionType, runtime: CellType) -> Any:
     try:
         return _with_code(function, runtime)
     except (NoSourceError, SyntaxError, ValueError) as error:
-        if function.__code__ not in _warned:
+        if function.__code__ not in _warned and _may_branch(function.__code__):
             _warned.add(function.__code__)
             logging.warning(
                 f"Entity {function!r} could not be transformed and will be executed as-is. Cause: {error}"
             )
         return function
+
+
+def _may_branch(code: CodeType) -> bool:
+    """Whether a function has jumps: without one, there is nothing in it to convert."""
+    return any(each.opcode in _JUMPS for each in dis.get_instructions(code))
+
+
+_JUMPS = frozenset([*dis.hasjrel, *dis.hasjabs])
 
 
 def converted_function(function: FunctionType, recursive: bool = True, options: Any = None) -> Any:

@@ -60,7 +60,7 @@ BESIDE: dict[str, tuple[str, ...]] = {
     "utils.tf_utils": ("flowstone.keras.tf_utils",),
 }
 
-# Where names are looked up of modules that are there without the package, too.
+# Where names are looked up of modules that are there without the package.
 _LAYERS = "flowstone.layers"
 _WITHOUT_PACKAGE: dict[str, tuple[str, ...]] = {
     "engine": (),
@@ -92,7 +92,9 @@ def sources_of_internal(name: str) -> tuple[str, ...] | None:
             path = name.removeprefix(prefix)
             if path == "backend":  # the package's own asks here, while it is loaded
                 return ("flowstone.keras.foundation", "flowstone.keras.backend")
-            return (_OURS + path,) if _exists(path) else _WITHOUT_PACKAGE.get(path)
+            if path in _WITHOUT_PACKAGE and not installation.is_installed():
+                return _WITHOUT_PACKAGE[path]
+            return (_OURS + path,) if _exists(path) else None
     return None
 
 

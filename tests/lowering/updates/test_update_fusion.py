@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.framework import flags
 
 RNG = np.random.default_rng(11)
 
@@ -115,6 +116,7 @@ def test_many_examples_of_few_columns(monkeypatch, transposed) -> None:
     feed = {a: values(*a.shape.as_list()), b: values(*b.shape.as_list())}
     agree(monkeypatch, [w, step], feed, "fuse_updates", fires=1, setup=w.initializer, tolerance=1e-3)
     monkeypatch.undo()
+    monkeypatch.setattr(flags, "NATIVE", 0)
     with tf.Session() as session:
         session.run(w.initializer)
         assert "descend_narrow(" in session.explain(step, feed)
