@@ -120,6 +120,7 @@ def run(seed, devices, loops, monkeypatch):
 @pytest.mark.parametrize("loops", [False, True])
 @pytest.mark.parametrize("seed", range(12))
 def test_training_gives_the_same_bits_on_any_number_of_devices(seed, loops, monkeypatch):
+    monkeypatch.setattr(flags, "NATIVE", 2)  # no device begins by ATen
     expected_steps, expected_variables, _ = run(seed, 0, loops, monkeypatch)
     for devices in (2, 4) if seed % 3 else (1, 2, 3, 4):
         steps, variables, used = run(seed, devices, loops, monkeypatch)
@@ -159,6 +160,7 @@ def test_the_gradient_of_a_loop_over_devices(devices):
 
 def test_greedy_placement_gives_the_same_bits(monkeypatch):
     """Without requests, placement chooses."""
+    monkeypatch.setattr(flags, "NATIVE", 2)  # no device begins by ATen
     monkeypatch.setattr(flags, "DISABLED_PASSES", flags.DISABLED_PASSES | {each.name for each in LOWERING})
 
     def values(devices):
