@@ -2,8 +2,9 @@
 
 `convert` gives the converted function. `sources` finds its syntax tree, `jumps` lowers break, continue and
 return, `names` says which variables are live where, `rewriting` puts calls in place of statements and
-operators, `control_flow` and `operators` are what is called, `converted_functions` keeps the results,
-`entities` is `tf.autograph`. All is imported when a function is first converted.
+operators (`new_nodes` makes what both write), `control_flow` and `operators` are what is called,
+`converted_functions` keeps the results, `entities` is `tf.autograph`. All is imported when a function is
+first converted.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.conversion.state import UNDEFINED, State, as_leaf, is_tensor, no_value
+from flowstone.conversion.state import UNDEFINED, State, as_leaf, is_dataset, is_tensor, no_value
 from flowstone.framework import nest
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -311,12 +311,11 @@ def for_stmt(
     """
     counted = iterated if isinstance(iterated, Enumerated) else None
     source = iterated.iterated if counted is not None else iterated
-    is_dataset = hasattr(source, "_as_variant_tensor") and hasattr(source, "reduce")
-    if not is_tensor(source) and not is_dataset:
+    if not is_tensor(source) and not is_dataset(source):
         _python_for(iterated, goes_on, body)
         return
     loop = _Loop(State((body,), names, composites), {*live, *[text for text, _, _ in composites]}, options)
-    if is_dataset:
+    if is_dataset(source):
         _dataset_for(source, counted, goes_on, body, loop)
     else:
         _tensor_for(convert_to_tensor(source), counted, goes_on, body, loop)

@@ -20,11 +20,12 @@ from types import CellType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from flowstone.conversion import operators
-from flowstone.conversion.rewriting import RUNTIME, is_generator, rewritten
+from flowstone.conversion.new_nodes import RUNTIME, new_function
+from flowstone.conversion.rewriting import is_generator, rewritten
 from flowstone.conversion.sources import NoSourceError, definition_of
 from flowstone.framework import logging
 
-__all__ = ["convert", "converted_function", "do_not_convert", "to_code"]
+__all__ = ["convert", "converted_function", "do_not_convert", "is_left_alone", "to_code"]
 
 _LIBRARIES = (
     "flowstone", "keras", "ml_dtypes", "numpy", "pkg_resources", "pytest", "tensorflow", "tensorflow_core",
@@ -69,13 +70,14 @@ def call(function: Any, runtime: CellType) -> Any:
     if isinstance(function, type):
         return function
     method = kind.__call__ if callable(function) else None
-    if type(method) is FunctionType and not _is_left_alone(method):
+    if type(method) is FunctionType and not is_left_alone(method):
         inner = call(method, runtime)
         return function if inner is method else MethodType(inner, function)
     return function
 
 
-def _is_left_alone(function: FunctionType) -> bool:
+def is_left_alone(function: FunctionType) -> bool:
+    """Whether a function is never converted: it is a library's, converted already, or marked."""
     module = function.__module__ or function.__globals__.get("__name__") or ""
     return (
         module.partition(".")[0] in _LEFT_ALONE
@@ -85,7 +87,7 @@ def _is_left_alone(function: FunctionType) -> bool:
 
 
 def _converted_or_itself(function: FunctionType, runtime: CellType) -> Any:
-    if _is_left_alone(function):
+    if is_left_alone(function):
         return function
     try:
         return _with_code(function, runtime)
@@ -154,10 +156,7 @@ def _module(tree: Any, function: FunctionType) -> ast.Module:
         _drop_surroundings(tree.args)
         inner = ast.copy_location(ast.Expr(tree), tree)
     free = sorted({*function.__code__.co_freevars, RUNTIME})
-    arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
-    factory = ast.FunctionDef("ag__factory", arguments, [inner], [])
-    if hasattr(factory, "type_params"):
-        factory.type_params = []
+    factory = new_function("ag__factory", free, [inner])
     factory.lineno = factory.col_offset = 0
     module = ast.Module([ast.copy_location(factory, tree)], [])
     return ast.fix_missing_locations(module)

@@ -109,7 +109,7 @@ def _converted_class(entity: type, recursive: bool, options: Any) -> type:
         name: converted_functions.converted_function(method, recursive, options)
         for base in reversed(entity.__mro__[:-1])
         for name, method in vars(base).items()
-        if isinstance(method, FunctionType) and not converted_functions._is_left_alone(method)
+        if isinstance(method, FunctionType) and not converted_functions.is_left_alone(method)
     }
     return type(entity)(f"Tf{entity.__name__}", (entity,), methods)
 

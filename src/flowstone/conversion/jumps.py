@@ -12,6 +12,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flowstone.conversion.new_nodes import none_of, runtime
+
 __all__ = ["RETURNED", "VALUE", "lower_jumps"]
 
 RETURNED, VALUE = "ag__returned", "ag__value"
@@ -27,8 +29,8 @@ def lower_jumps(function: ast.FunctionDef) -> None:
     if not any(_returns_inside(statement) for statement in function.body):
         return
     lower = _Lowering((ast.Return,), _returned, (RETURNED,), into_loops=True)
-    start = [_assign(RETURNED, ast.Constant(False)), _assign(VALUE, _runtime("no_value"))]
-    end = ast.Return(ast.Call(_runtime("returned"), [ast.Name(VALUE, ast.Load())], []))
+    start = [_assign(RETURNED, ast.Constant(False)), _assign(VALUE, runtime("no_value"))]
+    end = ast.Return(ast.Call(runtime("returned"), [ast.Name(VALUE, ast.Load())], []))
     function.body = [*start, *lower.block(function.body), end]
 
 
@@ -90,7 +92,7 @@ def _stop_at(loop: Any, flag: str) -> None:
     if isinstance(loop, ast.For):
         loop.flags = (*getattr(loop, "flags", ()), flag)  # type: ignore[attr-defined]
     else:
-        loop.test = ast.BoolOp(ast.And(), [_none_of((flag,)), loop.test])
+        loop.test = ast.BoolOp(ast.And(), [none_of((flag,)), loop.test])
 
 
 def _jump(flags: dict[type, str]) -> Callable[[Any], list[Any]]:
@@ -173,13 +175,4 @@ def _assign(name: str, value: ast.expr, like: Any = None) -> ast.Assign:
 
 
 def _unless(flags: Sequence[str], statements: Sequence[Any]) -> ast.If:
-    return ast.copy_location(ast.If(_none_of(flags), list(statements), []), statements[0])
-
-
-def _none_of(flags: Sequence[str]) -> ast.expr:
-    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in flags]
-    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
-
-
-def _runtime(name: str) -> ast.expr:
-    return ast.Attribute(ast.Name("ag__", ast.Load()), name, ast.Load())
+    return ast.copy_location(ast.If(none_of(flags), list(statements), []), statements[0])

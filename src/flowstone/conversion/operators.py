@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.conversion.control_flow import Enumerated, for_stmt, if_exp, if_stmt, loop_options, while_stmt
-from flowstone.conversion.state import is_tensor, no_value
+from flowstone.conversion.state import is_dataset, is_tensor, no_value
 from flowstone.framework import dtypes
 from flowstone.framework.operation import F
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -146,8 +146,8 @@ def _range(*bounds: Any) -> Any:
 
 
 def _enumerate(iterated: Any, start: Any = 0) -> Any:
-    is_dataset = hasattr(iterated, "_as_variant_tensor") and hasattr(iterated, "reduce")
-    return Enumerated(iterated, start) if is_tensor(iterated) or is_dataset else enumerate(iterated, start)
+    is_known = not is_tensor(iterated) and not is_dataset(iterated)
+    return enumerate(iterated, start) if is_known else Enumerated(iterated, start)
 
 
 OVERLOADS: dict[Any, Any] = {

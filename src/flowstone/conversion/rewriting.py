@@ -20,10 +20,10 @@ from typing import Any
 
 from flowstone.conversion.jumps import lower_jumps
 from flowstone.conversion.names import composite_targets, mark_live, writes
+from flowstone.conversion.new_nodes import RUNTIME, arguments_of, new_function, none_of, runtime
 
-__all__ = ["RUNTIME", "rewritten"]
+__all__ = ["is_generator", "rewritten"]
 
-RUNTIME = "ag__"
 _FRAME_FUNCTIONS = frozenset(
     {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__", "breakpoint"}
 )
@@ -37,12 +37,8 @@ def rewritten(definition: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef | ast
     return ast.fix_missing_locations(result)  # type: ignore[no-any-return]
 
 
-def _runtime(name: str) -> ast.expr:
-    return ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
-
-
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(_runtime(name), list(arguments), [])
+    return ast.Call(runtime(name), list(arguments), [])
 
 
 def _names(names: Sequence[str]) -> ast.expr:
@@ -50,11 +46,7 @@ def _names(names: Sequence[str]) -> ast.expr:
 
 
 def _lambda(body: ast.expr, *arguments: str) -> ast.Lambda:
-    return ast.Lambda(_arguments(*arguments), body)
-
-
-def _arguments(*names: str) -> ast.arguments:
-    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    return ast.Lambda(arguments_of(*arguments), body)
 
 
 def _placed(new: Any, old: Any) -> Any:
@@ -132,10 +124,7 @@ class _Rewriter(ast.NodeTransformer):
         around = sorted(modified - self.globals)
         declared: list[Any] = [ast.Global(everywhere)] if everywhere else []
         declared += [ast.Nonlocal(around)] if around else []
-        function = ast.FunctionDef(name, _arguments(*arguments), [*declared, *(body or [ast.Pass()])], [])
-        if hasattr(function, "type_params"):
-            function.type_params = []
-        return _placed(function, place)
+        return _placed(new_function(name, arguments, [*declared, *(body or [ast.Pass()])]), place)
 
     def _composites(self, parts: Sequence[Any], modified: set[str]) -> ast.expr:
         """For each attribute or item that is assigned its text, what reads it and what writes it."""
@@ -188,9 +177,7 @@ class _Rewriter(ast.NodeTransformer):
         iterated = self.visit(node.iter)
         body = self._part(body_name, [take, *statements], modified, node, "ag__item")
         flags = getattr(node, "flags", ())
-        tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in flags]
-        test = ast.BoolOp(ast.And(), tests) if len(tests) > 1 else tests[0] if tests else None
-        goes_on = ast.Constant(None) if test is None else _lambda(self.visit(test))
+        goes_on = _lambda(self.visit(none_of(flags))) if flags else ast.Constant(None)
         live = modified & (node.live_out | node.live_head)
         call = _call(
             "for_stmt", iterated, goes_on, ast.Name(body_name, ast.Load()), _names([*modified]),
@@ -210,7 +197,7 @@ class _Rewriter(ast.NodeTransformer):
             ):
                 rest = [*statements[:i], *statements[i + 1 :]]
                 named = [ast.keyword(each.arg, self.visit(each.value)) for each in call.keywords]
-                options = ast.Call(_runtime("loop_options"), [self.visit(each) for each in call.args], named)
+                options = ast.Call(runtime("loop_options"), [self.visit(each) for each in call.args], named)
                 return _lambda(options), rest or [_placed(ast.Pass(), first)]
         return ast.Constant(None), statements
 

@@ -13,7 +13,7 @@ from flowstone.framework import nest
 from flowstone.framework.composite import IndexedSlices, SparseTensor
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
-__all__ = ["UNDEFINED", "State", "as_leaf", "is_tensor", "no_value"]
+__all__ = ["UNDEFINED", "State", "as_leaf", "is_dataset", "is_tensor", "no_value"]
 
 
 class _Missing:
@@ -118,6 +118,11 @@ class _Composite(_Slot):
 def is_tensor(value: Any) -> bool:
     """Whether a value is known only in a step: a tensor, a variable, a composite of tensors."""
     return isinstance(value, (Tensor, SparseTensor, IndexedSlices)) or hasattr(value, "_as_graph_element")
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether a value is a dataset of `tf.data`, a room above."""
+    return hasattr(value, "_as_variant_tensor") and hasattr(value, "reduce")
 
 
 def as_leaf(value: Any) -> Any:

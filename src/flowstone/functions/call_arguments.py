@@ -18,11 +18,12 @@ from flowstone.framework.shallow_nest import flatten_up_to
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.framework.type_specs import TensorSpec
 
-__all__ = ["Signature", "flat_tensors", "kind_of"]
+__all__ = ["Signature", "flat_tensors", "is_tensor", "kind_of", "with_leaves"]
 
 
 class Signature:
-    """How a Python function is called: its parameters, and the `input_signature` if there is one."""
+    """How a Python function is called: its `parameters`, as far as Python knows them, and the TensorSpecs
+    `specs` of the `input_signature` if there is one."""
 
     def __init__(self, function: Callable[..., Any], specs: Any) -> None:
         if specs is not None:
@@ -35,18 +36,18 @@ class Signature:
                 )
         self._function, self.specs = function, None if specs is None else tuple(specs)
         try:
-            self._parameters: inspect.Signature | None = inspect.signature(function)
+            self.parameters: inspect.Signature | None = inspect.signature(function)
         except (TypeError, ValueError):  # of a builtin
-            self._parameters = None
+            self.parameters = None
 
     def bound(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments as positions and names, defaults filled in. TypeError as Python's for a wrong
         call.
         """
-        if self._parameters is None:
+        if self.parameters is None:
             return args, dict(kwargs)
         try:
-            found = self._parameters.bind(*args, **kwargs)
+            found = self.parameters.bind(*args, **kwargs)
         except TypeError:
             self._function(*args, **kwargs)  # raises Python's own error
             raise
@@ -57,16 +58,14 @@ class Signature:
     def fitted(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments as tensors of the `input_signature`. TypeError for another number, ValueError for
         others."""
-        if kwargs or len(args) > len(self.specs or ()):
+        specs = self.specs or ()
+        if kwargs or len(args) > len(specs):
             raise TypeError(
                 "When input_signature is provided, only pass arguments covered by it. Received "
                 f"{len(args) + len(kwargs)} argument(s)."
             )
-        specs = (self.specs or ())[: len(args)] if len(args) < len(self.specs or ()) else self.specs or ()
-        if len(specs) < len(self.specs or ()):
-            raise TypeError(
-                f"The input_signature names {len(self.specs or ())} arguments, but got {len(args)}."
-            )
+        if len(args) < len(specs):
+            raise TypeError(f"The input_signature names {len(specs)} arguments, but got {len(args)}.")
         try:
             parts = flatten_up_to(specs, args, check_types=False)
         except (TypeError, ValueError):

@@ -119,20 +119,16 @@ class Function:
         may_create = first or self._creates_always
         trace = ConcreteFunction(body, args, kwargs, self._name, may_create, names)
         if trace.graph.created and not self._creates_always:  # this one, too, must do without new variables
-            state.variables += trace.graph.created
             trace = ConcreteFunction(body, args, kwargs, self._name, False, names)
         return trace
 
 
 class _Traces:
-    """What a function has in one graph: its traces by kind of arguments, and whether it was ever called
-    there.
-    """
+    """What a function has in one graph: its traces by kind of arguments, and whether it was traced there."""
 
     def __init__(self) -> None:
         self.by_kind: dict[Any, ConcreteFunction] = {}
         self.has_run = False
-        self.variables: list[Any] = []
 
 
 class _Method:
@@ -146,7 +142,7 @@ class _Method:
             self._instance = lambda: instance
         functools.update_wrapper(self, function, updated=())
         bound = function.__get__(instance)
-        self.__signature__ = Signature(bound, None)._parameters
+        self.__signature__ = Signature(bound, None).parameters
 
     @property
     def bound(self) -> Any:
@@ -166,7 +162,7 @@ def _kind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _argument_names(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     """For each tensor the name of the parameter that it was given for."""
-    parameters = list(signature._parameters.parameters) if signature._parameters is not None else []
+    parameters = [] if signature.parameters is None else list(signature.parameters.parameters)
     found = []
     for i, value in enumerate(args):
         name = parameters[i] if i < len(parameters) else "args"
@@ -187,18 +183,15 @@ def function(
 
     Args:
         func: the Python function. It returns a nested structure of tensors and None, and runs once for each
-        kind of
-            arguments; it may create variables when it runs for the first time.
+            kind of arguments; it may create variables when it runs for the first time.
         input_signature: a nested sequence of TensorSpecs, to which arguments are converted, so that there is
-        one
-            trace.
+            one trace.
         autograph: whether Python's statements on tensors become nodes.
         experimental_autograph_options: `tf.autograph.experimental.Feature`s.
         experimental_relax_shapes: accepted: each static shape has a trace of its own.
 
     Raises TypeError for a signature that is no sequence of TensorSpecs.
     """
-
     return _decorator(
         func, input_signature, autograph, experimental_autograph_options, experimental_relax_shapes, False
     )

@@ -34,9 +34,8 @@ PLACES = {
     "factor": ("matrices", "out", "failed"),
 }
 """The addresses that each function takes after that of the words. `sides` and `out` are [matrices, size,
-columns]; of `pivots` `out` is [matrices, size], the first element with the sign of the rows' permutation;
-of `determine`, their product, it is [matrices];
-`failed` is one whole number."""
+columns]. Of `pivots`, `out` is [matrices, size], the first element with the sign of the rows' permutation; of
+`determine`, it is their products, [matrices]. `failed` is one whole number."""
 
 
 def layout_of(size: int, adjoint: bool, turned: bool) -> dict[str, int]:
