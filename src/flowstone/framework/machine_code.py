@@ -5,13 +5,13 @@ blocks of random words, `row_moves()` what moves the rows of shuffling queues. `
 draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `sparse_product(values, indices)`
 multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked rows,
 `segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and `requantizer(old, new)` quantise,
-`beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
-`zeta(is_short)` is Hurwitz's. `band_solver(dtype, pivots)` solves systems of few diagonals,
-`small_matrices(dtype)` those of few rows, `hot_places` makes one-hot arrays, `bin_counts(dtype)` and
-`group_counts(values, weights)` count. Those of images are in `image_code`. They are None where there is no
-machine code, the first three and the last also where there is none yet. Without them kernels do the same by
-Python, NumPy and ATen, with the same results (products, other sums, solutions, normal numbers and gamma
-values within rounding).
+`integer_product(x, y)` multiplies quantised numbers, `beta_fraction()` and `gamma_series()` compute parts of
+the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's. `band_solver(dtype, pivots)` solves
+systems of few diagonals, `small_matrices(dtype)` those of few rows, `hot_places` makes one-hot arrays,
+`placing(indices)` puts rows at places, `bin_counts(dtype)` and `group_counts(values, weights)` count. Those
+of images are in `image_code`. They are None where there is no machine code, the first three, `hot_places` and
+`placing` also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the
+same results (products, other sums, solutions, normal numbers and gamma values within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -33,7 +33,9 @@ __all__ = [
     "GammaSeries",
     "GroupCounts",
     "HotPlaces",
+    "IntegerProduct",
     "Move",
+    "Placing",
     "RandomCode",
     "RandomValues",
     "RejectionValues",
@@ -53,6 +55,8 @@ __all__ = [
     "gamma_series",
     "group_counts",
     "hot_places",
+    "integer_product",
+    "placing",
     "random_values",
     "random_words",
     "rejection_values",
@@ -145,6 +149,17 @@ class RowMoves(Protocol):
         """(rows, slots, count, size, values): copies values to the slots of an array of rows."""
 
 
+class Placing(Protocol):
+    """Rows at the places that contiguous indices of a type say, on the host."""
+
+    def put(self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor) -> bool:
+        """Copies rows to a table, both contiguous; of those for one place the last stays. False, with nothing
+        changed, if an index is out of bounds."""
+
+    def invert(self, indices: torch.Tensor) -> torch.Tensor | None:
+        """The inverse of a permutation; None if the indices, a vector, are none."""
+
+
 class SegmentSums(Protocol):
     """Sums, means, or sums over the square root of their number, of picked rows in segments, on the host.
 
@@ -210,6 +225,13 @@ class Requantizer(Protocol):
 
     def __call__(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """Those of another type and range that stand for the same."""
+
+
+class IntegerProduct(Protocol):
+    """Products of integers of two types, of at most 16 bits, on the host."""
+
+    def __call__(self, x: torch.Tensor, y: torch.Tensor, first: int, second: int) -> torch.Tensor:
+        """``(x - first) (y - second)`` of tensors of one shape, int32, with its wrap-around."""
 
 
 class SparseProduct(Protocol):
@@ -340,6 +362,8 @@ bin_counts: Slot[[torch.dtype | None], BinCounts] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 group_counts: Slot[[torch.dtype | None, torch.dtype | None], GroupCounts] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
+integer_product: Slot[[torch.dtype | None, torch.dtype | None], IntegerProduct] = Slot()
+placing: Slot[[torch.dtype | None], Placing] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
 rejection_values: Slot[[str], RejectionValues] = Slot()

@@ -15,6 +15,8 @@ from flowstone.native import (
     image_sampling,
     image_windows,
     incomplete_functions,
+    integer_products,
+    placing,
     random_values,
     random_words,
     rejection_values,
@@ -45,6 +47,8 @@ def offer_all() -> None:
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)
     machine_code.hot_places.offer(hot_places.hot_places)
+    machine_code.integer_product.offer(integer_products.integer_product)
+    machine_code.placing.offer(placing.placing)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
     machine_code.rejection_values.offer(rejection_values.rejection_values)
