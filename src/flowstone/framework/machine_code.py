@@ -8,10 +8,11 @@ multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids
 `integer_product(x, y)` multiplies quantised numbers, `beta_fraction()` and `gamma_series()` compute parts of
 the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's. `band_solver(dtype, pivots)` solves
 systems of few diagonals, `small_matrices(dtype)` those of few rows, `hot_places` makes one-hot arrays,
-`placing(indices)` puts rows at places, `bin_counts(dtype)` and `group_counts(values, weights)` count. Those
-of images are in `image_code`. They are None where there is no machine code, the first three, `hot_places` and
-`placing` also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the
-same results (products, other sums, solutions, normal numbers and gamma values within rounding).
+`placing(indices)` puts rows at places, `bin_counts(dtype)` and `group_counts(values, weights)` count,
+`cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells. Those of images are in `image_code`.
+They are None where there is no machine code, the first three, `hot_places` and `placing` also where there is
+none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other
+sums, solutions, normal numbers and gamma values within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -30,6 +31,7 @@ __all__ = [
     "BetaFraction",
     "BinCounts",
     "ByteStrings",
+    "CellGradient",
     "GammaSeries",
     "GroupCounts",
     "HotPlaces",
@@ -52,6 +54,7 @@ __all__ = [
     "beta_fraction",
     "bin_counts",
     "byte_strings",
+    "cell_gradient",
     "gamma_series",
     "group_counts",
     "hot_places",
@@ -316,6 +319,22 @@ class HotPlaces(Protocol):
         """`on` at the indices along a new axis of size `depth`, before the axis `at`, else `off`."""
 
 
+class CellGradient(Protocol):
+    """Gradients of a step of LSTM cells (`ops/networks/lstm_blocks.py`), on the host."""
+
+    def __call__(
+        self,
+        before: torch.Tensor,
+        peepholes: Sequence[torch.Tensor],
+        gates: Sequence[torch.Tensor],
+        d_state: torch.Tensor,
+        dh: torch.Tensor,
+        columns: torch.Tensor,
+    ) -> torch.Tensor:
+        """That for the state before the step; that for the weighted sums is written to `columns`, contiguous
+        [batch, 4 cells]."""
+
+
 class BinCounts(Protocol):
     """How many numbers lie in each of several bins of one width, on the host."""
 
@@ -359,6 +378,7 @@ byte_strings: Slot[[], ByteStrings] = Slot()
 band_solver: Slot[[torch.dtype | None, bool], BandSolver] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
 bin_counts: Slot[[torch.dtype | None], BinCounts] = Slot()
+cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 group_counts: Slot[[torch.dtype | None, torch.dtype | None], GroupCounts] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()

@@ -8,6 +8,7 @@ from flowstone.native import (
     bands,
     box_choice,
     byte_strings,
+    cell_gradients,
     colours,
     counting,
     cut_windows,
@@ -33,6 +34,7 @@ __all__ = ["offer_all"]
 def offer_all() -> None:
     """Fills all slots; a second call changes nothing."""
     machine_code.band_solver.offer(bands.band_solver)
+    machine_code.cell_gradient.offer(cell_gradients.cell_gradient)
     machine_code.bin_counts.offer(counting.bin_counts)
     machine_code.group_counts.offer(counting.group_counts)
     machine_code.beta_fraction.offer(incomplete_functions.beta_fraction)

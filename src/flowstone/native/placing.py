@@ -21,7 +21,7 @@ __all__ = ["Placing", "placing", "placing_code"]
 WORDS = ("threads", "count", "limit", "size")
 PLACES = {"put": ("notes", "indices", "rows", "table"), "invert": ("notes", "indices", "table")}
 """`put` copies `count` rows of `size` bytes to a table of `limit` rows; `invert` writes to a table that is -1
-everywhere. A note, 0 at first, becomes 1 if an index is out of bounds or, of `invert`, occurs twice."""
+everywhere. A note, 0 at first, becomes 1 if an index is out of bounds."""
 _INDICES = {torch.int32: "i32", torch.int64: "i64"}
 _MUCH = 1 << 21  # bytes from which threads share copies
 _UNITS = (32, 8, 1)  # bytes that are copied at once
@@ -52,7 +52,9 @@ class Placing:
         words = {"threads": 1, "count": indices.shape[0]}
         places = {"notes": ctypes.addressof(note), "indices": indices.contiguous(), "table": found}
         self._library.call("invert", words, places)
-        return None if note.value else found
+        if note.value or (len(found) and int(found.amin()) < 0):  # with a place twice, another has none
+            return None
+        return found
 
 
 @functools.cache
@@ -127,11 +129,8 @@ def _invert(index: str, declarations: dict[str, str]) -> str:
         place = _index(e, index, a["indices"], i)
         inside = e.within(place, count)
         with e.when(inside):
-            target = e.at(a["table"], place, index)
-            is_free = e.let(f"icmp slt {index} {e.get(index, target)}, 0")
-            e.set(index, target, i if index == "i64" else e.let(f"trunc i64 {i} to {index}"))
-            with e.when(e.let(f"xor i1 {is_free}, true")):
-                e.set("i64", a["notes"], "1")
+            number = i if index == "i64" else e.let(f"trunc i64 {i} to {index}")
+            e.set(index, e.at(a["table"], place, index), number)
         with e.when(e.let(f"xor i1 {inside}, true")):
             e.set("i64", a["notes"], "1")
     return e.text()
