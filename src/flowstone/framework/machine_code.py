@@ -2,17 +2,18 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
-draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `sparse_product(values, indices)`
-multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked rows,
-`segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and `requantizer(old, new)` quantise,
-`integer_product(x, y)` multiplies quantised numbers, `beta_fraction()` and `gamma_series()` compute parts of
-the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's. `band_solver(dtype, pivots)` solves
-systems of few diagonals, `small_matrices(dtype)` those of few rows, `hot_places` makes one-hot arrays,
-`placing(indices)` puts rows at places, `bin_counts(dtype)` and `group_counts(values, weights)` count,
-`cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells. Those of images are in `image_code`.
-They are None where there is no machine code, the first three, `hot_places` and `placing` also where there is
-none yet. Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other
-sums, solutions, normal numbers and gamma values within rounding).
+draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `running_weights(logits)` are what
+classes are chosen by, `sparse_product(values, indices)` multiplies sparse matrices of these types,
+`segment_sums(how, rows, indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all,
+`step_passes(dtype)` and `requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised
+numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
+`zeta(is_short)` is Hurwitz's. `band_solver(dtype, pivots)` solves systems of few diagonals,
+`small_matrices(dtype)` those of few rows, `hot_places` makes one-hot arrays, `placing(indices)` puts rows at
+places, `bin_counts(dtype)` and `group_counts(values, weights)` count, `cell_gradient(dtype, peephole,
+forget_second)` is that of LSTM cells. Those of images are in `image_code`. They are None where there is no
+machine code, the first three, `hot_places` and `placing` also where there is none yet. Without them kernels
+do the same by Python, NumPy and ATen, with the same results (products, other sums, solutions, normal numbers
+and gamma values within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -43,6 +44,7 @@ __all__ = [
     "RejectionValues",
     "Requantizer",
     "RowMoves",
+    "RunningWeights",
     "SegmentRows",
     "SegmentSums",
     "Slot",
@@ -65,6 +67,7 @@ __all__ = [
     "rejection_values",
     "requantizer",
     "row_moves",
+    "running_weights",
     "segment_rows",
     "segment_sums",
     "small_matrices",
@@ -335,6 +338,13 @@ class CellGradient(Protocol):
         [batch, 4 cells]."""
 
 
+class RunningWeights(Protocol):
+    """What random choices of classes are made by (`ops/randomness/class_weights.py`), on the host."""
+
+    def __call__(self, logits: torch.Tensor) -> torch.Tensor | None:
+        """The running sums along rows, float64; None if a row's largest is not finite, or a logit is NaN."""
+
+
 class BinCounts(Protocol):
     """How many numbers lie in each of several bins of one width, on the host."""
 
@@ -389,6 +399,7 @@ random_words: Slot[[], RandomCode] = Slot()
 rejection_values: Slot[[str], RejectionValues] = Slot()
 requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
+running_weights: Slot[[torch.dtype | None], RunningWeights] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()

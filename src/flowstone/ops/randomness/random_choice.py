@@ -5,7 +5,6 @@ Seeds are those of `random`. Public names here belong to ``tf``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness import philox
+from flowstone.ops.randomness.class_weights import running_weights
 from flowstone.ops.randomness.op_seeds import (
     SEEDS,
     generator_of,
@@ -88,12 +88,9 @@ def _chosen(logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     """
     if not logits.shape[1]:
         return uniform.to(torch.int64)
-    never = -math.inf
-    wide = torch.nan_to_num(logits.to(torch.float64), nan=never, posinf=never, neginf=never)
-    peak = wide.amax(1, keepdim=True).clamp_(min=-1e300)
-    cumulated = wide.sub_(peak).exp_().cumsum(1)
+    cumulated = running_weights(logits)
     found = torch.searchsorted(cumulated, uniform * cumulated[:, -1:], right=True)
-    return found.clamp_(max=wide.shape[1] - 1)
+    return found.clamp_(max=logits.shape[1] - 1)
 
 
 random_shuffle_op = op("RandomShuffle", "value: T -> output: T", SEEDS, T=None, stateful=True)
