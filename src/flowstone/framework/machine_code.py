@@ -2,18 +2,18 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
-draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `running_weights(logits)` are what
-classes are chosen by, `sparse_product(values, indices)` multiplies sparse matrices of these types,
-`segment_sums(how, rows, indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all,
-`step_passes(dtype)` and `requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised
-numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
-`zeta(is_short)` is Hurwitz's. `band_solver(dtype, pivots)` solves systems of few diagonals,
-`small_matrices(dtype)` those of few rows, `hot_places` makes one-hot arrays, `placing(indices)` puts rows at
-places, `bin_counts(dtype)` and `group_counts(values, weights)` count, `cell_gradient(dtype, peephole,
-forget_second)` is that of LSTM cells. Those of images are in `image_code`. They are None where there is no
-machine code, the first three, `hot_places` and `placing` also where there is none yet. Without them kernels
-do the same by Python, NumPy and ATen, with the same results (products, other sums, solutions, normal numbers
-and gamma values within rounding).
+draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `class_choice(logits)` chooses
+classes, `sparse_product(values, indices)` multiplies sparse matrices of these types, `segment_sums(how, rows,
+indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and
+`requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised numbers, `beta_fraction()` and
+`gamma_series()` compute parts of the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
+`band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
+`hot_places` makes one-hot arrays, `placing(indices)` puts rows at places, `bin_counts(dtype)` and
+`group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells.
+Those of images are in `image_code`. They are None where there is no machine code, the first three,
+`hot_places` and `placing` also where there is none yet. Without them kernels do the same by Python, NumPy and
+ATen, with the same results (products, other sums, solutions, normal numbers and gamma values within
+rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -33,6 +33,7 @@ __all__ = [
     "BinCounts",
     "ByteStrings",
     "CellGradient",
+    "ClassChoice",
     "GammaSeries",
     "GroupCounts",
     "HotPlaces",
@@ -44,7 +45,6 @@ __all__ = [
     "RejectionValues",
     "Requantizer",
     "RowMoves",
-    "RunningWeights",
     "SegmentRows",
     "SegmentSums",
     "Slot",
@@ -57,6 +57,7 @@ __all__ = [
     "bin_counts",
     "byte_strings",
     "cell_gradient",
+    "class_choice",
     "gamma_series",
     "group_counts",
     "hot_places",
@@ -67,7 +68,6 @@ __all__ = [
     "rejection_values",
     "requantizer",
     "row_moves",
-    "running_weights",
     "segment_rows",
     "segment_sums",
     "small_matrices",
@@ -338,11 +338,12 @@ class CellGradient(Protocol):
         [batch, 4 cells]."""
 
 
-class RunningWeights(Protocol):
-    """What random choices of classes are made by (`ops/randomness/class_weights.py`), on the host."""
+class ClassChoice(Protocol):
+    """Random choices of classes by their logits (`ops/randomness/class_weights.py`), on the host."""
 
-    def __call__(self, logits: torch.Tensor) -> torch.Tensor | None:
-        """The running sums along rows, float64; None if a row's largest is not finite, or a logit is NaN."""
+    def __call__(self, logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor | None:
+        """The classes, int64, of [rows, classes] that numbers of [0, 1), float64 [rows, samples], choose.
+        None if a row's largest logit is not finite, or one is NaN."""
 
 
 class BinCounts(Protocol):
@@ -389,6 +390,7 @@ band_solver: Slot[[torch.dtype | None, bool], BandSolver] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
 bin_counts: Slot[[torch.dtype | None], BinCounts] = Slot()
 cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
+class_choice: Slot[[torch.dtype | None], ClassChoice] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 group_counts: Slot[[torch.dtype | None, torch.dtype | None], GroupCounts] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
@@ -399,7 +401,6 @@ random_words: Slot[[], RandomCode] = Slot()
 rejection_values: Slot[[str], RejectionValues] = Slot()
 requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
-running_weights: Slot[[torch.dtype | None], RunningWeights] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()

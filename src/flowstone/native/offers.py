@@ -9,6 +9,7 @@ from flowstone.native import (
     box_choice,
     byte_strings,
     cell_gradients,
+    class_choice,
     colours,
     counting,
     cut_windows,
@@ -22,7 +23,6 @@ from flowstone.native import (
     random_words,
     rejection_values,
     row_moves,
-    running_weights,
     segment_sums,
     small_matrices,
     sparse_products,
@@ -57,7 +57,7 @@ def offer_all() -> None:
     machine_code.rejection_values.offer(rejection_values.rejection_values)
     machine_code.requantizer.offer(step_passes.requantizer)
     machine_code.row_moves.offer(row_moves.row_moves)
-    machine_code.running_weights.offer(running_weights.running_weights)
+    machine_code.class_choice.offer(class_choice.class_choice)
     machine_code.segment_rows.offer(segment_sums.segment_rows)
     machine_code.segment_sums.offer(segment_sums.segment_sums)
     machine_code.small_matrices.offer(small_matrices.small_matrices)

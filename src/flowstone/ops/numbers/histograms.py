@@ -33,6 +33,8 @@ histogram_op = op(
     T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64),
     host=["value_range", "nbins"],
     capturable=False,
+    by_element=True,
+    cost=4,
 ).no_gradient()
 
 

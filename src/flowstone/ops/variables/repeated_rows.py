@@ -73,6 +73,7 @@ def copy_rows(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor)
     IndexError for a place that is not there."""
     if _are_placed(table, indices, updates):
         return
+    indices = indices.long()
     groups = rounds(indices, table.shape[0])
     if groups is None:
         table.index_copy_(0, indices, updates)
