@@ -9,11 +9,11 @@ indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, 
 `gamma_series()` compute parts of the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `hot_places` makes one-hot arrays, `placing(indices)` puts rows at places, `bin_counts(dtype)` and
-`group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells.
-Those of images are in `image_code`. They are None where there is no machine code, the first three,
-`hot_places` and `placing` also where there is none yet. Without them kernels do the same by Python, NumPy and
-ATen, with the same results (products, other sums, solutions, normal numbers and gamma values within
-rounding).
+`group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells,
+`path_labels(logits)` decodes. Those of images are in `image_code`. They are None where there is no machine
+code, the first three, `hot_places` and `placing` also where there is none yet. Without them kernels do the
+same by Python, NumPy and ATen, with the same results (products, other sums, solutions, normal numbers and
+gamma values within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -39,6 +39,7 @@ __all__ = [
     "HotPlaces",
     "IntegerProduct",
     "Move",
+    "PathLabels",
     "Placing",
     "RandomCode",
     "RandomValues",
@@ -62,6 +63,7 @@ __all__ = [
     "group_counts",
     "hot_places",
     "integer_product",
+    "path_labels",
     "placing",
     "random_values",
     "random_words",
@@ -346,6 +348,17 @@ class ClassChoice(Protocol):
         None if a row's largest logit is not finite, or one is NaN."""
 
 
+class PathLabels(Protocol):
+    """The most probable labels of time steps (`ops/networks/ctc_decoding.py`), on the host."""
+
+    def __call__(
+        self, logits: torch.Tensor, lengths: torch.Tensor, blank: int, merges: bool
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
+        """Of logits [steps, rows, classes] and each row's steps: labels that are no blank [rows, steps], how
+        many of these each row has, minus the sums of the largest logits [rows, 1]. `merges`: of equal labels
+        that follow each other the first is kept. None if a logit is NaN."""
+
+
 class BinCounts(Protocol):
     """How many numbers lie in each of several bins of one width, on the host."""
 
@@ -395,6 +408,7 @@ gamma_series: Slot[[], GammaSeries] = Slot()
 group_counts: Slot[[torch.dtype | None, torch.dtype | None], GroupCounts] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 integer_product: Slot[[torch.dtype | None, torch.dtype | None], IntegerProduct] = Slot()
+path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
 placing: Slot[[torch.dtype | None], Placing] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()

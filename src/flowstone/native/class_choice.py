@@ -44,7 +44,7 @@ class ClassChoice:
         has_team = (logits.numel() + uniform.numel()) * _WORK >= machine.current().profile.native_team
         threads = torch.get_num_threads() if has_team else 1
         words = {"threads": threads, "rows": rows, "classes": classes, "samples": samples}
-        places = {
+        places: dict[str, torch.Tensor | int] = {
             "notes": ctypes.addressof(note), "logits": logits.contiguous(), "uniform": uniform.contiguous(),
             "sums": torch.empty((threads, classes), dtype=torch.float64), "out": out,
         }  # fmt: skip

@@ -18,6 +18,7 @@ from flowstone.native import (
     image_windows,
     incomplete_functions,
     integer_products,
+    path_labels,
     placing,
     random_values,
     random_words,
@@ -51,6 +52,7 @@ def offer_all() -> None:
     image_code.box_drawing.offer(image_windows.box_drawing)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
+    machine_code.path_labels.offer(path_labels.path_labels)
     machine_code.placing.offer(placing.placing)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)

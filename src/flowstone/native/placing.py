@@ -42,7 +42,9 @@ class Placing:
             "threads": torch.get_num_threads() if rows.nbytes >= _MUCH else 1, "count": count,
             "limit": table.shape[0], "size": rows.nbytes // max(count, 1),
         }  # fmt: skip
-        places = {"notes": ctypes.addressof(note), "indices": indices, "rows": rows, "table": table}
+        places: dict[str, torch.Tensor | int] = {
+            "notes": ctypes.addressof(note), "indices": indices, "rows": rows, "table": table
+        }  # fmt: skip
         self._library.call("put", words, places)
         return not note.value
 
@@ -50,7 +52,9 @@ class Placing:
         """The inverse of a permutation; None if the indices are none."""
         note, found = ctypes.c_int64(), torch.full_like(indices, -1)
         words = {"threads": 1, "count": indices.shape[0]}
-        places = {"notes": ctypes.addressof(note), "indices": indices.contiguous(), "table": found}
+        places: dict[str, torch.Tensor | int] = {
+            "notes": ctypes.addressof(note), "indices": indices.contiguous(), "table": found
+        }  # fmt: skip
         self._library.call("invert", words, places)
         if note.value or (len(found) and int(found.amin()) < 0):  # with a place twice, another has none
             return None

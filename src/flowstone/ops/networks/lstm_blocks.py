@@ -135,7 +135,7 @@ def _step_gradient(
         d_state = d_state + do * peepholes[2]
     di, df = _through_sigmoid(d_state * ci, i), _through_sigmoid(d_state * before, f)
     dci = _through_tanh(d_state * i, ci)
-    d_before = d_state * f
+    d_before: torch.Tensor = d_state * f
     if form.peephole:
         d_before = d_before + di * peepholes[0] + df * peepholes[1]
     columns.copy_(form.joined(di, dci, df, do))

@@ -51,7 +51,7 @@ def sum_of_integers(
 def _is_within(x: torch.Tensor, zero: int, bits: int) -> bool:
     """Whether no number of the type, less `zero`, has more than so many bits."""
     numbers = torch.iinfo(x.dtype)
-    return max(abs(numbers.min - zero), abs(numbers.max - zero)) < 2**bits
+    return max(abs(numbers.min - zero), abs(numbers.max - zero)) < 1 << bits
 
 
 def _less(x: torch.Tensor, zero: int) -> torch.Tensor:

@@ -130,8 +130,8 @@ def _(node: Node, env: Environment) -> Kernel:
         bins = _checked_size(size)
         _check_weights(values, weights)
         if values.ndim and values.numel() and in_groups is not None and int(values.amin()) >= 0:
-            groups, width = (1, values.numel()) if values.ndim == 1 else values.shape
-            found = in_groups(None, values, weights, (groups, width, bins), binary)
+            count, width = (1, values.numel()) if values.ndim == 1 else values.shape
+            found = in_groups(None, values, weights, (count, width, bins), binary)
             if found is not None:
                 return found.reshape(*values.shape[:-1], bins)
         flat, groups, sizes = values.reshape(-1), None, [bins]
