@@ -9,10 +9,12 @@ multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids
 `zeta(is_short)` is Hurwitz's. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`,
 which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
 `colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals,
-`small_matrices(dtype)` those of few rows, `cut_windows(dtype)` gives gradients of fractional pooling,
-`hot_places` makes one-hot arrays. They are None where there is no machine code, the first three and the last
-also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
-results (products, other sums, solutions, normal numbers and gamma values within rounding).
+`small_matrices(dtype)` those of few rows, `matrix_batches(dtype)` decomposes many matrices
+(`framework/matrix_kernels.py`), `cut_windows(dtype)` gives gradients of fractional pooling, `hot_places`
+makes one-hot arrays, `spaced_numbers(dtype)` equal distances. They are None where there is no machine code,
+the first three and the last two also where there is none yet. Without them kernels do the same by Python,
+NumPy and ATen, with the same results (products, other sums, solutions, normal numbers and gamma values within
+rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -26,8 +28,9 @@ from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, runti
 
 import torch
 
+from flowstone.framework.matrix_kernels import BandSolver, MatrixBatches, SmallMatrices
+
 __all__ = [
-    "BandSolver",
     "BetaFraction",
     "BoxChoice",
     "BoxDrawing",
@@ -48,7 +51,7 @@ __all__ = [
     "SegmentRows",
     "SegmentSums",
     "Slot",
-    "SmallMatrices",
+    "SpacedNumbers",
     "SparseProduct",
     "StepPasses",
     "ZetaFunction",
@@ -62,6 +65,7 @@ __all__ = [
     "gamma_series",
     "glimpse_cut",
     "hot_places",
+    "matrix_batches",
     "projection",
     "random_values",
     "random_words",
@@ -72,6 +76,7 @@ __all__ = [
     "segment_rows",
     "segment_sums",
     "small_matrices",
+    "spaced_numbers",
     "sparse_product",
     "step_passes",
     "zeta",
@@ -233,43 +238,6 @@ class SparseProduct(Protocol):
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
 
 
-class BandSolver(Protocol):
-    """Solutions of systems of few diagonals, [..., n, k] with no size of 0, on the host."""
-
-    def substitute(self, rows: torch.Tensor, rhs: torch.Tensor, backward: bool) -> torch.Tensor:
-        """Of triangular matrices: `rows` [..., n, bands] by the distance from the diagonal."""
-
-    def eliminate(self, diagonals: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
-        """Of tridiagonal matrices: `diagonals` [..., 3, n]."""
-
-
-class SmallMatrices(Protocol):
-    """Small square matrices [..., n, n] on the host; None where a pivot is zero or not finite."""
-
-    def fits(self, matrix: torch.Tensor, rhs: torch.Tensor | None = None) -> bool:
-        """Whether there is code for square matrices, and right-hand sides, of these shapes."""
-
-    def invert(self, matrix: torch.Tensor, adjoint: bool) -> torch.Tensor | None:
-        """The inverses, of the transposed matrices if `adjoint`."""
-
-    def solve(self, matrix: torch.Tensor, rhs: torch.Tensor, adjoint: bool) -> torch.Tensor | None:
-        """The solutions [..., n, k] of systems of these or the transposed matrices."""
-
-    def substitute(
-        self, matrix: torch.Tensor, rhs: torch.Tensor, lower: bool, adjoint: bool
-    ) -> torch.Tensor | None:
-        """The solutions of systems of these or the transposed triangles."""
-
-    def pivots(self, matrix: torch.Tensor) -> torch.Tensor | None:
-        """Numbers [..., n] whose product is the determinant."""
-
-    def determine(self, matrix: torch.Tensor) -> torch.Tensor | None:
-        """The determinants [...]."""
-
-    def factor(self, matrix: torch.Tensor) -> torch.Tensor | None:
-        """Cholesky's lower triangles."""
-
-
 class BetaFraction(Protocol):
     """The continued fraction of the incomplete beta function, of float64 tensors of one shape on the host."""
 
@@ -378,6 +346,13 @@ class HotPlaces(Protocol):
         """`on` at the indices along a new axis of size `depth`, before the axis `at`, else `off`."""
 
 
+class SpacedNumbers(Protocol):
+    """Numbers at equal distances on the host."""
+
+    def __call__(self, start: float, stop: float, count: int) -> torch.Tensor:
+        """`count` numbers, more than one and less than 2^31, from start to stop."""
+
+
 class Sampler(Protocol):
     """Crops of images [batch, height, width, channels] of a type, on the host (`ops/images/box_crops.py`).
 
@@ -425,6 +400,7 @@ cut_windows: Slot[[torch.dtype | None], CutWindows] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
+matrix_batches: Slot[[torch.dtype | None], MatrixBatches] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
@@ -435,6 +411,7 @@ sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
+spaced_numbers: Slot[[torch.dtype | None], SpacedNumbers] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()
 zeta: Slot[[bool], ZetaFunction] = Slot()

@@ -13,12 +13,14 @@ from flowstone.native import (
     image_sampling,
     image_windows,
     incomplete_functions,
+    matrix_batches,
     random_values,
     random_words,
     rejection_values,
     row_moves,
     segment_sums,
     small_matrices,
+    spaced_numbers,
     sparse_products,
     step_passes,
 )
@@ -41,6 +43,7 @@ def offer_all() -> None:
     machine_code.glimpse_cut.offer(image_windows.glimpse_cut)
     machine_code.box_drawing.offer(image_windows.box_drawing)
     machine_code.hot_places.offer(hot_places.hot_places)
+    machine_code.matrix_batches.offer(matrix_batches.matrix_batches)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
     machine_code.rejection_values.offer(rejection_values.rejection_values)
@@ -49,5 +52,6 @@ def offer_all() -> None:
     machine_code.segment_rows.offer(segment_sums.segment_rows)
     machine_code.segment_sums.offer(segment_sums.segment_sums)
     machine_code.small_matrices.offer(small_matrices.small_matrices)
+    machine_code.spaced_numbers.offer(spaced_numbers.spaced_numbers)
     machine_code.sparse_product.offer(sparse_products.sparse_product)
     machine_code.step_passes.offer(step_passes.step_passes)

@@ -99,8 +99,8 @@ def gradient_kernel(node: Node, env: Environment) -> Kernel:
         lower, dy = lower.tril(), dy.tril()
         middle = (lower.mT @ dy).tril()
         middle.diagonal(0, -2, -1).mul_(0.5)
-        right = torch.linalg.solve_triangular(lower.mT, middle.mT, upper=True)
-        flow = torch.linalg.solve_triangular(lower.mT, right.mT, upper=True)
+        right = torch.linalg.solve_triangular(lower, middle, upper=False, left=False)
+        flow = torch.linalg.solve_triangular(lower, right.mT, upper=False, left=False)
         return (flow + flow.mT) / 2
 
     return compute
