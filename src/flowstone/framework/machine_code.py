@@ -8,12 +8,13 @@ indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, 
 `requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised numbers, `beta_fraction()` and
 `gamma_series()` compute parts of the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
-`hot_places` makes one-hot arrays, `placing(indices)` puts rows at places, `bin_counts(dtype)` and
-`group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells,
-`path_labels(logits)` decodes. Those of images are in `image_code`. They are None where there is no machine
-code, the first three, `hot_places` and `placing` also where there is none yet. Without them kernels do the
-same by Python, NumPy and ATen, with the same results (products, other sums, solutions, normal numbers and
-gamma values within rounding).
+`matrix_batches(dtype)` decomposes many matrices (`framework/matrix_kernels.py`), `hot_places` makes one-hot
+arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places, `bin_counts(dtype)`
+and `group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM
+cells, `path_labels(logits)` decodes. Those of images are in `image_code`. They are None where there is no
+machine code, the first three, `hot_places`, `placing` and `spaced_numbers` also where there is none yet.
+Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums,
+solutions, normal numbers and gamma values within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -27,8 +28,9 @@ from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, runti
 
 import torch
 
+from flowstone.framework.matrix_kernels import BandSolver, MatrixBatches, SmallMatrices
+
 __all__ = [
-    "BandSolver",
     "BetaFraction",
     "BinCounts",
     "ByteStrings",
@@ -49,7 +51,7 @@ __all__ = [
     "SegmentRows",
     "SegmentSums",
     "Slot",
-    "SmallMatrices",
+    "SpacedNumbers",
     "SparseProduct",
     "StepPasses",
     "ZetaFunction",
@@ -63,6 +65,7 @@ __all__ = [
     "group_counts",
     "hot_places",
     "integer_product",
+    "matrix_batches",
     "path_labels",
     "placing",
     "random_values",
@@ -73,6 +76,7 @@ __all__ = [
     "segment_rows",
     "segment_sums",
     "small_matrices",
+    "spaced_numbers",
     "sparse_product",
     "step_passes",
     "zeta",
@@ -252,43 +256,6 @@ class SparseProduct(Protocol):
         None if an element is out of bounds. `adjoint`: the indices are (column, row)."""
 
 
-class BandSolver(Protocol):
-    """Solutions of systems of few diagonals, [..., n, k] with no size of 0, on the host."""
-
-    def substitute(self, rows: torch.Tensor, rhs: torch.Tensor, backward: bool) -> torch.Tensor:
-        """Of triangular matrices: `rows` [..., n, bands] by the distance from the diagonal."""
-
-    def eliminate(self, diagonals: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
-        """Of tridiagonal matrices: `diagonals` [..., 3, n]."""
-
-
-class SmallMatrices(Protocol):
-    """Small square matrices [..., n, n] on the host; None where a pivot is zero or not finite."""
-
-    def fits(self, matrix: torch.Tensor, rhs: torch.Tensor | None = None) -> bool:
-        """Whether there is code for square matrices, and right-hand sides, of these shapes."""
-
-    def invert(self, matrix: torch.Tensor, adjoint: bool) -> torch.Tensor | None:
-        """The inverses, of the transposed matrices if `adjoint`."""
-
-    def solve(self, matrix: torch.Tensor, rhs: torch.Tensor, adjoint: bool) -> torch.Tensor | None:
-        """The solutions [..., n, k] of systems of these or the transposed matrices."""
-
-    def substitute(
-        self, matrix: torch.Tensor, rhs: torch.Tensor, lower: bool, adjoint: bool
-    ) -> torch.Tensor | None:
-        """The solutions of systems of these or the transposed triangles."""
-
-    def pivots(self, matrix: torch.Tensor) -> torch.Tensor | None:
-        """Numbers [..., n] whose product is the determinant."""
-
-    def determine(self, matrix: torch.Tensor) -> torch.Tensor | None:
-        """The determinants [...]."""
-
-    def factor(self, matrix: torch.Tensor) -> torch.Tensor | None:
-        """Cholesky's lower triangles."""
-
-
 class BetaFraction(Protocol):
     """The continued fraction of the incomplete beta function, of float64 tensors of one shape on the host."""
 
@@ -322,6 +289,13 @@ class HotPlaces(Protocol):
         self, indices: torch.Tensor, depth: int, at: int, on: torch.Tensor, off: torch.Tensor
     ) -> torch.Tensor:
         """`on` at the indices along a new axis of size `depth`, before the axis `at`, else `off`."""
+
+
+class SpacedNumbers(Protocol):
+    """Numbers at equal distances on the host."""
+
+    def __call__(self, start: float, stop: float, count: int) -> torch.Tensor:
+        """`count` numbers, more than one and less than 2^31, from start to stop."""
 
 
 class CellGradient(Protocol):
@@ -408,6 +382,7 @@ gamma_series: Slot[[], GammaSeries] = Slot()
 group_counts: Slot[[torch.dtype | None, torch.dtype | None], GroupCounts] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 integer_product: Slot[[torch.dtype | None, torch.dtype | None], IntegerProduct] = Slot()
+matrix_batches: Slot[[torch.dtype | None], MatrixBatches] = Slot()
 path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
 placing: Slot[[torch.dtype | None], Placing] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
@@ -418,6 +393,7 @@ row_moves: Slot[[], RowMoves] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
+spaced_numbers: Slot[[torch.dtype | None], SpacedNumbers] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()
 zeta: Slot[[bool], ZetaFunction] = Slot()

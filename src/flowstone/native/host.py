@@ -63,6 +63,9 @@ _NEEDED = (
     "free",
 )
 _OPTIONAL = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "omp_get_max_threads", "gettid")
+_LAPACK = tuple(
+    f"{t}{name}_" for t in "sdcz" for name in ("syevd", "heevd", "geev", "gesdd")
+)  # not all exist
 _C_LIBRARY = ("exp", "lgamma", "log", "log1p", "pow", "sin", "cos", "sincos")
 _SLEEF = ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan")
 _SLEEF_15 = ("erfc",)
@@ -99,7 +102,7 @@ def _address(name: str) -> int | None:
 def symbols() -> dict[str, int]:
     """The addresses of functions of torch and Python by their names, as far as they exist, and those of the
     types of tensors and variables and of None, ``flowstone_tensor_type`` …"""
-    names = [*_NEEDED, *_OPTIONAL, *_C_LIBRARY]
+    names = [*_NEEDED, *_OPTIONAL, *_LAPACK, *_C_LIBRARY]
     for kind, width in (("f", lanes()), ("d", lanes() // 2)):
         names += [f"Sleef_{name}{kind}{width}_u10" for name in (*_SLEEF, *_SLEEF_MORE)]
         names += [f"Sleef_{name}{kind}{width}_u15" for name in _SLEEF_15]

@@ -18,6 +18,7 @@ from flowstone.native import (
     image_windows,
     incomplete_functions,
     integer_products,
+    matrix_batches,
     path_labels,
     placing,
     random_values,
@@ -26,6 +27,7 @@ from flowstone.native import (
     row_moves,
     segment_sums,
     small_matrices,
+    spaced_numbers,
     sparse_products,
     step_passes,
 )
@@ -52,6 +54,7 @@ def offer_all() -> None:
     image_code.box_drawing.offer(image_windows.box_drawing)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
+    machine_code.matrix_batches.offer(matrix_batches.matrix_batches)
     machine_code.path_labels.offer(path_labels.path_labels)
     machine_code.placing.offer(placing.placing)
     machine_code.random_values.offer(random_values.random_values)
@@ -63,5 +66,6 @@ def offer_all() -> None:
     machine_code.segment_rows.offer(segment_sums.segment_rows)
     machine_code.segment_sums.offer(segment_sums.segment_sums)
     machine_code.small_matrices.offer(small_matrices.small_matrices)
+    machine_code.spaced_numbers.offer(spaced_numbers.spaced_numbers)
     machine_code.sparse_product.offer(sparse_products.sparse_product)
     machine_code.step_passes.offer(step_passes.step_passes)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from flowstone.framework.operation import F
@@ -269,3 +270,16 @@ def test_eigenvalues_of_infinite_matrices() -> None:
     for bad in (np.nan, np.inf):
         with pytest.raises(tf.errors.InvalidArgumentError, match="Eigen decomposition was not successful"):
             run(F.Eig.several(np.array([[bad, 1], [1, 2]]), Tout="complex128", compute_v=False))
+
+
+@pytest.mark.parametrize("size", [255, 256, 301])
+def test_gradients_of_large_factors_are_those_that_torch_derives(size: int) -> None:
+    random = np.random.RandomState(size)
+    lower = np.tril(random.standard_normal((2, size, size)) / size) + np.eye(size)
+    flow = random.standard_normal((2, size, size))
+    x = torch.from_numpy(lower @ lower.swapaxes(1, 2)).requires_grad_()
+    (wanted,) = torch.autograd.grad(torch.linalg.cholesky(x), x, torch.from_numpy(np.tril(flow)))
+    found = run(F.CholeskyGrad(lower, flow))  # of a factor, the lower triangle alone is read
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+    found = run(F.CholeskyGrad(lower.astype("float32"), flow.astype("float32")))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * float(wanted.abs().max()))

@@ -97,13 +97,28 @@ def gradient_kernel(node: Node, env: Environment) -> Kernel:
         if lower.shape != dy.shape:
             raise invalid(f"Inputs must have the same shape, got {list(lower.shape)} and {list(dy.shape)}")
         lower, dy = lower.tril(), dy.tril()
-        middle = (lower.mT @ dy).tril()
+        middle = _lower_product(lower, dy)
         middle.diagonal(0, -2, -1).mul_(0.5)
-        right = torch.linalg.solve_triangular(lower.mT, middle.mT, upper=True)
-        flow = torch.linalg.solve_triangular(lower.mT, right.mT, upper=True)
-        return (flow + flow.mT) / 2
+        right = torch.linalg.solve_triangular(lower, middle, upper=False, left=False)
+        flow = torch.linalg.solve_triangular(lower, right.mT, upper=False, left=False)
+        return (flow + flow.mT).mul_(0.5)
 
     return compute
+
+
+_HALVED = 256  # rows, from which half the work of a product is worth a second one
+
+
+def _lower_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The lower triangle of aᵀ b, of lower triangles a and b."""
+    size = a.shape[-1]
+    if size < _HALVED:
+        return (a.mT @ b).tril()
+    half = size // 2
+    out = torch.zeros_like(b)
+    out[..., :half, :half] = a[..., :half].mT @ b[..., :half]
+    out[..., half:, :] = a[..., half:, half:].mT @ b[..., half:, :]
+    return out.tril_()
 
 
 # ---- public functions

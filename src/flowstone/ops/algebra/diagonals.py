@@ -6,6 +6,7 @@ operations on the last two dimensions of a batch.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -90,11 +91,13 @@ def _(node: Node) -> Shapes:
 def _(node: Node, env: Environment) -> Kernel:
     def take(x: torch.Tensor) -> torch.Tensor:
         half = x.ndim // 2
+        if x.ndim == 2 and x.shape[0] == x.shape[1]:
+            return x.diagonal()
         if x.ndim % 2 or not x.ndim:
             raise _invalid(f"The rank of the tensor should be even and positive, got shape {list(x.shape)}")
         if x.shape[:half] != x.shape[half:]:
             raise _invalid(f"Invalid shape {list(x.shape)}: its two halves do not match")
-        size = int(np.prod(x.shape[:half]))
+        size = math.prod(x.shape[:half])
         return x.reshape(size, size).diagonal().reshape(x.shape[:half])
 
     return take

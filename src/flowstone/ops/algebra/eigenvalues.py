@@ -18,6 +18,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.algebra import decompositions
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import adjoint, as_real, product, reciprocal_gaps
 from flowstone.ops.algebra.matrix_shapes import are_finite, check_square, cubic, invalid, square
@@ -67,8 +68,8 @@ def _self_adjoint(x: torch.Tensor, has_vectors: bool) -> tuple[torch.Tensor, tor
         if not are_finite(lower):
             return _of_infinite(lower)
     if not has_vectors:
-        return torch.linalg.eigvalsh(x).to(x.dtype), x
-    values, vectors = torch.linalg.eigh(x)
+        return decompositions.eigvalsh(x).to(x.dtype), x
+    values, vectors = decompositions.eigh(x)
     return values.to(x.dtype), vectors
 
 
@@ -77,7 +78,7 @@ def _of_infinite(lower: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         raise invalid("Self-adjoint eigen decomposition was not successful. The input might not be valid.")
     bad = ~torch.isfinite(lower).all(-1).all(-1)
     eye = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device)
-    values, vectors = torch.linalg.eigh(torch.where(bad[..., None, None], eye, lower))
+    values, vectors = decompositions.eigh(torch.where(bad[..., None, None], eye, lower))
     return torch.where(bad[..., None], torch.nan, values).to(lower.dtype), vectors
 
 
@@ -152,8 +153,8 @@ def _(node: Node, env: Environment) -> Kernel:
         if not bool(torch.isfinite(x).all()):
             raise invalid("Eigen decomposition was not successful. The input might not be valid.")
         if not has_vectors:
-            return torch.linalg.eigvals(x).to(dtype), x.new_empty(0, dtype=dtype)
-        values, vectors = torch.linalg.eig(x)
+            return decompositions.eigvals(x).to(dtype), x.new_empty(0, dtype=dtype)
+        values, vectors = decompositions.eig(x)
         return values.to(dtype), vectors.to(dtype)
 
     return decompose

@@ -225,7 +225,7 @@ def _taken(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     outer = x.shape[:-2]
     if not x.shape[-1] or not x.shape[-2]:
         return x.new_zeros(*outer, *at.shape)
-    return x.reshape(*outer, -1).index_select(-1, at.reshape(-1)).reshape(*outer, *at.shape)
+    return x.flatten(-2).index_select(-1, at.reshape(-1)).reshape(*outer, *at.shape)
 
 
 # ---- diagonals of matrices

@@ -2,8 +2,8 @@
 
 The root is by Newton's iteration (the product form of Denman and Beavers, scaled by determinants), or, where
 that does not give the matrix back, that of the eigenvalues in the basis of the eigenvectors. The logarithm is
-the other way round: where that basis is too skew, it is that of a root near the identity, by Gauss-Legendre
-quadrature of its integral (Higham, Functions of Matrices, 6.3 and 11.4).
+the other way round: where that basis is so skew that it does not give the matrix back, it is that of a root
+near the identity, by Gauss-Legendre quadrature of its integral (Higham, Functions of Matrices, 6.3 and 11.4).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.algebra import decompositions
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import adjoint
 from flowstone.ops.algebra.matrix_shapes import check_square, cubic, square_shape
@@ -113,7 +114,7 @@ def _square_root(x: torch.Tensor) -> torch.Tensor:
 
 
 def _root_in_basis(x: torch.Tensor) -> Any:
-    values, vectors = torch.linalg.eig(x)
+    values, vectors = decompositions.eig(x)
     if x.is_complex():
         return _in_basis(vectors, torch.sqrt(values))
     negative = (values.real < 0) & (values.imag == 0)
@@ -123,10 +124,26 @@ def _root_in_basis(x: torch.Tensor) -> Any:
 
 def _logarithm(x: torch.Tensor) -> torch.Tensor:
     """The logarithms of complex matrices [b, n, n]."""
-    values, vectors = torch.linalg.eig(x)
+    values, vectors = decompositions.eig(x)
     values = torch.where(values.imag == 0, values.real.to(values.dtype), values)  # not below the cut
-    found = _in_basis(vectors, torch.log(values))
-    return _improved(x, found, torch.linalg.matrix_exp, _scaled_logarithm)
+    inverse = torch.linalg.inv_ex(vectors).inverse
+    found: torch.Tensor = (vectors * torch.log(values)[..., None, :]) @ inverse
+    rest = ~(_norm(vectors) * _norm(inverse) <= _CONDITION * x.shape[-1])  # others magnify rounding little
+    if bool(rest.any()):
+        found[rest] = _improved(x[rest], found[rest], torch.linalg.matrix_exp, _scaled_logarithm)
+    return found
+
+
+_CONDITION = 10  # of a basis, by Frobenius norms, over that of an orthonormal one, which is the size
+
+
+def _norm(x: torch.Tensor) -> torch.Tensor:
+    """Frobenius norms of matrices, which for complex ones ATen computes slowly."""
+    dims: tuple[int, ...] = (-2, -1)
+    if x.is_complex():
+        x, dims = torch.view_as_real(x.resolve_conj()), (-3, -2, -1)
+    norms: torch.Tensor = torch.linalg.vector_norm(x, dim=dims)
+    return norms
 
 
 def _in_basis(vectors: torch.Tensor, values: torch.Tensor) -> Any:
@@ -157,9 +174,9 @@ def _relative_error(
     back: Callable[[torch.Tensor], torch.Tensor], found: torch.Tensor, x: torch.Tensor
 ) -> Any:
     finite = torch.isfinite(found).all(-1).all(-1)
-    size = torch.linalg.matrix_norm(x).clamp_min(torch.finfo(x.dtype).tiny)
+    size = _norm(x).clamp_min(torch.finfo(x.dtype).tiny)
     made = back(torch.where(finite[:, None, None], found, 0))
-    return torch.where(finite, torch.linalg.matrix_norm(made - x) / size, torch.nan)
+    return torch.where(finite, _norm(made - x) / size, torch.nan)
 
 
 _ROUNDINGS = 100  # how far what is found may be off, before the other way is tried
@@ -178,7 +195,7 @@ def _newton_root(x: torch.Tensor) -> torch.Tensor:
         inverse = torch.linalg.inv_ex(rest).inverse
         root = 0.5 * (scale * root @ (eye + inverse / scale**2))
         rest = 0.5 * (eye + 0.5 * (scale**2 * rest + inverse / scale**2))
-        distance = torch.linalg.matrix_norm(rest - eye).max()
+        distance = _norm(rest - eye).max()
         if bool(distance < size * torch.finfo(x.dtype).eps):
             break
     return root

@@ -16,7 +16,8 @@ import torch
 from flowstone.framework import errors, work
 from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import Environment
-from flowstone.framework.machine_code import SmallMatrices, small_matrices
+from flowstone.framework.machine_code import small_matrices
+from flowstone.framework.matrix_kernels import SmallMatrices
 from flowstone.framework.node import Node
 from flowstone.framework.shape import Dims, format_dims, merge
 

@@ -17,6 +17,7 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.algebra import decompositions
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import (
     adjoint,
@@ -63,8 +64,8 @@ def _(node: Node, env: Environment) -> Kernel:
         check_matrix(x)
         if not has_vectors:
             empty = x.new_empty(0)
-            return _or_nan(lambda y: (torch.linalg.svdvals(y),), x)[0].to(x.dtype), empty, empty
-        u, s, vh = _or_nan(lambda y: torch.linalg.svd(y, is_full), x)
+            return _or_nan(lambda y: (decompositions.svdvals(y),), x)[0].to(x.dtype), empty, empty
+        u, s, vh = _or_nan(lambda y: decompositions.svd(y, is_full), x)
         return s.to(x.dtype), u, vh.mH.resolve_conj()
 
     return factor

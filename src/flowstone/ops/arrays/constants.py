@@ -14,6 +14,7 @@ import torch
 from flowstone.framework import dtypes, errors
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel, Value
+from flowstone.framework.machine_code import spaced_numbers
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
@@ -290,15 +291,21 @@ def _(node: Node) -> Shapes:
 
 @lin_space_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    dtype = node.dtype(0).torch
+    dtype, on_host = node.dtype(0).torch, env.device.type == "cpu"
 
     def sequence(start: Any, stop: Any, num: Any) -> Any:
         count = num.item()
         if count <= 0:
             raise invalid(f"Requires num > 0: {count}")
+        code = spaced_numbers(dtype) if on_host and _MANY <= count < 1 << 31 else None
+        if code is not None:
+            return code(start.item(), stop.item(), count)
         return torch.linspace(start.item(), stop.item(), count, dtype=dtype, device=env.device)
 
     return sequence
+
+
+_MANY = 1 << 14  # numbers, from which machine code is worth its compilation
 
 
 # ---- public functions
