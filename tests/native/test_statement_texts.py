@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from flowstone.native import array_code, container_code, drawn_code, indexed_code, matrix_code, ranking_code
-from flowstone.native.elements import ELEMENTS
 from flowstone.native.statement_texts import STATEMENTS
 
 
