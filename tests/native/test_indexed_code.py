@@ -45,3 +45,23 @@ def test_segments(inner: int, dtype: torch.dtype) -> None:
     assert torch.equal(found[0], total) and torch.equal(found[1], product)
     ids[3] = 6
     assert run([x, ids], write) == FAILED
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("sizes", [(2, 3, 2), (1, 4, 1), (5, 4, 2)])
+def test_windows(sizes: tuple[int, int, int], dtype: torch.dtype) -> None:
+    x, limits = torch.randn(5, 4, 2), tuple(n - size for n, size in zip((5, 4, 2), sizes))
+    begins = torch.tensor(limits, dtype=dtype)
+
+    def write(builder: Builder, a: int, b: int) -> list[int]:
+        found = ("float32", sizes)
+        return [builder.add("Window", [a, b], found, sizes=sizes, strides=(8, 2, 1), limits=limits)]
+
+    i, j, k = limits
+    wanted = x[i : i + sizes[0], j : j + sizes[1], k : k + sizes[2]]
+    assert torch.equal(run([x, begins], write)[0], wanted)
+    for axis in range(3):
+        for wrong in (-1, limits[axis] + 1):
+            places = begins.clone()
+            places[axis] = wrong
+            assert run([x, places], write) == FAILED

@@ -559,6 +559,7 @@ EXEMPT: dict[str, str] = {
     "_ProductCluster": "a plan's own; tests/lowering/products/test_product_clusters.py",
     "_NarrowLayer": "a plan's own; tests/lowering/products/test_narrow_layers.py",
     "_Cluster": "a plan's own; tests/lowering/clusters/test_cluster_kernel.py",
+    "_DrawingProgram": "a plan's own; tests/lowering/programs/test_random_statements.py",
     "_Program": "a plan's own; tests/lowering/programs/test_program_kernel.py",
     "_FusedMatMul": "a plan's own; tests/lowering/products/test_fusion.py",
     "_MaskAccidentalHits": "a plan's own; tests/lowering/losses/test_accidental_hits.py",

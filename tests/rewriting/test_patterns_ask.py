@@ -20,7 +20,8 @@ from flowstone.lowering.convolutions import (
     tiled_convolutions,
 )
 from flowstone.lowering.passes import NAMES
-from flowstone.lowering.programs import translation
+from flowstone.lowering.programs import program_regions
+from flowstone.lowering.programs.statement_parts import NARROW
 from flowstone.lowering.updates import joint_descents
 from flowstone.native import kernels
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
@@ -38,7 +39,7 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     """Has passes apply to small programs, too."""
     called = getattr(request.node, "callspec", None)
     if called and called.params["program"].name in OF_LARGE_LOOPS:
-        monkeypatch.setattr(translation, "_MOST_BYTES", 0)
+        monkeypatch.setattr(program_regions, "LIMITS", [NARROW._replace(memory=0, in_loops=0)])
     set_profile(**{**SMALL, "layer_cells": machine.current().profile.layer_cells, "narrow_columns": 16})
     for module in (joined_values, memory_schedule, recomputation):
         monkeypatch.setattr(module, "WORTHWHILE", 1)

@@ -7,8 +7,9 @@
 | ArgMax, ArgMin | x | outer, size, inner | where along the middle the extreme is |
 | Fill | x | | the scalar x everywhere |
 | Set | x | | x, in memory that several statements set |
+| Check | x | | fails where x does not hold |
 | Copy | x, perhaps an index | sizes, strides and first places in both; scale and limit of the index | |
-| FloorDiv … | x, y | | scalars; fails where y is 0 |
+| FloorDiv … | x, y | | each of one element or as many as the result; fails where y is 0 |
 
 Sums are of one accumulator a lane, or four: their order differs from ATen's. Products are fused with sums.
 """
@@ -291,6 +292,10 @@ def _set(writer: Writer, each: Statement) -> None:
     writer.copy(each.results[0], each.operands[0])
 
 
+def _check(writer: Writer, each: Statement) -> None:
+    writer.require(writer.load(each.operands[0]))
+
+
 # ---- integers
 
 
@@ -298,17 +303,25 @@ def _quotient(writer: Writer, each: Statement) -> None:
     """Fails where the divisor is 0, or the quotient is not in range."""
     let, dtype = writer.scalars.let, writer.values[each.results[0]].dtype
     kind = KINDS[dtype]
-    x, y = (writer.load(i) for i in each.operands)
-    writer.require(let(f"icmp ne {kind} {y}, 0"))
-    writer.require(let(f"icmp ne {kind} {y}, -1"))
-    quotient, rest = let(f"sdiv {kind} {x}, {y}"), let(f"srem {kind} {x}, {y}")
-    if each.op.startswith("Floor"):
-        differs = let(f"icmp slt {kind} {let(f'xor {kind} {rest}, {y}')}, 0")
-        down = let(f"and i1 {let(f'icmp ne {kind} {rest}, 0')}, {differs}")
-        less, more = let(f"sub {kind} {quotient}, 1"), let(f"add {kind} {rest}, {y}")
-        quotient = let(f"select i1 {down}, {kind} {less}, {kind} {quotient}")
-        rest = let(f"select i1 {down}, {kind} {more}, {kind} {rest}")
-    writer.store(each.results[0], quotient if each.op.endswith("Div") else rest)
+
+    def one(i: str) -> None:
+        x, y = (writer.load(v, i if writer.values[v].size > 1 else "0") for v in each.operands)
+        writer.require(let(f"icmp ne {kind} {y}, 0"))
+        writer.require(let(f"icmp ne {kind} {y}, -1"))
+        quotient, rest = let(f"sdiv {kind} {x}, {y}"), let(f"srem {kind} {x}, {y}")
+        if each.op.startswith("Floor"):
+            differs = let(f"icmp slt {kind} {let(f'xor {kind} {rest}, {y}')}, 0")
+            down = let(f"and i1 {let(f'icmp ne {kind} {rest}, 0')}, {differs}")
+            less, more = let(f"sub {kind} {quotient}, 1"), let(f"add {kind} {rest}, {y}")
+            quotient = let(f"select i1 {down}, {kind} {less}, {kind} {quotient}")
+            rest = let(f"select i1 {down}, {kind} {more}, {kind} {rest}")
+        writer.store(each.results[0], quotient if each.op.endswith("Div") else rest, i)
+
+    size = writer.values[each.results[0]].size
+    if size == 1:
+        one("0")
+    else:
+        writer.for_each(size, one)
 
 
 STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
@@ -320,6 +333,7 @@ STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     "Copy": _copy,
     "Fill": _fill,
     "Set": _set,
+    "Check": _check,
     **dict.fromkeys(("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod"), _quotient),
 }
 """How statements on arrays are written."""

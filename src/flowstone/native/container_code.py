@@ -152,7 +152,7 @@ def _write_at(writer: Writer, i: int, index: str, value: int) -> None:
     else:
         writer.require(let(f"icmp eq i8 {found}, {_UNSET}"))
         _move(writer, i, place, value, True)
-    writer.lines.append(f" store i8 {_SET}, ptr {state}")
+    _note(writer, i, state)
 
 
 def _add(writer: Writer, i: int, place: str, value: int) -> None:
@@ -176,12 +176,45 @@ def _read(writer: Writer, each: Statement) -> None:
 
 
 def _read_place(writer: Writer, i: int, index: str) -> str:
-    state = _checked(writer, i, index)
-    found = writer.scalars.let(f"load i8, ptr {state}")
-    writer.require(writer.scalars.let(f"icmp eq i8 {found}, {_SET}"))
+    state, let, lines = _checked(writer, i, index), writer.scalars.let, writer.lines
+    found, place = let(f"load i8, ptr {state}"), _place(writer, i, index)
+    is_set, empty, on = let(f"icmp eq i8 {found}, {_SET}"), writer.label(), writer.label()
+    lines += [f" br i1 {is_set}, label %{on}, label %{empty}", f"{empty}:"]
+    writer.require(let(f"icmp eq i8 {found}, {_UNSET}"))
+    _require_shape(writer, i)
+    writer.declarations["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+    lines.append(f" call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {_bytes(writer, i)}, i1 false)")
+    lines.append(f" store i8 {_SET}, ptr {state}")
+    writer.begin(on)
     if writer.program.containers[i].clears:
-        writer.lines.append(f" store i8 {_CLEARED}, ptr {state}")
-    return _place(writer, i, index)
+        lines.append(f" store i8 {_CLEARED}, ptr {state}")
+    return place
+
+
+def _require_shape(writer: Writer, i: int) -> None:
+    """Gives up unless the shape of elements is known, which the byte behind their states says."""
+    container = writer.program.containers[i]
+    known_by = i if container.of < 0 else container.of
+    container = writer.program.containers[known_by]
+    if container.known:
+        return
+    is_known = writer.scalars.let(f"load i8, ptr {_behind(writer, known_by)}") if container.learns else "0"
+    writer.require(writer.scalars.let(f"icmp ne i8 {is_known}, 0"))
+
+
+def _behind(writer: Writer, i: int) -> str:
+    """The address of the byte behind the states of an array's elements."""
+    flags, count = (
+        writer.scalars.let(f"load {k}, ptr %{n}{i}") for k, n in (("ptr", "flags"), ("i64", "count"))
+    )
+    return writer.scalars.let(f"getelementptr i8, ptr {flags}, i64 {count}")
+
+
+def _note(writer: Writer, i: int, state: str) -> None:
+    """What was written is there."""
+    writer.lines.append(f" store i8 {_SET}, ptr {state}")
+    if writer.program.containers[i].learns:
+        writer.lines.append(f" store i8 1, ptr {_behind(writer, i)}")
 
 
 def _rows(writer: Writer, each: Statement, is_written: bool) -> None:
@@ -201,7 +234,7 @@ def _rows(writer: Writer, each: Statement, is_written: bool) -> None:
             found = writer.scalars.let(f"load i8, ptr {state}")
             writer.require(writer.scalars.let(f"icmp eq i8 {found}, {_UNSET}"))
             writer.copy_bytes(_place(writer, i, index), row, size)
-            writer.lines.append(f" store i8 {_SET}, ptr {state}")
+            _note(writer, i, state)
         else:
             writer.copy_bytes(row, _read_place(writer, i, index), size)
 

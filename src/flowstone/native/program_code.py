@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.native import array_code, container_code, host, indexed_code, matrix_code
+from flowstone.native import array_code, container_code, host
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
 from flowstone.native.program_functions import write_shared
 from flowstone.native.program_memory import FEW_VECTORS, arranged, group_of_elements, own_bytes, padded
 from flowstone.native.programs import Guard, Loop, Program, Statement
+from flowstone.native.statement_texts import STATEMENTS
 
 __all__ = ["Writer", "program_code"]
 
@@ -262,7 +263,7 @@ class Writer:
             self._elements(statements)
         else:
             (each,) = statements
-            _STATEMENTS[each.op](self, each)
+            STATEMENTS[each.op](self, each)
 
     def _loop(self, loop: Loop) -> None:
         head, inside, after = self.label(), self.label(), self.label()
@@ -428,8 +429,6 @@ def memory_kind(dtype: str) -> str:
     return "i8" if dtype == "bool" else KINDS[dtype]
 
 
-_STATEMENTS = array_code.STATEMENTS | container_code.STATEMENTS
-_STATEMENTS |= indexed_code.STATEMENTS | matrix_code.STATEMENTS
 _HEAP = {
     "aligned_alloc": "declare ptr @aligned_alloc(i64, i64)",
     "free": "declare void @free(ptr)",

@@ -48,7 +48,9 @@ class Container(NamedTuple):
     """A stack, or an array of a number of elements that is known when it is made.
 
     `dtype` and `size` say what an element is; `clears`: an element of the array can be read once; `adds`: to
-    what is there, instead of failing, when it is written again.
+    what is there, instead of failing, when it is written again. What nothing was written to can be read, as
+    zeros, if the shape of elements is `known`, or the array `learns` it from what is written first. An array
+    of gradients is `of` another one, whose elements have its elements' shape.
     """
 
     kind: str
@@ -56,6 +58,9 @@ class Container(NamedTuple):
     size: int
     clears: bool = False
     adds: bool = False
+    known: bool = False
+    learns: bool = False
+    of: int = -1
 
 
 class Statement(NamedTuple):

@@ -23,7 +23,7 @@ from flowstone.native.structured import Code
 from flowstone.native.vector_memory import in_all_lanes
 from flowstone.native.wide_numbers import Wide
 
-__all__ = ["NAMES", "PARAMETERS", "random_value_code"]
+__all__ = ["NAMES", "PARAMETERS", "filling_code", "random_value_code"]
 
 NAMES = (
     *(f"{how}_{kind}" for how in ("uniform", "normal", "truncated") for kind in ("float32", "float64")),
@@ -48,13 +48,17 @@ def random_value_code(lanes: int, names: Sequence[str] = NAMES) -> str:
     declarations: dict[str, str] = {}
     texts = []
     for name in names:
-        how, kind = name.split("_")
-        if how == "permutation":
-            filling: _Filling = _Exchanges(name, how, "int32", lanes, declarations)
-        else:
-            filling = _Filling(name, how, kind, lanes, declarations)
-        texts += [filling.text(), _public(name, declarations)]
+        texts += [filling_code(name, lanes, declarations), _public(name, declarations)]
     return "\n".join([*declarations.values(), *texts])
+
+
+def filling_code(name: str, lanes: int, declarations: dict[str, str]) -> str:
+    """The text of what one thread does of a function, ``void @name_some(ptr a)``, of an array of two
+    addresses: those of the numbers of `PARAMETERS`, and of the results."""
+    how, kind = name.split("_")
+    if how == "permutation":
+        return _Exchanges(name, how, "int32", lanes, declarations).text()
+    return _Filling(name, how, kind, lanes, declarations).text()
 
 
 def _public(name: str, declarations: dict[str, str]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.framework import flags
 from flowstone.framework.operation import F
 from flowstone.lowering.programs.container_statements import CONTAINERS
 from small_loops import PROGRAMS
@@ -82,3 +83,28 @@ def test_gradients_for_rows_whose_shape_the_gradient_does_not_know(monkeypatch: 
     sums = tf.scan(lambda a, row: tf.tanh(a + row), rows, initializer=tf.zeros([3]))
     (flow,) = tf.gradients(tf.reduce_logsumexp(sums[-1]), rows)
     assert_equal_three_ways(monkeypatch, [sums, flow], {x: np.random.RandomState(0).rand(5, 3)})
+
+
+@pytest.mark.parametrize("clears", [False, True])
+@pytest.mark.parametrize("shape", [None, [2]])
+def test_what_nothing_was_written_to_is_read_as_zeros(
+    shape: Any, clears: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = tf.placeholder(tf.float32, [2])
+    array = tf.TensorArray(tf.float32, 5, element_shape=shape, clear_after_read=clears)
+    array = tf.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t.write(i, x * 2.0)), [0, array])[1]
+    y = array.stack()
+    assert_equal_three_ways(monkeypatch, [y, *tf.gradients(y * y, x)], {x: [1.0, 2.0]})
+
+
+def test_nothing_is_read_of_an_array_without_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float32, [2])
+    array = tf.TensorArray(tf.float32, 5)
+    array = tf.while_loop(lambda i, _: i < x[0], lambda i, t: (i + 1.0, t.write(0, x)), [0.0, array])[1]
+    y = array.stack()
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    with tf.Session() as session:
+        assert "_Program(" in session.explain(y, {x: [1.0, 2.0]})
+        assert session.run(y, {x: [1.0, 2.0]}).tolist() == [[1.0, 2.0], *[[0.0, 0.0]] * 4]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not fully defined"):
+            session.run(y, {x: [0.0, 2.0]})

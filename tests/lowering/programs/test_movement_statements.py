@@ -12,9 +12,17 @@ import flowstone as tf
 from flowstone.framework import flags
 from flowstone.framework.operation import F
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
-from three_ways import assert_equal_three_ways, programs, repeated
+from three_ways import assert_equal_three_ways, repeated
 
 DIMS = (4, 3, 2)
+
+
+def windowed(x: Any) -> Any:
+    """A slice that begins where a number says."""
+    begin = tf.cast(x[0, 0, 0] > 0.0, tf.float32) + [1.0, 0.0, 0.0]
+    return tf.slice(x, F.ConcatV2([F.ArgMax(begin, 0, output_type=tf.int32)[None], [1, 0]], 0), [2, 2, 2])
+
+
 CASES: dict[str, Callable[[Any], list[Any]]] = {
     "BroadcastTo": lambda x: [F.BroadcastTo(x, [5, 4, 3, 2]), F.BroadcastTo(x[:, :1], [4, 6, 2])],
     "Concat": lambda x: [F.Concat(1, [x, x * 2.0, x[:, :1]])],
@@ -33,7 +41,7 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
     "ReverseV2": lambda x: [tf.reverse(x, [0]), tf.reverse(x, [1, 2])],
     "Shape": lambda x: [F.Shape(x)],
     "Size": lambda x: [F.Size(x)],
-    "Slice": lambda x: [tf.slice(x, [1, 0, 1], [2, 3, 1]), tf.slice(x, [0, 1, 0], [4, -1, 2])],
+    "Slice": lambda x: [tf.slice(x, [1, 0, 1], [2, 3, 1]), tf.slice(x, [0, 1, 0], [4, -1, 2]), windowed(x)],
     "Split": lambda x: [*tf.split(x, 2), *tf.split(x, 3, axis=1)],
     "SplitV": lambda x: [*tf.split(x, [1, 3]), *tf.split(x, [2, 1], axis=1)],
     "Squeeze": lambda x: [tf.squeeze(x[:, :1], 1) + 1.0],
@@ -103,10 +111,13 @@ def test_a_row_outside_of_its_array(row: str) -> None:
         assert session.run(last, {x: value, n: 2}).max() == 2.0
 
 
-def test_a_slice_from_where_nobody_knows() -> None:
+def test_a_slice_from_where_a_step_says(monkeypatch: pytest.MonkeyPatch) -> None:
     x, i = tf.placeholder(tf.float32, DIMS), tf.placeholder(tf.int32, [3])
-    found, _, log = programs(repeated(lambda y: [tf.slice(y, i, [1, 1, 1])], x), [x, i])
-    assert not found and "an argument is not known before the step" in str(log)
+    results = repeated(lambda y: [tf.slice(y, i, [2, 1, 2])], x)
+    value = np.random.default_rng(0).normal(size=DIMS)
+    assert_equal_three_ways(monkeypatch, results, {x: value, i: [2, 1, 0]})
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="Expected begin"):
+        session.run(results, {x: value, i: [3, 1, 0]})
 
 
 @pytest.mark.parametrize("name", ["gather", "segments"])

@@ -7,7 +7,15 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.subgraph import PlanNode
-from flowstone.lowering.programs.statement_parts import Untranslatable, static_dims, strides_of, walk_of
+from flowstone.lowering.programs.statement_parts import (
+    NARROW,
+    WIDE,
+    Untranslatable,
+    check_size,
+    static_dims,
+    strides_of,
+    walk_of,
+)
 from flowstone.rewriting.simplification.partial_execution import prune
 
 
@@ -49,6 +57,9 @@ def test_shapes_must_be_known_and_small() -> None:
         with pytest.raises(Untranslatable, match="not known before the step") as error:
             static_dims(node, dims)
         assert error.value.node is node
-    for dims in ((0, 3), (200, 200)):
+    check_size(node, (200, 200), WIDE)
+    with pytest.raises(Untranslatable, match="an array is large"):
+        check_size(node, (200, 200), NARROW)
+    for dims in ((0, 3), (600, 600)):
         with pytest.raises(Untranslatable, match="empty or large"):
             static_dims(node, dims)

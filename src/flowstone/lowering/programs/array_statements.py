@@ -18,7 +18,6 @@ from flowstone.lowering.programs.statement_parts import (
     result_of,
     static_dims,
 )
-from flowstone.native.elements import suits
 from flowstone.native.emitter import FLOATS
 from flowstone.native.sums_code import REDUCTIONS
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["ARRAYS", "WEIGHTS", "terms_of_products"]
 
 _MOST_CLASSES = 1024
-_MOST_PRODUCTS = 1 << 18  # of a matrix product, above which libraries are faster
 
 
 def _product(t: Translation, node: PlanNode) -> list[int]:
@@ -44,7 +42,7 @@ def _multiplied(
     (m, k) = (columns, rows) if transpose_a else (rows, columns)
     n = static_dims(node, y.dims)[0 if transpose_b else 1]
     dims = m, n
-    if m * n * k > _MOST_PRODUCTS:
+    if m * n * k > t.limits_of(node).terms:
         raise Untranslatable(node, "the product is large")
     if dtype not in FLOATS and dtype not in ("int32", "int64"):
         raise Untranslatable(node, f"machine code has no products of {dtype}")
@@ -133,26 +131,6 @@ def _half_squares(t: Translation, node: PlanNode) -> list[int]:
     return [t.add("Mul", [total, t.builder.constant(dtype, (), [0.5])], (dtype, dims))]
 
 
-def _softmax(t: Translation, node: PlanNode) -> list[int]:
-    """exp(x - max) / sum of that, or its logarithm, a row at a time."""
-    dtype, dims = result_of(node)
-    if not dims or not suits("Exp", [dtype], {}) or not suits("Log", [dtype], {}):
-        raise Untranslatable(node, f"machine code has no {node.type} of these types")
-    rows, row = {"outer": math.prod(dims[:-1]), "size": dims[-1], "inner": 1}, (*dims[:-1], 1)
-
-    def reduced(kind: str, x: int) -> int:
-        return broadcast(t, node, t.add("Reduce", [x], (dtype, row), kind=kind, **rows), dims)
-
-    x = t.of(node.inputs[0])
-    below = t.add("Sub", [x, reduced("Max", x)], (dtype, dims))
-    powers = t.add("Exp", [below], (dtype, dims))
-    if node.type == "Softmax":
-        return [t.add("RealDiv", [powers, reduced("Sum", powers)], (dtype, dims))]
-    total = t.add("Reduce", [powers], (dtype, row), kind="Sum", **rows)
-    logarithm = broadcast(t, node, t.add("Log", [total], (dtype, row)), dims)
-    return [t.add("Sub", [below, logarithm], (dtype, dims))]
-
-
 def _one_hot(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
     kind = kind_of(node, node.inputs[0])
@@ -179,10 +157,10 @@ def _extreme_place(t: Translation, node: PlanNode) -> list[int]:
 
 def _quotient(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
-    if dtype not in ("int32", "int64") or math.prod(dims) != 1:
-        raise Untranslatable(node, f"machine code has {node.type} of integer scalars only")
+    if dtype not in ("int32", "int64"):
+        raise Untranslatable(node, f"machine code has no {node.type} of {dtype}")
     name = {"Mod": "TruncateMod"}.get(node.type, node.type)
-    return [t.add(name, [t.of(x) for x in node.inputs], (dtype, dims))]
+    return [t.add(name, [broadcast(t, node, t.of(x), dims) for x in node.inputs], (dtype, dims))]
 
 
 ARRAYS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
@@ -190,7 +168,6 @@ ARRAYS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     **dict.fromkeys(("ArgMax", "ArgMin"), _extreme_place),
     **dict.fromkeys(("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod", "Mod"), _quotient),
     **dict.fromkeys(("_FusedMatMul", "_AddedMatMul"), _sum_of_product),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
     **dict.fromkeys(("_ProductSum", "_ProductSumTotal"), _sum_of_products),
     "BiasAddGrad": _bias_gradient,
     "L2Loss": _half_squares,

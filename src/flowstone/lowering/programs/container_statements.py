@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from flowstone.framework.shape import Dims
+from flowstone.framework.shape import Dims, fully_known
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.programs.statement_parts import Untranslatable, kind_of, static_dims
 from flowstone.native.emitter import KINDS
@@ -60,7 +60,7 @@ class Containers:
         """The shape of the elements of the container that the node works on."""
         return self._dims[_root(node.inputs[0])]
 
-    def make(self, node: PlanNode, kind: str, dtype: str, **options: bool) -> int:
+    def make(self, node: PlanNode, kind: str, dtype: str, **options: Any) -> int:
         """A new container, which the node's first output is."""
         dims = self._dims.get(node.outputs[0])
         if dims is None or dtype not in KINDS:
@@ -82,7 +82,7 @@ class Containers:
             return found, False
         self._dims.setdefault(node.outputs[0], self.element_dims(node))
         dtype = self._translation.builder.containers[like].dtype
-        self._gradients[key] = self.make(node, "array", dtype, adds=True)
+        self._gradients[key] = self.make(node, "array", dtype, adds=True, of=like)
         return self._gradients[key], True
 
 
@@ -141,7 +141,9 @@ def _array(t: Translation, node: PlanNode) -> list[int]:
     if node.attributes["dynamic_size"]:
         raise Untranslatable(node, "the array grows")
     dtype, clears = node.attributes["dtype"].name, node.attributes["clear_after_read"]
-    i = t.containers.make(node, "array", dtype, clears=clears)
+    dims = node.attributes["element_shape"]
+    known, learns = fully_known(dims) is not None, node.attributes["identical_element_shapes"]
+    i = t.containers.make(node, "array", dtype, clears=clears, known=known, learns=learns)
     t.add("MakeArray", [t.of(node.inputs[0])], None, container=i)
     return [-1, _flow(t)]
 

@@ -53,12 +53,24 @@ def _transpose(t: Translation, node: PlanNode) -> list[int]:
 
 
 def _slice(t: Translation, node: PlanNode) -> list[int]:
+    if node.constant(1) is None:
+        return [_window(t, node)]
     begin = constant_input(node, 1).ravel()
     _, dims = result_of(node)
     chosen, places = tuple([slice(b, b + n) for b, n in zip(begin.tolist(), dims)]), places_of(node)
     if any(part.start < 0 or part.stop > size for part, size in zip(chosen, places.shape)):
         raise Untranslatable(node, "it reaches outside of its input")
     return [copy(t, node, t.of(node.inputs[0]), places[chosen])]
+
+
+def _window(t: Translation, node: PlanNode) -> int:
+    """A slice that begins where the step says."""
+    (dtype, dims), source = result_of(node), static_dims(node, node.inputs[0].dims)
+    if not dims:
+        raise Untranslatable(node, "it is a slice of a scalar")
+    limits = tuple([size - n for size, n in zip(source, dims)])
+    operands = [t.of(x) for x in node.inputs[:2]]
+    return t.add("Window", operands, (dtype, dims), sizes=dims, strides=strides_of(source), limits=limits)
 
 
 def _strided_slice(t: Translation, node: PlanNode) -> list[int]:

@@ -14,6 +14,9 @@ from flowstone.lowering.programs.array_statements import ARRAYS
 from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
 from flowstone.lowering.programs.matrix_statements import MATRICES
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
+from flowstone.lowering.programs.random_statements import CHOSEN, DRAWS
+from flowstone.lowering.programs.ranking_statements import RANKINGS
+from flowstone.lowering.programs.softmax_statements import SOFTMAXES
 from flowstone.lowering.programs.statement_parts import Untranslatable, broadcast, kind_of, result_of
 from flowstone.native.elements import ATTRIBUTES, ELEMENTS, suits
 
@@ -45,5 +48,9 @@ STATEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     **ARRAYS,
     **MATRICES,
     **CONVOLUTIONS,
+    **RANKINGS,
+    **SOFTMAXES,
+    **CHOSEN,
+    **DRAWS,
 }
 """Nodes that compute; those of control flow and containers are `translation.py`'s."""

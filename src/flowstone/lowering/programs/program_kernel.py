@@ -1,5 +1,7 @@
 """``_Program``: loops, conditionals and small computations as one node (`program_regions.py` makes it).
 
+`_DrawingProgram` is one that draws random numbers.
+
 The attribute `members` says what is computed: the nodes that it stands for and the program that these are
 (`native/programs.py`). Their own kernels, in a function that the runtime compiles of them, compute it until
 the machine code is there, and where that finds that it has to fail. `operations` names the nodes' operations
@@ -8,6 +10,7 @@ for readers.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,13 +18,15 @@ import torch
 
 from flowstone.framework.kernel import CPU, Call, Environment, Input, Kernel
 from flowstone.framework.node import Node, PlanData
-from flowstone.framework.operation import Shapes, op
+from flowstone.framework.operation import OpDeclaration, Shapes, op
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.native.program_kernels import program_kernel
 from flowstone.native.programs import Loop, Program
+from flowstone.ops.randomness.op_seeds import SeededSequence, sequence_of
+from flowstone.ops.randomness.philox import state_of_stream, stream_of
 
-__all__ = ["Packed", "ProgramMembers", "places_in", "program_op"]
+__all__ = ["Packed", "ProgramMembers", "drawing_program_op", "places_in", "program_op"]
 
 Packed = tuple[PlanOutput, ...]
 
@@ -30,14 +35,14 @@ _ITERATIONS = 100  # that a loop is taken to have, to say what a program costs
 
 class ProgramMembers(PlanData):
     """The `nodes` that a program stands for, in order; `inputs`, what they take of others; `outputs`, what
-    others take of them; and the `program` that they are.
+    others take of them; and the `program` that they are. The `drawing` nodes among them draw random numbers.
 
     Values that pass between programs alone do so as one array of a type, a *pack*: the node's outputs are
     `outputs` and then one array for each of `packed_outputs`, end to end. `packed_inputs` are packs of
     others, which the node takes after `inputs`.
     """
 
-    __slots__ = ("inputs", "nodes", "outputs", "packed_inputs", "packed_outputs", "program")
+    __slots__ = ("drawing", "inputs", "nodes", "outputs", "packed_inputs", "packed_outputs", "program")
 
     def __init__(
         self,
@@ -47,9 +52,10 @@ class ProgramMembers(PlanData):
         program: Program,
         packed_inputs: Sequence[Packed] = (),
         packed_outputs: Sequence[Packed] = (),
+        drawing: Sequence[PlanNode] = (),
     ) -> None:
         self.nodes, self.inputs, self.outputs, self.program = nodes, inputs, outputs, program
-        self.packed_inputs, self.packed_outputs = packed_inputs, packed_outputs
+        self.packed_inputs, self.packed_outputs, self.drawing = packed_inputs, packed_outputs, drawing
 
     def unpacked(self) -> list[tuple[int, int, PlanOutput]]:
         """What the nodes take of packs: which pack, where in it, and the value."""
@@ -89,26 +95,60 @@ def _work(node: Node) -> float:
     return work(program.body)
 
 
-program_op = op(
-    "_Program",
-    "inputs: *Tin -> outputs: *Tout",
-    "operations: string ; Tin: list(type) >= 0 ; Tout: list(type) >= 1",
-    cost=_work,
-)
-program_op.not_differentiable()
+def _declared(name: str, draws: bool) -> OpDeclaration:
+    declaration = op(
+        name,
+        "inputs: *Tin -> outputs: *Tout",
+        "operations: string ; Tin: list(type) >= 0 ; Tout: list(type) >= 1",
+        cost=_work,
+        stateful=draws,
+    )
+    declaration.infer(_shapes)
+    declaration.kernel(CPU)(_kernel)
+    return declaration.not_differentiable()
 
 
-@program_op.infer
-def _(node: Node) -> Shapes:
-    program = _program_of(node)
-    return [program.values[x].dims for x in program.outputs]
+def _shapes(node: Node) -> Shapes:
+    program, members = _program_of(node), node.attributes["members"]
+    outputs = program.outputs[: len(program.outputs) - len(members.drawing)]
+    return [program.values[x].dims for x in outputs]
 
 
-@program_op.kernel(CPU)
-def _(node: Node, env: Environment) -> Kernel:
+def _kernel(node: Node, env: Environment) -> Kernel:
     members: ProgramMembers = node.attributes["members"]
     words = [Input(i) for i in range(len(node.inputs))]
-    return Call(program_kernel(members.program, _by_members(members, env)), *words)
+    function: Callable[..., Any] = program_kernel(members.program, _by_members(members, env))
+    if members.drawing:
+        function = _with_streams(function, [_sequence(each, env) for each in members.drawing])
+    return Call(function, *words)
+
+
+program_op = _declared("_Program", draws=False)
+drawing_program_op = _declared("_DrawingProgram", draws=True)
+
+
+def _sequence(node: PlanNode, env: Environment) -> SeededSequence:
+    """Where a node's numbers come from: without seeds, from anywhere."""
+    return sequence_of(node, env) or SeededSequence(secrets.randbits(64), secrets.randbits(64))
+
+
+def _with_streams(function: Callable[..., Any], sequences: Sequence[SeededSequence]) -> Callable[..., Any]:
+    """The function of the inputs alone: it draws from where the sequences stand, which then stand where it
+    has left off. If another run has drawn meanwhile, it draws again; nothing is drawn twice."""
+    count = len(sequences)
+
+    def run(*inputs: Any) -> Any:
+        while True:
+            states = [each.state() for each in sequences]
+            found = function(*inputs, *[torch.tensor(stream_of(state)) for state in states])
+            ends = found[-count:]
+            if None in ends:  # the nodes' own kernels have drawn
+                return found[:-count]
+            counters = [state_of_stream(end.tolist()).counter for end in ends]
+            if all([s.move(before, after) for s, before, after in zip(sequences, states, counters)]):
+                return found[:-count]
+
+    return run
 
 
 def _by_members(members: ProgramMembers, env: Environment) -> Callable[..., Any]:
@@ -117,9 +157,11 @@ def _by_members(members: ProgramMembers, env: Environment) -> Callable[..., Any]
 
     taken = [(i, place, num_elements(x.dims) or 0, x.dims) for i, place, x in members.unpacked()]
     values = [x for _, _, x in members.unpacked()]
+    nothing = [None for _ in members.drawing]
     results = [*members.outputs, *[x for pack in members.packed_outputs for x in pack]]
 
     def run(*inputs: Any) -> Any:
+        inputs = inputs[: len(inputs) - len(nothing)]
         if not compiled:
             compiled.append(env.compile_nodes(members.nodes, [*members.inputs, *values], results))
         if taken:
@@ -127,7 +169,8 @@ def _by_members(members: ProgramMembers, env: Environment) -> Callable[..., Any]
             pieces = [packs[i][place : place + size].reshape(dims) for i, place, size, dims in taken]
             inputs = (*inputs[: len(members.inputs)], *pieces)
         found = tuple(compiled[0](env.new_step(), *inputs))
-        return _packed(members, found) if members.packed_outputs else found
+        found = _packed(members, found) if members.packed_outputs else found
+        return (*found, *nothing)
 
     return run
 

@@ -24,9 +24,16 @@ from flowstone.framework import flags
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers, program_op
-from flowstone.lowering.programs.statement_parts import Untranslatable, static_dims
-from flowstone.lowering.programs.translation import is_part_of_code, translated
+from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers, drawing_program_op, program_op
+from flowstone.lowering.programs.statement_parts import (
+    NARROW,
+    WIDE,
+    Limits,
+    Untranslatable,
+    check_size,
+    static_dims,
+)
+from flowstone.lowering.programs.translation import drawing_nodes, has_no_value, is_part_of_code, translated
 from flowstone.native import kernels
 from flowstone.native.emitter import KINDS
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
@@ -37,6 +44,9 @@ from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order
 __all__ = ["join_programs", "put_in"]
 
 _MOST_UNITS_LEFT_OUT = 200
+_LACKS = "machine code has no"
+LIMITS = (NARROW, WIDE)
+"""Wider ones are tried where a loop is left out for what is around it."""
 
 
 def join_programs(subgraph: Subgraph) -> None:
@@ -47,24 +57,54 @@ def join_programs(subgraph: Subgraph) -> None:
     if types.isdisjoint(EXITS) and types.isdisjoint(SWITCHES):
         return
     order_by_frames(subgraph)
-    left_out: dict[PlanNode, str] = {}
-    for _ in range(_MOST_UNITS_LEFT_OUT):
-        found = _Regions(subgraph, left_out)
-        regions, failed = [], False
-        for nodes in found.worthwhile():
-            try:
-                regions.append(found.members(nodes))
-            except Untranslatable as error:
-                left_out[found.unit_of[error.node].first] = error.reason
-                failed = True
-                break
-        if failed:
-            continue
-        if not regions or put_in(subgraph, regions, "join_programs"):
+    search, regions = _Search(subgraph, LIMITS[0]), list[ProgramMembers]()
+    for limits in LIMITS:
+        wider = _Search(subgraph, limits)
+        found = wider.regions()
+        if not regions or _loops_in(found) > _loops_in(regions):
+            search, regions = wider, found
+        if not wider.may_be_too_narrow():
             break
-        left_out.update(found.readers_of_states())
-    _tell(subgraph, left_out)
+    while regions and not put_in(subgraph, regions, "join_programs"):
+        search.leave_out_readers()
+        regions = search.regions()
+    _tell(subgraph, search.left_out)
     remove_unneeded(subgraph)
+
+
+class _Search:
+    """Looks for groups within limits; `left_out`: the first nodes of units that are in none, and why."""
+
+    def __init__(self, subgraph: Subgraph, limits: Limits) -> None:
+        self._subgraph, self._limits, self._tries = subgraph, limits, 0
+        self.left_out: dict[PlanNode, str] = {}
+        self._found: _Regions | None = None
+
+    def regions(self) -> list[ProgramMembers]:
+        """The programs that all groups are."""
+        while self._tries < _MOST_UNITS_LEFT_OUT:
+            self._tries += 1
+            self._found = found = _Regions(self._subgraph, self.left_out, self._limits)
+            try:
+                return [found.members(nodes) for nodes in found.worthwhile()]
+            except Untranslatable as error:
+                self.left_out[found.unit_of[error.node].first] = error.reason
+        return []
+
+    def leave_out_readers(self) -> None:
+        """From now on leaves out units that may read a state too late."""
+        if self._found is not None:
+            self.left_out.update(self._found.readers_of_states())
+
+    def may_be_too_narrow(self) -> bool:
+        """Whether a loop is left out that has nothing which machine code lacks."""
+        loops = (x for node, x in self.left_out.items() if node.declaration.role in ("enter", "stack"))
+        return any(not reason.startswith(_LACKS) for reason in loops)
+
+
+def _loops_in(regions: Sequence[ProgramMembers]) -> int:
+    enters = [x for each in regions for x in each.nodes if x.declaration.role == "enter"]
+    return len({enter.attributes["frame_name"] for enter in enters})
 
 
 class _Unit:
@@ -91,8 +131,8 @@ class _Group:
 class _Regions:
     """The units of a subgraph, and the groups that they form."""
 
-    def __init__(self, subgraph: Subgraph, left_out: dict[PlanNode, str]) -> None:
-        self.subgraph, self.left_out = subgraph, left_out
+    def __init__(self, subgraph: Subgraph, left_out: dict[PlanNode, str], limits: Limits) -> None:
+        self.subgraph, self.left_out, self.limits = subgraph, left_out, limits
         self.frames, self.liveness = subgraph.analysis(Frames), subgraph.analysis(Liveness)
         self.consumers, self.fetched = subgraph.consumers(), set(subgraph.fetches)
         self.targets = set(subgraph.targets)
@@ -148,7 +188,7 @@ class _Regions:
             return True
         if node.declaration.in_control_flow or node.declaration.role in ("no_op", "trigger"):
             return True
-        self.left_out[self.unit_of[node].first] = f"machine code has no {node.type}"
+        self.left_out[self.unit_of[node].first] = f"{_LACKS} {node.type}"
         return False
 
     def _is_small(self, node: PlanNode) -> bool:
@@ -158,6 +198,7 @@ class _Regions:
                 continue  # the container's elements say more
             try:
                 static_dims(node, x.dims)
+                check_size(node, x.dims, self.limits)
             except Untranslatable:
                 return False
             if x.dtype.is_ref or x.dtype.name not in KINDS:
@@ -232,16 +273,20 @@ class _Regions:
         self._add_predicates(nodes, inside, inputs)
         if not outputs:
             raise Untranslatable(nodes[0], "nobody takes what it computes")
-        program = translated(self.subgraph, nodes, list(inputs), outputs)
+        program = translated(self.subgraph, nodes, list(inputs), outputs, limits=self.limits)
         reads = program.reads()
         read = [x for i, x in enumerate(inputs) if reads[i] or not x.op.is_constant]
         if len(read) < len(inputs):  # the others are shapes and axes, which are part of the code
-            program = translated(self.subgraph, nodes, read, outputs)
-        return ProgramMembers(nodes, read, outputs, program)
+            program = translated(self.subgraph, nodes, read, outputs, limits=self.limits)
+        return ProgramMembers(nodes, read, outputs, program, drawing=drawing_nodes(nodes))
 
     def _needed(self, nodes: Sequence[PlanNode]) -> Sequence[PlanNode]:
-        """Constants of many numbers are handed in."""
-        return [node for node in nodes if not node.is_constant or is_part_of_code(node)]
+        """Constants of many numbers are handed in; those that are no values come along."""
+        inside = set(nodes)
+        taken = dict.fromkeys(x.op for node in nodes for x in node.inputs if x.op not in inside)
+        asides = [node for node in taken if has_no_value(node)]
+        kept = [x for x in nodes if not x.is_constant or is_part_of_code(x) or has_no_value(x)]
+        return [*asides, *kept]
 
     def _check_waits(self, nodes: Sequence[PlanNode], inside: set[PlanNode]) -> None:
         """Raises Untranslatable for a node that waits for what only a branch does: a program runs always."""
@@ -373,8 +418,11 @@ def _node(subgraph: Subgraph, members: ProgramMembers, packs: Sequence[PlanOutpu
         "operations": repr(members.program)[:200],
         "members": members,
     }
+    if members.drawing:
+        attributes["effects"] = [node.origin.name for node in members.drawing]
     last = next(node for node in reversed(members.nodes) if node.outputs)
-    return subgraph.new_node(program_op, inputs, attributes, like=last, group_sizes=(len(inputs),))
+    kind = drawing_program_op if members.drawing else program_op
+    return subgraph.new_node(kind, inputs, attributes, like=last, group_sizes=(len(inputs),))
 
 
 def _in_order(nodes: Sequence[PlanNode]) -> list[PlanNode]:

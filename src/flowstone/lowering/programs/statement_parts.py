@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework.shape import Dims
+from flowstone.framework.shape import Dims, num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.native.emitter import KINDS
 
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_ELEMENTS",
+    "NARROW",
+    "WIDE",
+    "Limits",
     "Untranslatable",
     "broadcast",
+    "check_size",
     "constant_input",
     "copy",
     "kind_of",
@@ -30,7 +34,22 @@ __all__ = [
     "walk_of",
 ]
 
-MOST_ELEMENTS = 16_384  # of a value
+
+class Limits(NamedTuple):
+    """What a program may have: the elements of a value, the terms of a product, the bytes of all values, and
+    of those that are small enough for loops."""
+
+    elements: int
+    terms: int
+    memory: int
+    in_loops: int = 1 << 19
+
+
+NARROW = Limits(elements=1 << 14, terms=1 << 18, memory=1 << 19)
+"""Beyond, ATen's kernels are as fast, and have threads."""
+WIDE = Limits(elements=1 << 18, terms=1 << 22, memory=1 << 22)
+"""Of what is computed once, outside of loops, where it keeps a loop from being compiled."""
+MOST_ELEMENTS = NARROW.elements  # of a value that is made within a statement
 
 
 class Untranslatable(Exception):
@@ -42,13 +61,19 @@ class Untranslatable(Exception):
 
 
 def static_dims(node: PlanNode, dims: Dims) -> tuple[int, ...]:
-    """The shape, which must be known and small."""
+    """The shape, which must be known and not too large."""
     if dims is None or any(n is None for n in dims):
         raise Untranslatable(node, "a shape is not known before the step")
     found = tuple([n for n in dims if n is not None])
-    if not 0 < math.prod(found) <= MOST_ELEMENTS:
+    if not 0 < math.prod(found) <= WIDE.elements:
         raise Untranslatable(node, "an array is empty or large")
     return found
+
+
+def check_size(node: PlanNode, dims: Dims, limits: Limits) -> None:
+    """Raises Untranslatable for more elements than the limits allow."""
+    if (num_elements(dims) or 0) > limits.elements:
+        raise Untranslatable(node, "an array is large")
 
 
 def kind_of(node: PlanNode, x: PlanOutput) -> str:

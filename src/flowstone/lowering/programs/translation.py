@@ -20,17 +20,28 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON, Containers
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_kernel import Packed, places_in
-from flowstone.lowering.programs.statement_parts import Untranslatable, copy, kind_of, static_dims, strides_of
+from flowstone.lowering.programs.random_statements import DRAWS
+from flowstone.lowering.programs.statement_parts import (
+    NARROW,
+    Limits,
+    Untranslatable,
+    check_size,
+    copy,
+    kind_of,
+    static_dims,
+    strides_of,
+)
 from flowstone.native.array_code import needs_padding
+from flowstone.native.drawn_code import STREAM
+from flowstone.native.emitter import KINDS, SIZES
 from flowstone.native.program_memory import arranged, own_bytes
 from flowstone.native.programs import Builder, Guard, Program
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Condition, Liveness
 from flowstone.rewriting.analyses.frames import Frame, Frames, is_head
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, loop_variables
 
-__all__ = ["is_part_of_code", "translated"]
+__all__ = ["drawing_nodes", "has_no_value", "is_part_of_code", "translated"]
 
-_MOST_BYTES = 1 << 19  # of memory for the values of a program
 _FEW = 16  # numbers of a constant that is part of the code
 _IDLE = frozenset({"no_op", "trigger"})  # roles of nodes that only wait
 
@@ -42,19 +53,37 @@ def translated(
     outputs: Sequence[PlanOutput],
     packed_inputs: Sequence[Packed] = (),
     packed_outputs: Sequence[Packed] = (),
+    limits: Limits = NARROW,
 ) -> Program:
     """The program that computes `outputs`, and packs, from `inputs`, and packs, by these nodes, which are in
-    an order in which loops are blocks. Raises Untranslatable for the first node that cannot be part of it.
+    an order in which loops are blocks. A stream for each that draws is the last of both. Raises
+    Untranslatable for the first node that cannot be part of it.
     """
-    translation = Translation(subgraph, nodes, inputs)
+    translation, drawing = Translation(subgraph, nodes, inputs, limits), drawing_nodes(nodes)
     if packed_inputs:
         translation.unpack(packed_inputs)
+    translation.begin_streams(drawing)
     translation.block(nodes, None)
     results = [translation.of(x) for x in outputs] + [translation.packed(each) for each in packed_outputs]
-    program = translation.builder.program(len(inputs) + len(packed_inputs), results)
-    if own_bytes(program) > _MOST_BYTES and arranged(program, needs_padding(program))[1] > _MOST_BYTES:
+    results += [translation.stream(node) for node in drawing]
+    program = translation.builder.program(len(inputs) + len(packed_inputs) + len(drawing), results)
+    if _is_much(program, limits):
         raise Untranslatable(nodes[0], "its values take much memory")
     return program
+
+
+def _is_much(program: Program, limits: Limits) -> bool:
+    """Whether the values take more memory than they may, those that are too large for loops apart."""
+    if own_bytes(program) <= limits.in_loops:
+        return False
+    size = arranged(program, needs_padding(program))[1]
+    own = [x for i, x in enumerate(program.values) if x.memory == i and x.size > NARROW.elements]
+    return size > limits.memory or size - sum(x.size * SIZES[x.dtype] for x in own) > limits.in_loops
+
+
+def drawing_nodes(nodes: Sequence[PlanNode]) -> list[PlanNode]:
+    """Those that draw random numbers."""
+    return [node for node in nodes if node.type in DRAWS]
 
 
 def is_part_of_code(node: PlanNode) -> bool:
@@ -67,15 +96,29 @@ def is_part_of_code(node: PlanNode) -> bool:
     return value.size <= _FEW or not any(value.strides) or bool((value == value.flat[0]).all())
 
 
+def has_no_value(node: PlanNode) -> bool:
+    """Whether the node is a constant that is no value of programs: a report's text, the shape of a scalar."""
+    if not node.is_constant:
+        return False
+    return node.outputs[0].dtype.base_dtype.name not in KINDS or not np.size(node.attributes["value"])
+
+
 class Translation:
     """The program so far, and the values that outputs of nodes are."""
 
-    def __init__(self, subgraph: Subgraph, nodes: Sequence[PlanNode], inputs: Sequence[PlanOutput]) -> None:
-        self.builder = Builder()
+    def __init__(
+        self,
+        subgraph: Subgraph,
+        nodes: Sequence[PlanNode],
+        inputs: Sequence[PlanOutput],
+        limits: Limits = NARROW,
+    ) -> None:
+        self.builder, self._limits = Builder(), limits
         self.frames, self.liveness = subgraph.analysis(Frames), subgraph.analysis(Liveness)
         self._subgraph = subgraph
         self._of: dict[PlanOutput, int] = {}
         self._moved: dict[Any, int] = {}
+        self._streams: dict[PlanNode, int] = {}
         self._guard: Guard = ()
         self._around: list[Guard] = []
         self._taken = {x: node for node in reversed(nodes) for x in node.inputs}
@@ -85,6 +128,7 @@ class Translation:
 
     def take(self, x: PlanOutput, taker: PlanNode) -> None:
         """From now on the output is an input of the program. Raises Untranslatable for `taker`."""
+        check_size(taker, x.dims, self._limits)
         self._of[x] = self.builder.value(kind_of(taker, x), static_dims(taker, x.dims))
 
     def unpack(self, packs: Sequence[Packed]) -> None:
@@ -99,6 +143,20 @@ class Translation:
                 walk = {"sizes": (math.prod(dims),), "from_strides": (1,), "to_strides": (1,)}
                 self._of[x] = self.moved(numbers[i], dims, from_place=place, **walk)
 
+    def begin_streams(self, nodes: Sequence[PlanNode]) -> None:
+        """The next inputs are the streams that these nodes draw of."""
+        inputs = [self.builder.value("int64", (STREAM,)) for _ in nodes]
+        for node, x in zip(nodes, inputs):
+            self._streams[node] = self.builder.value("int64", (STREAM,))
+            self.add("Set", [x], None, into=self._streams[node])
+
+    def stream(self, node: PlanNode) -> int:
+        """What the node draws of."""
+        found = self._streams.get(node)
+        if found is None:
+            raise Untranslatable(node, "it draws random numbers")
+        return found
+
     def packed(self, pack: Packed) -> int:
         """A new value: those of the pack, end to end."""
         size = sum(num_elements(x.dims) or 0 for x in pack)
@@ -108,6 +166,10 @@ class Translation:
             walk = {"sizes": (num_elements(x.dims),), "from_strides": (1,), "to_strides": (1,)}
             self.add("Copy", [self.of(x)], None, into=result, from_place=0, to_place=place, **walk)
         return result
+
+    def limits_of(self, node: PlanNode) -> Limits:
+        """What the node may make: in loops always little."""
+        return self._limits if self.frames.home(node) is None else NARROW
 
     def knows(self, x: PlanOutput) -> bool:
         """Whether the output is a value of the program."""
@@ -179,6 +241,8 @@ class Translation:
                 self.containers.hand_on(node.inputs[0], x)
             return
         if node.is_constant:
+            if has_no_value(node):
+                return
             results = [self._constant(node)]
         else:
             write = (
@@ -186,6 +250,8 @@ class Translation:
             )
             if write is None:
                 raise Untranslatable(node, f"machine code has no {node.type}")
+            for x in node.outputs:
+                check_size(node, x.dims, self.limits_of(node))
             try:
                 results = write(self, node)
             except (errors.InvalidArgumentError, ValueError, IndexError) as error:  # as its kernel says

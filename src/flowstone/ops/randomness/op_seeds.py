@@ -25,6 +25,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.ops.randomness.philox import State
 
 __all__ = [
+    "BLOCKS_OF_A_NUMBER",
     "SEEDS",
     "SeededSequence",
     "generator_of",
@@ -37,7 +38,8 @@ __all__ = [
 SEEDS = "seed: int = 0 ; seed2: int = 0"
 _DEFAULT_GRAPH_SEED = 87654321
 _LARGEST = 2**31 - 1
-_KEPT = 256  # blocks of each number
+BLOCKS_OF_A_NUMBER = 256
+"""How many a sequence leaves for each number that is drawn."""
 _WHOLE = 1 << 64
 _seeds_given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
@@ -111,7 +113,7 @@ class SeededSequence:
 
     def take(self, count: int) -> State:
         """The state from which the next `count` numbers are drawn."""
-        return self.take_blocks(count * _KEPT)
+        return self.take_blocks(count * BLOCKS_OF_A_NUMBER)
 
     def take_blocks(self, count: int) -> State:
         """The state from which something is drawn that so many blocks are left for."""
@@ -119,6 +121,19 @@ class SeededSequence:
             counter = self._counter
             self._counter = (counter + count) % (1 << 128)
         return State(self._key, counter)
+
+    def state(self) -> State:
+        """Where it stands."""
+        with self._lock:
+            return State(self._key, self._counter)
+
+    def move(self, before: State, after: int) -> bool:
+        """Sets the counter of a sequence that still stands where it stood; whether it did."""
+        with self._lock:
+            stands = self._counter == before.counter
+            if stands:
+                self._counter = after
+            return stands
 
 
 def sequence_of(node: Node, env: Environment) -> SeededSequence | None:

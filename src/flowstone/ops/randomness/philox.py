@@ -52,6 +52,17 @@ def state_of(seed: tuple[int, int]) -> State:
     return State(x[0] | x[1] << 32, (x[2] | x[3] << 32) << 64)
 
 
+def stream_of(state: State) -> list[int]:
+    """The state as three int64: the key, and the counter's lower and upper half."""
+    return [_signed(each) for each in (state.key, state.counter % _DOUBLE, state.counter >> 64)]
+
+
+def state_of_stream(stream: Sequence[int]) -> State:
+    """The state that three int64 stand for."""
+    key, low, high = (each % _DOUBLE for each in stream)
+    return State(key, high << 64 | low)
+
+
 def blocks(state: State, count: int, device: torch.device) -> torch.Tensor:
     """The words [count, 4] of the next blocks."""
     return blocks_after(state, torch.arange(count, device=device))

@@ -84,7 +84,8 @@ class _Walk:
         declaration = node.declaration
         if declaration.stateful and not declaration.reads and not declaration.mutates and node.outputs:
             if not any([self._is_handle(x) for x in (*node.inputs, *node.outputs)]):
-                found |= self._bit(("effect", node.origin.name))
+                for name in node.attributes.get("effects", [node.origin.name]):  # of nodes that it stands for
+                    found |= self._bit(("effect", name))
         return found
 
     def _is_handle(self, x: PlanOutput) -> bool:
