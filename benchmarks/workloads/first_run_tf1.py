@@ -1,6 +1,7 @@
 """Seconds that a session takes until the first training step of a new process is done: its making, the
 variables' first values, planning, and the step. One program of this folder after another; `FIRST_RUN=a,b`
-picks some.
+picks some. Each runs with the machine code that is kept on this machine, and with none: where nothing is
+kept, both figures are of one run.
 """
 
 import json
@@ -8,6 +9,7 @@ import os
 import runpy
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import shapes  # noqa: F401 - makes `measuring` importable
@@ -59,10 +61,10 @@ def run_first_step(program: str) -> None:
     runpy.run_path(str(HERE / f"{program}_tf1.py"), run_name="__main__")
 
 
-def seconds(case: str) -> float:
-    """The figure of one case, from a process of its own."""
+def seconds(case: str, **changes: str) -> float:
+    """The figure of one case, from a process of its own, with changes of its environment."""
     workload, _, variant = case.partition(" ")
-    environment = dict(os.environ, WORKLOAD=workload, VARIANT=variant)
+    environment = dict(os.environ, WORKLOAD=workload, VARIANT=variant, **changes)
     command = [sys.executable, __file__, PROGRAMS[case]]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout.splitlines()[-1])["seconds"])
@@ -72,4 +74,9 @@ if len(sys.argv) > 1:
     run_first_step(sys.argv[1])
 else:
     for case in filter(None, os.environ.get("FIRST_RUN", ",".join(PROGRAMS)).split(",")):
-        report(case, seconds(case), "s")
+        with_code = without = seconds(case)
+        if os.environ["IMPLEMENTATION"] == "flowstone":
+            with tempfile.TemporaryDirectory() as folder:
+                without = seconds(case, XDG_CACHE_HOME=folder)
+        report(case, with_code, "s")
+        report(f"{case}, empty cache", without, "s")

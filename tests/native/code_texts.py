@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from flowstone.native import compiler
+from llvmlite import binding as llvm
 
 
 def shown_functions(text: str) -> set[str]:
     """The functions that a valid text defines for others; an error for a text that is not valid."""
-    llvm = compiler._llvm()
     module = llvm.parse_assembly(text)
     module.verify()
     defined = {each.name for each in module.functions if not each.is_declaration}

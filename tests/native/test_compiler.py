@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from flowstone.framework import flags
-from flowstone.native import compiler
+from flowstone.native import compiler, llvm
 
 TEXT = "define i64 @seven(i64 %x) {\n %y = add i64 %x, 7\n ret i64 %y\n}"
 
@@ -27,7 +27,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 def test_code_is_kept_and_found(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(compiler.compiled(TEXT, ["seven"]), 3) == 10
     assert len(list(folder.glob("*.o"))) == 1
-    monkeypatch.setattr(compiler, "_object_code", lambda *_: pytest.fail("it is in the cache"))
+    monkeypatch.setattr(llvm, "object_code", lambda *_: pytest.fail("it is in the cache"))
     assert call(compiler.compiled(TEXT, ["seven"]), 4) == 11
 
 
@@ -76,3 +76,31 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 def test_text_that_is_none_is_refused() -> None:
     with pytest.raises(RuntimeError):
         compiler.compiled("define i64 @seven( {", ["seven"])
+
+
+def test_what_is_made_quickly_is_what_is_called() -> None:
+    text = """declare i64 @other(i64)
+define internal i64 @add(i64 %x) {
+ ret i64 %x
+}
+define i64 @seven(i64 %x) {
+ %y = call i64 @add(i64 %x)
+ ret i64 %y
+}
+define i64 @eight(i64 %x) {
+ %y = call i64 @seven(i64 %x)
+ %z = call i64 @other(i64 %y)
+ ret i64 %z
+}
+declare i64 @more(i64)
+"""
+    without_eight = text[: text.index("define i64 @eight")] + "declare i64 @more(i64)\n"
+    assert compiler.reachable(text, ["seven"]) == without_eight
+    assert compiler.reachable(text, ["eight"]) == text
+
+
+def test_quick_code_is_kept_until_there_is_better(folder: pathlib.Path) -> None:
+    for quickly, ending in ((True, "seven.quick.o"), (True, "seven.quick.o"), (False, "o"), (True, "o")):
+        module = compiler.compiled(TEXT, ["seven"], quickly=quickly)
+        assert call(module, 3) == 10 and module.is_quick == (ending != "o")
+        assert [path.name.partition(".")[2] for path in folder.glob("*.o")] == [ending]

@@ -69,5 +69,26 @@ def test_what_a_system_does_not_describe_is_not_kept(
     assert host.features.__wrapped__() == host.features() and not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("told", "lanes"),
+    [
+        ("flags\t\t: fpu avx avx2", 8),
+        ("flags\t: avx2 avx512f", 16),
+        ("flags : sse2", 4),
+        ("Features : asimd", 4),
+    ],
+)
+def test_lanes_are_known_without_llvm(told: str, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "_described", lambda: iter(["model name : one", told]))
+    asked = []
+    monkeypatch.setattr(host, "features", lambda: (asked.append(1), ("one", "+neon"))[1])
+    assert host.lanes.__wrapped__() == lanes and len(asked) == (not told.startswith("flags"))
+
+
+def test_lanes_are_those_of_llvms_features() -> None:
+    found = host.features()[1].split(",")
+    assert host.lanes() == (16 if "+avx512f" in found else 8 if "+avx2" in found else 4)
+
+
 def test_a_processors_speed_is_no_part_of_its_description() -> None:
     assert not [line for line in host._described() if "MHz" in line]

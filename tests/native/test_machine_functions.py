@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flowstone.framework import flags
-from flowstone.native import kernels
+from flowstone.native import kernels, making
 from flowstone.native.machine_functions import MachineFunction
 
 TEXT = "define ptr @same(ptr %self, ptr %args, i64 %n) {\n call void @Py_IncRef(ptr %self)\n ret ptr %self\n}"
@@ -47,27 +47,37 @@ def test_code_takes_its_place_once_it_is_the_best(monkeypatch: pytest.MonkeyPatc
         assert function() == "other" and not function.is_compiled
         assert function() is other and (names["f"] is not function) == is_kept
         assert function() is other
-        kernels.wait_until_compiled()
+        making.wait_until_made()
         assert names["f"] is not function and names["f"]() is other
 
 
 def test_threads_that_compile_the_same_share_code_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text is asked for by both before either has a module."""
+    """One makes it while the other waits."""
     monkeypatch.setattr(kernels, "_modules", {})
-    both, begins = threading.Barrier(2), []
+    asked, begins = threading.Semaphore(0), []
+    is_found = kernels._found
     make = kernels.builtin
 
     def noted(name: str, address: int, function: Any) -> Any:
         begins.append(address)
         return make(name, address, function)
 
+    def found(key: Any, quickly: bool) -> Any:
+        asked.release()
+        return is_found(key, quickly)
+
     def text() -> str:
-        both.wait(20)
+        for _ in range(3):  # the other has looked, and this one twice
+            assert asked.acquire(timeout=20)
+        texts.append(TEXT)
         return TEXT
 
+    texts: list[str] = []
     monkeypatch.setattr(kernels, "builtin", noted)
+    monkeypatch.setattr(kernels, "_found", found)
     with ThreadPoolExecutor(2) as pool:
         functions = list(pool.map(lambda _: MachineFunction("same", "shared", text, other), range(2)))
     (module,) = kernels._modules.values()
+    assert len(texts) == 1
     assert begins == [module.address("same")] * 2
     assert all(each() is other for each in functions)

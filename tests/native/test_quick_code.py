@@ -3,6 +3,7 @@ matter."""
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,15 @@ import torch
 
 from element_operands import ATTRIBUTES, inputs
 from flowstone.framework import flags
-from flowstone.native import kernels, products
+from flowstone.native import (
+    depthwise_kernels,
+    kernels,
+    making,
+    normalization_kernels,
+    pool_kernels,
+    products,
+    tile_kernels,
+)
 from flowstone.native.clusters import Array, Cluster, Step
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.narrow_products import Sizes, layer
@@ -28,6 +37,7 @@ def from_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(flags, "CACHE", str(tmp_path))
     monkeypatch.setattr(kernels, "_modules", {})
     monkeypatch.setattr(kernels, "_quick_modules", {})
+    monkeypatch.setattr(making, "later", lambda make: None)
 
 
 def agree(kernel: Any, arguments: list[Any]) -> bool:
@@ -91,3 +101,58 @@ def test_narrow_products(sizes: Any) -> None:
     torch.manual_seed(0)
     x, w, b = torch.randn(rows, terms), by_columns(terms, columns), torch.randn(columns)
     assert agree(layer(Sizes(*sizes), True, refuse), [x, w, b])
+
+
+def tiles() -> list[torch.Tensor]:
+    geometry = tile_kernels.Geometry((3, 9, 11, 20), (3, 9, 11, 18), 3, 1, 1)
+    x, w, dy = torch.randn(geometry.images), torch.randn(3, 3, 20, 18), torch.randn(geometry.results)
+    transformed = tile_kernels.transform_filter(w, False)
+    found = tile_kernels.convolve(x, transformed, torch.randn(18), geometry, True)
+    gradient = tile_kernels.filter_gradient(x, dy, geometry)
+    assert found is not None and gradient is not None
+    return [found, gradient]
+
+
+def pools() -> list[torch.Tensor]:
+    windows = pool_kernels.Windows((2, 8, 9, 13), (2, 4, 4, 13), (3, 3), (2, 2), (1, 1))
+    maxima, places = pool_kernels.pool(torch.randn(windows.images), windows)
+    return [maxima, places, pool_kernels.spread(places, torch.randn(windows.results), windows)]
+
+
+def normalized() -> list[torch.Tensor]:
+    x, scale, offset = torch.randn(300, 19), torch.randn(19), torch.randn(19)
+    y, moments = normalization_kernels.normalize(x, scale, offset, 0.01, "Relu")
+    dy = torch.randn(300, 19)
+    given = moments.mean, moments.variance, 0.01, "Relu"
+    return [y, *moments, *normalization_kernels.differentiate(dy, x, scale, offset, *given)]
+
+
+def by_channels() -> list[torch.Tensor]:
+    channels = depthwise_kernels.Channels((2, 9, 8, 19), (2, 9, 8, 19), (5, 5), (1, 1), (1, 1), (2, 2))
+    x, w, dy = torch.randn(channels.images), torch.randn(5, 5, 19), torch.randn(channels.results)
+    return [
+        depthwise_kernels.convolve(x, w, channels),
+        depthwise_kernels.by_images(w, dy, channels),
+        depthwise_kernels.by_filter(x, dy, channels),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("module", "results"),
+    [
+        (tile_kernels, tiles),
+        (pool_kernels, pools),
+        (normalization_kernels, normalized),
+        (depthwise_kernels, by_channels),
+    ],
+)
+def test_libraries(module: Any, results: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All functions of `results` are made quickly, and once more well."""
+    library = functools.cache(module._library.__wrapped__)
+    monkeypatch.setattr(module, "_library", library)
+    found, own = [], [3] if module is tile_kernels else []
+    for _ in range(2):
+        torch.manual_seed(0)
+        found.append([x.contiguous().numpy().tobytes() for x in results()])
+        library(*own)._take_best()
+    assert found[0] == found[1]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from llvmlite import binding as llvm
 
-from flowstone.native import compiler, host, tile_code
+from flowstone.native import host, tile_code
 
 LANES = (4, 8, 16)
 
@@ -12,7 +13,6 @@ LANES = (4, 8, 16)
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("taps", [2, 3, 4, 5])
 def test_the_text_is_valid_and_has_its_functions(lanes, taps) -> None:
-    llvm = compiler._llvm()
     module = llvm.parse_assembly(tile_code.tile_code(taps, lanes))
     module.verify()
     defined = {each.name for each in module.functions if not each.is_declaration}
@@ -31,4 +31,4 @@ def test_without_a_team_one_thread_does_it_all(monkeypatch) -> None:
     monkeypatch.setattr(host, "has", lambda name: False)
     text = tile_code.tile_code(3, 8)
     assert "GOMP" not in text and "omp_get" not in text
-    compiler._llvm().parse_assembly(text).verify()
+    llvm.parse_assembly(text).verify()

@@ -23,7 +23,7 @@ from flowstone.lowering.passes import NAMES
 from flowstone.lowering.programs import program_regions
 from flowstone.lowering.programs.statement_parts import NARROW
 from flowstone.lowering.updates import joint_descents
-from flowstone.native import kernels
+from flowstone.native import kernels, making
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
 from pattern_programs import PROGRAMS
 from pattern_variants import Program, disagreements, rewritten
@@ -47,7 +47,7 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     monkeypatch.setattr(flags, "NATIVE", 2)
     make = kernels._module_of  # quick code, which has the best code's bits, takes a third of the time to make
     monkeypatch.setattr(kernels, "_module_of", lambda code, quickly: make(code, quickly=True))
-    monkeypatch.setattr(kernels, "_compile_later", lambda kernel: None)
+    monkeypatch.setattr(making, "later", lambda make: None)
     monkeypatch.setattr(tiled_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(spread_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(byte_pooling, "WORTHWHILE", 1)

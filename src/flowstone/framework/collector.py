@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from flowstone.framework import flags
 
 _MANY = 200_000  # objects of a program, which are not ours to keep
+_MANY_NEW = 5_000  # objects that have not been walked yet
 _thread = threading.local()
 _has_frozen = False
 
@@ -54,6 +55,17 @@ def paused() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextlib.contextmanager
+def importing_late() -> Iterator[None]:
+    """As `paused`, for an import while the program runs. What is made lasts: it is walked once, and not again
+    when it has become a little older, which would be in the middle of a first step."""
+    is_outermost = gc.isenabled()
+    with paused():
+        yield
+        if is_outermost and gc.get_count()[0] > _MANY_NEW:
+            gc.collect(1)
 
 
 @contextlib.contextmanager

@@ -6,8 +6,9 @@ at once, by the ATen calls that it is given, and by machine code once that is co
 within the units in the last place that `transcendental.py` states. Below these, each by its own:
 `elements.py` (what each operation means for one vector), `emitter.py` (LLVM's text), `loop_code.py` (a
 cluster's loops over rows and columns, and the team of threads), `entry_points.py` (functions that CPython
-calls with tensors), `compiler.py` (llvmlite, and the cache on disk), `object_code.py` (what is in the cache
-without llvmlite) and `host.py` (this processor and torch).
+calls with tensors), `llvm.py` (llvmlite's library), `compiler.py` (the cache on disk), `making.py` (which
+thread makes what, and when), `object_code.py` (what is in the cache without LLVM) and `host.py` (this
+processor and torch).
 
 Where a part of this is missing, `host.reason()` says so, and graphs are planned without clusters.
 """

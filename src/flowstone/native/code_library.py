@@ -1,16 +1,17 @@
 """Functions of machine code that take one address, and how threads share them.
 
 Text: ``share`` has all threads of a team call a function, ``my_part`` says there what a thread is to do.
-Calls: a `CodeLibrary` compiles a text on a thread of its own and calls its functions with whole numbers,
-named by its `words`, and addresses, named by its `places`: a function takes the address of an array of
-addresses, of which the first is that of the numbers. The first number is how many threads there are. What
-kernels can do without is made on the same thread, `when_asked`.
+Calls: a `CodeLibrary` calls the functions of a text with whole numbers, named by its `words`, and addresses,
+named by its `places`: a function takes the address of an array of addresses, of which the first is that of
+the numbers. The first number is how many threads there are. Plans have the functions that they call
+`prepare`d on threads. What is not in the cache is made quickly, each function by itself, and the best code
+of all after its first call, with the same results (`making.py`). What kernels can do without is made
+`when_asked`.
 """
 
 from __future__ import annotations
 
 import array
-import concurrent.futures
 import ctypes
 import functools
 import itertools
@@ -20,26 +21,19 @@ from typing import TypeVar
 import torch
 
 from flowstone.framework import flags
-from flowstone.framework.daemon_threads import DaemonThreads
-from flowstone.native import compiler, host
+from flowstone.native import compiler, host, making
 from flowstone.native.structured import Code
 
-__all__ = ["CodeLibrary", "in_background", "my_part", "places_of", "share", "when_asked", "words_of"]
+__all__ = ["CodeLibrary", "my_part", "places_of", "share", "when_asked", "words_of"]
 
 _Made = TypeVar("_Made")
-_threads = DaemonThreads("flowstone native code", most=1)
-
-
-def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]:
-    """What `make` makes on the thread that compiles."""
-    return _threads.submit(make)
 
 
 def when_asked(make: Callable[[], _Made]) -> Callable[[], _Made | None]:
     """A function that gives what `make` makes on a thread, which the first call begins: None until it is
     there, and where there is no native tier. With ``FLOWSTONE_NATIVE=2`` a call waits."""
 
-    begun = functools.cache(lambda: in_background(make))
+    begun = functools.cache(lambda: making.in_background(make))
 
     def found() -> _Made | None:
         if not flags.NATIVE or host.reason():
@@ -58,9 +52,20 @@ class CodeLibrary:
     def __init__(
         self, text: Callable[[], str], words: Sequence[str], places: Mapping[str, Sequence[str]]
     ) -> None:
-        self._words, self._places = words, places
+        self._text, self._words, self._places = functools.cache(text), words, places
         self._functions: dict[str, Callable[[int], None]] = {}
-        self._module = _threads.submit(lambda: compiler.compiled(text(), list(places)))
+        self._modules: list[compiler.Module] = []  # which stay loaded
+        self._quick: set[str] = set()  # functions that better code has not been asked for
+        self._locks = making.Locks()
+        self._waits = False
+
+    def prepare(self, *names: str, waits: bool = False) -> None:
+        """Has these functions made on a thread, or all; `waits`: for their best code, since they have more to
+        do than that takes to make."""
+        self._waits |= waits
+        for name in names or self._places:
+            if name not in self._functions:
+                making.in_background(functools.partial(self._function, name))
 
     def call(self, name: str, words: Mapping[str, int], places: Mapping[str, torch.Tensor | int]) -> None:
         """Calls a function by its name; numbers that are not given are 0."""
@@ -69,11 +74,31 @@ class CodeLibrary:
         memory = array.array("q", [0, *addresses, *map(words.get, self._words, itertools.repeat(0))])
         start = memory.buffer_info()[0]
         memory[0] = start + 8 * (1 + len(addresses))
-        function = self._functions.get(name)
-        if function is None:
-            kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-            function = self._functions[name] = kind(self._module.result().address(name))
+        function = self._functions.get(name) or self._function(name)
         function(start)
+        if name in self._quick:
+            self._quick.clear()
+            making.later(self._take_best)
+
+    def _function(self, name: str) -> Callable[[int], None]:
+        with self._locks.of(name if not self._waits else ""):
+            if name not in self._functions:
+                quickly = flags.NATIVE == 1 and not self._waits
+                names = [name] if quickly else list(self._places)
+                module = compiler.compiled(self._text(), names, quickly=quickly)
+                self._take(module, names)
+                if module.is_quick:
+                    self._quick.add(name)
+        return self._functions[name]
+
+    def _take_best(self) -> None:
+        names = list(self._places)
+        self._take(compiler.compiled(self._text(), names), names)
+
+    def _take(self, module: compiler.Module, names: Sequence[str]) -> None:
+        self._modules.append(module)
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        self._functions.update({name: kind(module.address(name)) for name in names})
 
 
 # ---- text

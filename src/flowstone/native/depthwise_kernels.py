@@ -19,6 +19,7 @@ from flowstone.native.depthwise_code import PLACES, WORDS, depthwise_code
 __all__ = ["Channels", "by_filter", "by_images", "convolve", "prepare"]
 
 _TEAM_PRODUCTS = 500_000  # from which a team of threads pays
+_MUCH_WORK = 2e7  # products, from which good code takes less time to make than quick code loses
 
 
 class Channels(NamedTuple):
@@ -38,9 +39,10 @@ def _library() -> CodeLibrary:
     return CodeLibrary(lambda: depthwise_code(host.lanes()), WORDS, PLACES)
 
 
-def prepare() -> None:
-    """Has the code compiled."""
-    _library()
+def prepare(channels: Channels, name: str) -> None:
+    """Has this function compiled for such a convolution."""
+    products = math.prod(channels.results) * math.prod(channels.taps)
+    _library().prepare(name, waits=products >= _MUCH_WORK)
 
 
 def _words(channels: Channels) -> dict[str, int]:

@@ -24,7 +24,7 @@ def _library() -> CodeLibrary:
 
 def prepare() -> None:
     """Has the code compiled."""
-    _library()
+    _library().prepare()
 
 
 def suits(outputs: int) -> bool:

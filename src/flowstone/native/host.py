@@ -27,6 +27,7 @@ import torch
 
 from flowstone.framework import flags
 from flowstone.framework.containers import Variable
+from flowstone.native import llvm
 
 __all__ = [
     "HANDLE_OFFSET", "features", "has", "lanes", "llvm_version", "reason", "symbols", "variable_offset",
@@ -146,9 +147,7 @@ def features() -> tuple[str, str]:
         with contextlib.suppress(OSError, ValueError):
             name, found = json.loads(path.read_text())
             return str(name), str(found)
-    from llvmlite import binding
-
-    told = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    told = llvm.processor()
     if path is not None:
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -177,11 +176,12 @@ def _described() -> Iterator[str]:
 
 @functools.cache
 def lanes() -> int:
-    """How many float32 numbers a vector has."""
-    found = features()[1].split(",")
-    if "+avx512f" in found:
+    """How many float32 numbers a vector has, as the system tells, or else LLVM."""
+    told = [line.split(":")[1].split() for line in _described() if line.startswith("flags")]
+    found = told[0] if told else features()[1].replace("+", "").split(",")
+    if "avx512f" in found:
         return 16
-    return 8 if "+avx2" in found else 4
+    return 8 if "avx2" in found else 4
 
 
 @functools.cache

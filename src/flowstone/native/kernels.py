@@ -7,10 +7,11 @@ by ATen's operations (within a few units in the last place of the code's results
 is much work, and 30 if making the code takes longer than they do. So what computes depends on the program and
 on how often the kernel was called, never on time.
 
-A thread makes the code from the third call on. What is not there when it is needed is made quickly
-(`compiler.py`); the thread's better code gives the same results whenever it comes. The best code is put, as a
-built-in function, into the globals of the generated code (`NativeKernel.replace_in`), so that no step asks
-what is to be called. Equal clusters are compiled once a process.
+Code that the first call needs is begun on threads when a plan is made (`prepare`), other code from the third
+call on. What is not there when it is needed is made quickly (`compiler.py`); better code gives the same
+results whenever it comes (`making.py`). The best code is put, as a built-in function, into the globals of the
+generated code (`NativeKernel.replace_in`), so that no step asks what is to be called. Equal clusters are
+compiled once a process.
 
 Arguments whose rows lie apart in memory, as pieces of a split do, have other code made when they first come;
 those of other layouts are copied. ``FLOWSTONE_NATIVE=2`` compiles at plan time, 0 never.
@@ -20,7 +21,6 @@ from __future__ import annotations
 
 import math
 import os
-import queue
 import sys
 import threading
 import traceback
@@ -28,13 +28,13 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.framework import flags, machine
-from flowstone.native import compiler, host, layouts
+from flowstone.native import compiler, host, layouts, making
 from flowstone.native.clusters import Array, Cluster
 from flowstone.native.entry_points import builtin, entry_code
 from flowstone.native.schedules import schedule_of
 from flowstone.native.team_code import loop_code, within_code
 
-__all__ = ["Code", "NativeKernel", "is_on", "kernel_of", "overwritable", "source_of", "wait_until_compiled"]
+__all__ = ["Code", "NativeKernel", "is_on", "kernel_of", "overwritable", "source_of"]
 
 _MOST_LAYOUTS = 8  # of arguments that code is compiled for
 _ATEN_CALLS = 30  # before code is waited for
@@ -80,8 +80,13 @@ class NativeKernel:
         if self._calls > self._aten_calls:
             self._go_on()
         elif self._calls == 3:
-            _compile_later(self)
+            making.later(self.make_better)
         return self._current(*inputs)
+
+    def prepare(self) -> None:
+        """Has the code of the first call made on a thread, unless that call is one of `otherwise`."""
+        if flags.NATIVE == 1 and not self._aten_calls and not self.is_compiled:
+            making.in_background(lambda: _module_of(self._code(), quickly=True))
 
     def begin_by_aten(self) -> None:
         """Has the first calls be calls of `otherwise`, if it is not compiled yet."""
@@ -139,7 +144,7 @@ class NativeKernel:
                 self._aten_calls = math.inf  # the step goes on by ATen
         elif self._is_quick:
             self._is_quick = False
-            _compile_later(self)
+            making.later(self.make_better)
 
     def _other(self) -> Callable[..., Any]:
         """What the machine code calls for arguments that it is not for."""
@@ -152,7 +157,7 @@ class NativeKernel:
             self.cluster = other
             self.compile(quickly=flags.NATIVE == 1)
             if self._is_quick:
-                _compile_later(self)
+                making.later(self.make_better)
             return self._current(*inputs)
         copies = self._copied(inputs)
         return self.otherwise(*inputs) if copies is None else self._current(*copies)
@@ -194,9 +199,7 @@ def overwritable(cluster: Cluster) -> list[int]:
 _modules: dict[Hashable, compiler.Module] = {}
 _quick_modules: dict[Hashable, compiler.Module] = {}  # which stay loaded: a thread may be within one
 _places_lock = threading.Lock()  # guards kernels' functions and the places where they stand
-_waiting: queue.Queue[NativeKernel] = queue.Queue()
-_thread_lock = threading.Lock()
-_threads: list[threading.Thread] = []
+_locks = making.Locks()  # one of two threads that want the same module makes it
 
 
 def _entry_name(overwritten: int | None) -> str:
@@ -218,49 +221,26 @@ def source_of(cluster: Cluster) -> str:
 
 
 def _module_of(code: Code, quickly: bool) -> compiler.Module:
-    found = _modules.get(code.key)
-    if found is None and quickly:
-        found = _quick_modules.get(code.key)
+    found = _found(code.key, quickly)
     if found is None:
-        made = compiler.compiled(code.text(), code.names, code.is_rough, quickly)
-        # Of two threads that compile it, both use the code of the first: the other's is freed.
-        found = (_quick_modules if made.is_quick else _modules).setdefault(code.key, made)
+        with _locks.of((code.key, quickly)):
+            found = _found(code.key, quickly)
+            if found is None:
+                found = compiler.compiled(code.text(), code.names, code.is_rough, quickly)
+                (_quick_modules if found.is_quick else _modules)[code.key] = found
     return found
 
 
-def _compile_later(kernel: NativeKernel) -> None:
-    _waiting.put(kernel)
-    with _thread_lock:
-        if not _threads:
-            _threads.append(threading.Thread(target=_compile_all, name="flowstone-native", daemon=True))
-            _threads[0].start()
-
-
-def _compile_all() -> None:
-    while True:
-        kernel = _waiting.get()
-        try:
-            kernel.make_better()
-        except Exception:
-            traceback.print_exc(file=sys.stderr)  # steps go on with the code that there is
-        finally:
-            _waiting.task_done()
+def _found(key: Hashable, quickly: bool) -> compiler.Module | None:
+    found = _modules.get(key)
+    return _quick_modules.get(key) if found is None and quickly else found
 
 
 def _begin_anew() -> None:
-    """In a child, which has no thread that compiles, and whose locks others may have held."""
-    global _places_lock, _thread_lock, _waiting
-    left = list(_waiting.queue)
-    _places_lock, _thread_lock, _waiting = threading.Lock(), threading.Lock(), queue.Queue()
-    _threads.clear()
-    for kernel in left:
-        _waiting.put(kernel)
+    """In a child, where nobody holds what others may have held."""
+    global _places_lock
+    _places_lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
-
-
-def wait_until_compiled() -> None:
-    """Returns when all better code that has been asked for is there."""
-    _waiting.join()

@@ -20,6 +20,7 @@ from flowstone.native.normalization_code import FACTORS, PLACES, WORDS, normaliz
 __all__ = ["Moments", "differentiate", "normalize", "prepare"]
 
 _WORK = 8  # of an element, in additions
+_MUCH_WORK = 1e6  # elements, from which good code takes less time to make than quick code loses
 
 
 class Moments(NamedTuple):
@@ -35,9 +36,18 @@ def _library() -> CodeLibrary:
     return CodeLibrary(lambda: normalization_code(host.lanes()), WORDS, PLACES)
 
 
-def prepare() -> None:
-    """Has the code compiled."""
-    _library()
+def prepare(elements: float, activation: str, has_more: bool = False, is_gradient: bool = False) -> None:
+    """Has the function compiled that `normalize`, or else `differentiate`, calls for so many elements."""
+    name = _gradient(activation) if is_gradient else _forward(activation, has_more)
+    _library().prepare(name, waits=elements >= _MUCH_WORK)
+
+
+def _forward(activation: str, has_more: bool) -> str:
+    return f"normalize{activation}{'_sum' if has_more else ''}"
+
+
+def _gradient(activation: str) -> str:
+    return f"differentiate{activation}"
 
 
 def _words(x: torch.Tensor, epsilon: float) -> dict[str, int]:
@@ -75,7 +85,7 @@ def normalize(
         "x": x, "scale": scale, "offset": offset, "added": x if added is None else added, "y": y,
         **moments._asdict(), **_scratch(words),
     }  # fmt: skip
-    _library().call(f"normalize{activation}{'' if added is None else '_sum'}", words, places)
+    _library().call(_forward(activation, added is not None), words, places)
     return y, moments
 
 
@@ -99,5 +109,5 @@ def differentiate(
         "dy": dy, "x": x, "scale": scale, "offset": offset, "mean": mean, "variance": variance, "dx": dx,
         "d_scale": d_scale, "d_offset": d_offset, **_scratch(words),
     }  # fmt: skip
-    _library().call(f"differentiate{activation}", words, places)
+    _library().call(_gradient(activation), words, places)
     return dx, d_scale, d_offset

@@ -39,9 +39,14 @@ def _library() -> CodeLibrary:
     return CodeLibrary(lambda: pool_code(host.lanes()), WORDS, PLACES)
 
 
-def prepare() -> None:
-    """Has the code compiled."""
-    _library()
+def prepare(windows: Windows, is_gradient: bool) -> None:
+    """Has the code of `pool` or `spread` compiled."""
+    _library().prepare(_spreading(windows) if is_gradient else "pool")
+
+
+def _spreading(windows: Windows) -> str:
+    """The function for gradients: windows that do not overlap have a faster one."""
+    return "put" if windows.sizes == windows.strides else "spread"
 
 
 def _words(windows: Windows) -> dict[str, int]:
@@ -69,6 +74,5 @@ def spread(places: torch.Tensor, gradient: torch.Tensor, windows: Windows) -> to
     """The gradient by the images, from what `pool` gave and the gradient by the maxima."""
     result = torch.empty(windows.images)
     tensors = {"bytes": places, "gradient": gradient, "results": result}
-    name = "put" if windows.sizes == windows.strides else "spread"
-    _library().call(name, _words(windows), tensors)
+    _library().call(_spreading(windows), _words(windows), tensors)
     return result

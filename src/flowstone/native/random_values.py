@@ -15,8 +15,8 @@ import torch
 from flowstone.framework import flags, machine
 from flowstone.framework.machine_code import RandomValues
 from flowstone.native import compiler, host
-from flowstone.native.code_library import in_background
 from flowstone.native.emitter import sleef_name
+from flowstone.native.making import in_background
 from flowstone.native.random_value_code import NAMES, PARAMETERS, random_value_code
 
 __all__ = ["random_values"]

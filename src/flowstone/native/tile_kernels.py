@@ -2,7 +2,7 @@
 
 Images are [batch, height, width, channels] and contiguous, filters [taps, taps, channels, outputs] in any
 order of memory, all float32 on a host; taps are 2 to 5. The code for a number of taps is compiled, or read
-from the cache, on a thread when a plan first asks (`prepare`); what is called before it is there waits.
+from the cache, on a thread when a plan asks (`prepare`); what is called before it is there waits.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _MATRICES = SIDE * SIDE
 _KEPT = 1 << 18  # elements of all that one thread has between the steps of a convolution
 _SUMMED = 1 << 19  # elements of tiles that are multiplied at once for a filter's gradient
 _FEWEST = 128  # tiles even if they have more
+_MUCH_WORK = 2.5e8  # multiplications, from which good code takes less time to make than quick code loses
 
 
 class Geometry(NamedTuple):
@@ -47,9 +48,12 @@ def _library(taps: int) -> CodeLibrary:
     return CodeLibrary(lambda: tile_code(taps, host.lanes()), WORDS, PLACES)
 
 
-def prepare(taps: int) -> None:
-    """Has the code for filters of so many taps compiled."""
-    _library(taps)
+def prepare(geometry: Geometry, *names: str) -> None:
+    """Has these functions of the code for such filters compiled."""
+    images, results, taps, *_ = geometry
+    step = SIDE + 1 - taps
+    tiles = results[0] * -(-results[1] // step) * -(-results[2] // step)
+    _library(taps).prepare(*names, waits=_MATRICES * tiles * images[3] * results[3] >= _MUCH_WORK)
 
 
 def _wide(count: int) -> int:

@@ -1,4 +1,4 @@
-"""Whether every run computes in the same way, the first ones too (`native_kernels.begin_by_aten`)."""
+"""Whether every run computes in the same way, the first ones too (`native_kernels.begin_kernels`)."""
 
 from __future__ import annotations
 

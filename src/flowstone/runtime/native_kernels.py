@@ -22,7 +22,7 @@ from flowstone.native.products import Product, product_source
 from flowstone.rewriting.analyses.changing_values import changing_nodes
 from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text
 
-__all__ = ["KernelReport", "begin_by_aten", "cluster_text", "kernel_record", "kernel_table", "native_kernels"]
+__all__ = ["KernelReport", "begin_kernels", "cluster_text", "kernel_record", "kernel_table", "native_kernels"]
 
 _ROUNDS = 5
 _SOME_ROWS = 32  # of arguments whose first size is open
@@ -47,16 +47,19 @@ class KernelReport(NamedTuple):
         return kernels.source_of(self.cluster)
 
 
-def begin_by_aten(made: Mapping[PlanNode, Any], subgraph: Subgraph) -> None:
+def begin_kernels(made: Mapping[PlanNode, Any], subgraph: Subgraph) -> None:
     """Has the first run of a step not wait for the code of kernels whose next run computes something else
-    anyway. All others compute the same in every run, by machine code."""
-    if flags.DETERMINISTIC or not any(map(_functions, made.values())):
+    anyway. All others compute the same in every run, by machine code, which a thread begins to make."""
+    found = {node: functions for node, kernel in made.items() if (functions := _functions(kernel))}
+    if not found:
         return
-    changing = changing_nodes(subgraph)
-    for node, kernel in made.items():
-        if node in changing:
-            for each in _functions(kernel):
+    changing = () if flags.DETERMINISTIC else changing_nodes(subgraph)
+    for node, functions in found.items():
+        for each in functions:
+            if node in changing:
                 each.begin_by_aten()
+        for each in {each.cluster: each for each in functions}.values():
+            each.prepare()
 
 
 def _functions(kernel: Any) -> list[kernels.NativeKernel]:

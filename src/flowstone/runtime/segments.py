@@ -41,7 +41,7 @@ from flowstone.runtime.local_names import RENAMING, LocalNames
 from flowstone.runtime.loop_blocks import LoopBlocks
 from flowstone.runtime.memory import Memory
 from flowstone.runtime.memory_check import Decisions, MemoryCheck
-from flowstone.runtime.native_kernels import begin_by_aten
+from flowstone.runtime.native_kernels import begin_kernels
 from flowstone.runtime.numbers import NO_NUMBERS, Numbers
 from flowstone.runtime.tracing import TracedCode
 
@@ -107,7 +107,7 @@ class _Writer:
         for node in subgraph.nodes:
             if node.declaration.role not in _WITHOUT_KERNEL:
                 self._make_kernel(node)
-        begin_by_aten(self.kernels, subgraph)
+        begin_kernels(self.kernels, subgraph)
         self.aliasing = Aliasing(
             subgraph, self.names.constants, self.frames, self.shown, self.changed_elsewhere
         )

@@ -16,15 +16,15 @@ memory with a state that the step changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flowstone.framework import machine
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.clusters.cluster_kernel import cluster_op
-from flowstone.lowering.clusters.members import Members, borders, members_of
-from flowstone.lowering.clusters.node_steps import axes_of, element_of, kind_of
+from flowstone.lowering.clusters.members import Facts, Members, borders, facts_of, members_of
+from flowstone.lowering.clusters.node_steps import element_of
 from flowstone.native import kernels
 from flowstone.native.elements import ELEMENTS
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
@@ -47,7 +47,7 @@ def join_clusters(subgraph: Subgraph) -> None:
         return
     for order in (_eager_order(subgraph.nodes, found.keys), subgraph.nodes):
         clusters = [each for each in found.clusters(order) if found.is_worth_it(each.nodes)]
-        if not clusters or _put_in(subgraph, clusters):
+        if not clusters or _put_in(subgraph, clusters, found.facts):
             break
     remove_unneeded(subgraph)
 
@@ -78,16 +78,16 @@ class _Finder:
         liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
         coming = arrivals(subgraph) if is_in_pieces(subgraph) else None
         self.keys: dict[PlanNode, Any] = {}
-        self.kinds: dict[PlanNode, str] = {}
+        self.facts: dict[PlanNode, Facts] = {}
         for node in subgraph.nodes:
-            kind = kind_of(node)
-            if not kind:
+            facts = facts_of(node)
+            if facts is None:
                 continue
             if changed and any(not changed.isdisjoint(references[x]) for x in node.inputs):
                 continue
             late = 0 if coming is None else coming(node)
             self.keys[node] = liveness.node(node), frames.home(node), late, node.device
-            self.kinds[node] = kind
+            self.facts[node] = facts
 
     def clusters(self, order: Iterable[PlanNode]) -> list[_Group]:
         """The groups that nodes form when they are looked at in this order."""
@@ -104,7 +104,7 @@ class _Finder:
                     group_of[control].is_open = False
             if node in self.keys:
                 if chosen is None:
-                    if self.kinds[node] == "view" or not self._members([node]):
+                    if self.facts[node].kind == "view" or not self._members([node]):
                         continue
                     chosen = _Group()
                     chosen.dims = self._dims(node)
@@ -138,10 +138,10 @@ class _Finder:
 
     def _dims(self, node: PlanNode) -> Any:
         """The shape of an element-wise node; None for others."""
-        return node.outputs[0].dims if self.kinds[node] == "element" else None
+        return node.outputs[0].dims if self.facts[node].kind == "element" else None
 
     def _members(self, nodes: Sequence[PlanNode]) -> Members | None:
-        return members_of(sorted(nodes, key=self.place.__getitem__), self.consumers, self.fetched)
+        return members_of(sorted(nodes, key=self.place.__getitem__), self.facts, self.consumers, self.fetched)
 
     def _fits(self, nodes: Sequence[PlanNode], *dims: Any) -> bool:
         """Whether the nodes are a cluster; `dims`: the shapes of their parts."""
@@ -159,17 +159,13 @@ class _Finder:
         return sum(cost > 0 for cost in costs) > 1 or max(costs) >= _WORTH
 
     def _cost(self, node: PlanNode) -> int:
-        kind = self.kinds[node]
+        kind = self.facts[node].kind
         if kind == "element":
             element = ELEMENTS[element_of(node)[0]]
             return _WORTH if element.alone else element.cost
         if kind == "reduction":
-            axes, elements = axes_of(node), num_elements(node.inputs[0].dims)
-            is_tidy = (
-                axes is not None
-                and elements is not None
-                and elements <= machine.current().profile.native_reduction
-            )
+            elements = num_elements(node.inputs[0].dims)
+            is_tidy = elements is not None and elements <= machine.current().profile.native_reduction
             return _WORTH if is_tidy else 1
         return 0 if kind == "view" else _WORTH
 
@@ -213,7 +209,7 @@ def _eager_order(nodes: Sequence[PlanNode], eager: Any) -> list[PlanNode]:
 # ---- replacement
 
 
-def _put_in(subgraph: Subgraph, groups: Sequence[_Group]) -> bool:
+def _put_in(subgraph: Subgraph, groups: Sequence[_Group], facts: Mapping[PlanNode, Facts]) -> bool:
     """Puts the clusters in the places of their last members; whether all nodes still read what they read."""
     consumers, fetched = subgraph.consumers(), _wanted(subgraph)
     place = {node: i for i, node in enumerate(subgraph.nodes)}
@@ -222,7 +218,7 @@ def _put_in(subgraph: Subgraph, groups: Sequence[_Group]) -> bool:
     replacements: dict[PlanNode, list[PlanNode]] = {}
     made = []
     for group in groups:
-        members = members_of(sorted(group.nodes, key=place.__getitem__), consumers, fetched)
+        members = members_of(sorted(group.nodes, key=place.__getitem__), facts, consumers, fetched)
         assert members is not None
         new = _node(subgraph, members)
         for node in members.nodes:

@@ -29,7 +29,7 @@ from flowstone.native.accumulators import Slot
 from flowstone.native.clusters import OPEN, Array, Cluster, Result
 from flowstone.native.loop_code import lanes_of
 
-__all__ = ["Members", "borders", "members_of"]
+__all__ = ["Facts", "Members", "borders", "facts_of", "members_of"]
 
 _MOST_IN_SLOT = 1 << 15  # bytes of reductions over columns, which are to stay in the first cache
 
@@ -68,12 +68,34 @@ def borders(
     return list(inputs), outputs
 
 
+class Facts(NamedTuple):
+    """Of a node that may be a member: its kind, the shape that it goes over, which is None for a view, and
+    the axes of a reduction."""
+
+    kind: str
+    dims: tuple[int, ...] | None
+    axes: list[int]
+
+
+def facts_of(node: PlanNode) -> Facts | None:
+    """Those of a node, which do not change in a pass; None if it may be no member."""
+    kind = kind_of(node)
+    if not kind:
+        return None
+    x = node.outputs[0] if kind == "element" else node.inputs[0]
+    axes = axes_of(node) if kind == "reduction" else None
+    return Facts(kind, None if kind == "view" else _known(x.dims), axes or [])
+
+
 def members_of(
-    nodes: Sequence[PlanNode], consumers: Mapping[PlanOutput, Any], fetched: Collection[PlanOutput]
+    nodes: Sequence[PlanNode],
+    facts: Mapping[PlanNode, Facts],
+    consumers: Mapping[PlanOutput, Any],
+    fetched: Collection[PlanOutput],
 ) -> Members | None:
     """The nodes, in an order of their edges, as a cluster; None if they are not one."""
-    shape = _shape_of(nodes)
-    return None if shape is None else _Builder(nodes, shape).members(consumers, fetched)
+    shape = _shape_of(nodes, facts)
+    return None if shape is None else _Builder(nodes, facts, shape).members(consumers, fetched)
 
 
 # ---- shapes
@@ -100,15 +122,15 @@ class _Shape(NamedTuple):
         return self.split is not None and dims in (self.short, self.full)
 
 
-def _shape_of(nodes: Sequence[PlanNode]) -> _Shape | None:
-    found = [_dims_of(node) for node in nodes]
+def _shape_of(nodes: Sequence[PlanNode], facts: Mapping[PlanNode, Facts]) -> _Shape | None:
+    found = [facts[node].dims for node in nodes]
     dims = max([each for each in found if each is not None], key=_size, default=None)
     if dims is None or (dims[:1] == (OPEN,) and _size(dims)[1] < 2):
         return None
     splits = {
-        _split_of(node, dims)
+        _split_of(facts[node], dims)
         for node, each in zip(nodes, found)
-        if each == dims and kind_of(node) in ("reduction", "row", "dot")
+        if each == dims and facts[node].kind in ("reduction", "row", "dot")
     } - {None}
     if len(splits) > 1:
         return None
@@ -123,23 +145,16 @@ def _size(dims: tuple[int, ...]) -> tuple[bool, int]:
     return dims[:1] == (OPEN,), abs(math.prod(dims))
 
 
-def _dims_of(node: PlanNode) -> tuple[int, ...] | None:
-    """The shape that a node goes over."""
-    kind = kind_of(node)
-    x = node.outputs[0] if kind == "element" else node.inputs[0]
-    return None if kind == "view" else _known(x.dims)
-
-
 def _known(dims: Dims) -> tuple[int, ...]:
     return () if dims == () else sizes_of(dims) or (0,)
 
 
-def _split_of(node: PlanNode, dims: tuple[int, ...]) -> int | None:
+def _split_of(facts: Facts, dims: tuple[int, ...]) -> int | None:
     """How many axes are rows for a node on the cluster's shape; -1 if that makes none."""
     rank = len(dims)
-    if kind_of(node) in ("row", "dot"):
+    if facts.kind in ("row", "dot"):
         return rank - 1
-    axes = axes_of(node) or []
+    axes = facts.axes
     if len(axes) == rank:
         return None
     if axes == list(range(rank - len(axes), rank)):
@@ -163,8 +178,8 @@ class _Refusal(Exception):
 
 
 class _Builder:
-    def __init__(self, nodes: Sequence[PlanNode], shape: _Shape) -> None:
-        self.nodes, self.shape = nodes, shape
+    def __init__(self, nodes: Sequence[PlanNode], facts: Mapping[PlanNode, Facts], shape: _Shape) -> None:
+        self.nodes, self.facts, self.shape = nodes, facts, shape
         self.inside = set(nodes)
         self.arrays: dict[
             PlanOutput, tuple[int, ...]
@@ -224,7 +239,7 @@ class _Builder:
 
     def look(self, node: PlanNode) -> None:
         """Notes a node's inputs, and the levels of its outputs."""
-        kind = kind_of(node)
+        kind = self.facts[node].kind
         if kind == "element":
             self.look_at_element(node)
         elif kind == "view":
@@ -285,7 +300,7 @@ class _Builder:
     def over(self, node: PlanNode) -> str:
         """What a reduction goes over: row, columns, all, or rows for everything that has one number a row."""
         x = node.inputs[0]
-        dims, axes = _known(x.dims), axes_of(node) or []
+        dims, axes = _known(x.dims), self.facts[node].axes
         split, rank = self.shape.split, len(self.shape.dims)
         if x in self.places and self.places[x].transposed:
             return "columns" if axes == [1] else ""
@@ -377,7 +392,7 @@ class _Builder:
 
     def add(self, node: PlanNode) -> None:
         """Adds a node's steps."""
-        kind = kind_of(node)
+        kind = self.facts[node].kind
         if kind == "row":
             count = 1 if node.type.startswith("Arg") else len(node.inputs)
             self.place_rows(node, row_steps(node, self.steps, [self.array(x) for x in node.inputs[:count]]))
@@ -407,7 +422,7 @@ class _Builder:
             operand, attributes["divisor"] = self.steps.add("Square", dtype, operand), 2
         if name == "Mean":
             dims = _known(x.dims)
-            attributes["divisor"] = math.prod([dims[axis] for axis in axes_of(node) or ()])
+            attributes["divisor"] = math.prod([dims[axis] for axis in self.facts[node].axes])
         name = "Sum" if name in ("Mean", "L2Loss", "BiasAddGrad") else name
         array = self.steps.add(name, dtype, operand, **attributes)
         self.places[node.outputs[0]] = _Place(array, "row" if over == "row" else "end")

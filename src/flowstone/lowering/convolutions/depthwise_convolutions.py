@@ -26,9 +26,11 @@ _TO_FIRST, _TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 _GEOMETRY = " ; ".join(f"{name}: list(int)" for name in Channels._fields)
 
 
-def _channels(node: Any) -> Channels:
-    depthwise_kernels.prepare()
-    return Channels(*(tuple(node.attributes[name]) for name in Channels._fields))
+def _channels(node: Any, function: str) -> Channels:
+    """What is computed, by this function of machine code."""
+    channels = Channels(*(tuple(node.attributes[name]) for name in Channels._fields))
+    depthwise_kernels.prepare(channels, function)
+    return channels
 
 
 def _cost(node: Any) -> float:
@@ -86,7 +88,7 @@ _forward.infer(lambda node: tuple(node.attributes["results"]))
 
 @_forward.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
-    channels = _channels(node)
+    channels = _channels(node, "convolve")
 
     def run(images: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
         if not _finite(filters):
@@ -108,7 +110,7 @@ _by_input.infer(lambda node: tuple(node.attributes["images"]))
 
 @_by_input.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
-    channels = _channels(node)
+    channels = _channels(node, "by_images")
 
     def run(filters: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         return depthwise_kernels.by_images(filters.contiguous(), dy.contiguous(), channels)
@@ -128,7 +130,7 @@ _by_filter.infer(lambda node: (*node.attributes["taps"], node.attributes["images
 
 @_by_filter.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
-    channels = _channels(node)
+    channels = _channels(node, "by_filter")
 
     def run(images: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         found = depthwise_kernels.by_filter(images.contiguous(), dy.contiguous(), channels)

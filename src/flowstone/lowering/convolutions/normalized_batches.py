@@ -41,7 +41,7 @@ normalized_op.not_differentiable()
 @normalized_op.kernel(CPU)
 def _(node: Any, env: Any) -> Call:
     epsilon, activation = node.attributes["epsilon"], node.attributes["activation"]
-    normalization_kernels.prepare()
+    normalization_kernels.prepare(_elements(node), activation, bool(node.attributes["NA"]))
 
     def run(overwritten: int, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         x, scale, offset, *added = given = [x.contiguous() for x in inputs]
@@ -77,7 +77,7 @@ gradient_op.not_differentiable()
 @gradient_op.kernel(CPU)
 def _(node: Any, env: Any) -> Call:
     epsilon, activation = node.attributes["epsilon"], node.attributes["activation"]
-    normalization_kernels.prepare()
+    normalization_kernels.prepare(_elements(node), activation, is_gradient=True)
 
     def run(overwritten: int, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         dy, x, scale, offset, mean, variance = [x.contiguous() for x in inputs]

@@ -89,7 +89,7 @@ def _is_native(node: Any) -> bool:
 
 def _pool_natively(node: Any) -> Callable[..., Any]:
     windows = windows_of(node, node.static_shape(0))
-    pool_kernels.prepare()
+    pool_kernels.prepare(windows, is_gradient=False)
     return lambda x: pool_kernels.pool(x.contiguous(), windows)
 
 
@@ -164,7 +164,7 @@ grad_op.not_differentiable()
 
 def _spread_natively(node: Any) -> Callable[..., Any]:
     windows = windows_of(node, node.attributes["shape"])
-    pool_kernels.prepare()
+    pool_kernels.prepare(windows, is_gradient=True)
     return lambda places, dy: pool_kernels.spread(places.contiguous(), dy.contiguous(), windows)
 
 

@@ -164,9 +164,13 @@ def _plain_gradient(
     return by_images.narrow(2, above, height).narrow(3, beside, width).permute(_TO_LAST)
 
 
-def _prepared(node: Any) -> tuple[Convolution, Geometry]:
+_FUNCTIONS = "transform_filter", "convolve"
+
+
+def _prepared(node: Any, *names: str) -> tuple[Convolution, Geometry]:
+    """The convolution and what is computed, by these functions of machine code."""
     convolution = _convolution(node)
-    tile_kernels.prepare(convolution.computed.taps)
+    tile_kernels.prepare(convolution.computed, *names)
     return convolution, convolution.computed
 
 
@@ -183,7 +187,7 @@ _forward.infer(lambda node: tuple(node.attributes["results"]))
 
 @_forward.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
-    (convolution, geometry), rectifies = _prepared(node), node.attributes["activation"] == "Relu"
+    (convolution, geometry), rectifies = _prepared(node, *_FUNCTIONS), node.attributes["activation"] == "Relu"
 
     def run(
         images: torch.Tensor, filters: torch.Tensor, transformed: torch.Tensor, bias: Any = None
@@ -207,7 +211,7 @@ _by_input.infer(lambda node: tuple(node.attributes["images"]))
 
 @_by_input.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
-    convolution, geometry = _prepared(node)
+    convolution, geometry = _prepared(node, *_FUNCTIONS)
     backward, stride = geometry.backward(), convolution.stride
 
     def run(filters: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
@@ -239,7 +243,7 @@ def _(node: Any) -> Any:
 
 @_by_filter.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
-    (convolution, geometry), dims = _prepared(node), node.outputs[0].dims
+    (convolution, geometry), dims = _prepared(node, "differentiate"), node.outputs[0].dims
 
     def run(images: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         dy = dy.contiguous()
