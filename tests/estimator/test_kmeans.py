@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.refusals import NotInGraphModeError
 
 KMeans = tf.estimator.experimental.KMeans
 POINTS = np.array([[0.0, 0.0], [0.0, 0.2], [5.0, 5.0], [5.0, 5.2]], np.float32)
@@ -79,8 +78,3 @@ def test_cosine_distances(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused(arguments: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         KMeans(2, **arguments)
-
-
-def test_estimators_without_their_operations_say_what_to_use() -> None:
-    with pytest.raises(NotInGraphModeError, match="FtrlOptimizer"):
-        tf.estimator.experimental.LinearSDCA("id")

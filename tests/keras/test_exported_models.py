@@ -147,3 +147,8 @@ def test_formats_and_existing_folders(tmp_path: Path) -> None:
 def test_a_folder_without_a_configuration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="from which the model could be made"):
         tf.keras.experimental.load_from_saved_model(str(tmp_path))
+
+
+def test_contrib_has_them_by_other_names() -> None:
+    assert tf.contrib.saved_model.save_keras_model is tf.keras.experimental.export_saved_model
+    assert tf.contrib.saved_model.load_keras_model is tf.keras.experimental.load_from_saved_model

@@ -33,6 +33,21 @@ def test_values_are_read_and_given_in_one_step() -> None:
     assert variables.batch_get_value([]) == []
 
 
+def test_of_a_variable_that_comes_twice_the_last_value_counts() -> None:
+    a, b = variables.variable(1.0), variables.variable(2.0)
+    variables.batch_set_value([(a, 3), (b, 4), (a, 5)])
+    assert variables.batch_get_value([a, b]) == [5, 4]
+
+
+def test_values_are_given_in_the_session_that_is_chosen() -> None:
+    a = variables.variable(1.0)
+    for value in (5, 6):
+        with tf.Session():
+            assert variables.get_value(a) == 1
+            variables.set_value(a, value)
+            assert variables.get_value(a) == value
+
+
 def test_constants_and_placeholders() -> None:
     assert variables.constant(3).dtype == tf.float32
     assert variables.placeholder((2, None)).shape.as_list() == [2, None]

@@ -34,6 +34,7 @@ ELSEWHERE: dict[str, str] = {
     "nccl.ops.gen_nccl_ops": "framework.generated_ops",
     "nccl.python.ops.nccl_ops": "ops.collectives.nccl_ops",
     "rnn.python.ops.core_rnn": "nn",
+    "saved_model": "keras.exported_models",
     "staging": "ops.queues.staging_areas",
     "tensor_forest.proto.fertile_stats_pb2": "io.proto.fertile_stats_pb2",
     "tensor_forest.proto.tensor_forest_params_pb2": "io.proto.tensor_forest_params_pb2",

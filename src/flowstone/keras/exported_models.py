@@ -96,6 +96,9 @@ def load_from_saved_model(saved_model_path: str, custom_objects: Any = None) -> 
     return model
 
 
+save_keras_model, load_keras_model = export_saved_model, load_from_saved_model  # in tf.contrib.saved_model
+
+
 def save(model: Any, path: str, overwrite: bool = True, include_optimizer: bool = True) -> None:
     """Writes a model as a SavedModel for serving, from which `load` makes it again.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import flowstone as tf
 from flowstone.framework import nest
 from flowstone.keras.sessions import get_session
@@ -12,6 +14,7 @@ from flowstone.keras.sessions import get_session
 __all__ = ["Function", "function"]
 
 _OPTIONS = frozenset({"feed_dict", "fetches", "options", "run_metadata"})
+_ARRAYS = frozenset({np.ndarray, bool, float, int})
 
 
 class Function:
@@ -50,20 +53,22 @@ class Function:
         self.run_options = session_kwargs.get("options")
         self.run_metadata = session_kwargs.get("run_metadata")
         self._form = outputs
+        self._is_list = type(outputs) is list and not any(nest.is_nested(x) for x in outputs)
         self.updates_op = _grouped_updates(updates, self.outputs, name)
         self._is_dense = not any(isinstance(tensor, tf.SparseTensor) for tensor in self.inputs)
         self._step: tuple[Any, Callable[..., Any]] | None = None  # of a plain function: the session, the step
 
     def __call__(self, inputs: Any) -> Any:
-        values = nest.flatten(inputs)
         session = get_session(self.inputs)
-        if any(isinstance(value, (tf.Tensor, tf.Variable)) for value in values):
+        are_arrays = type(inputs) is list and _ARRAYS.issuperset(map(type, inputs))
+        values = inputs if are_arrays else nest.flatten(inputs)
+        if not are_arrays and any(isinstance(value, (tf.Tensor, tf.Variable)) for value in values):
             values = _computed(values, session)
         count = len(self.outputs)
         if (
             self._is_plain()
             and len(values) == len(self.inputs)
-            and not any(value is None for value in values)
+            and (are_arrays or not any(value is None for value in values))
         ):
             if self._step is None or self._step[0] is not session:
                 fetches = [*self.outputs, self.updates_op]
@@ -74,7 +79,8 @@ class Function:
         for item, result in zip(self.fetches, results[count + 1 :]):
             if item in self.fetch_callbacks:
                 self.fetch_callbacks[item](result)
-        return nest.pack_sequence_as(self._form, results[:count])
+        values_of_outputs = results[:count]
+        return values_of_outputs if self._is_list else nest.pack_sequence_as(self._form, values_of_outputs)
 
     def _is_plain(self) -> bool:
         """Whether it only feeds arrays and fetches outputs; callbacks add fetches and options later."""

@@ -55,6 +55,12 @@ class Checkpoint(Root):
             setattr(self, name, kwargs[name])
         self._writers: dict[Any, tuple[Any, Any]] = {}
 
+    def _checkpoint_children(self) -> list[tuple[str, Any]]:
+        """What a checkpoint has of it: its attributes, and its counter behind them."""
+        own = ("_save_counter", "_count", "_writers")
+        found = [(name, value) for name, value in vars(self).items() if name not in own]
+        return [*found, ("save_counter", self._save_counter)] if "_save_counter" in vars(self) else found
+
     @property
     def save_counter(self) -> Any:
         """How often it was saved: an int64 variable, made when first asked for; 0 at first."""
@@ -132,14 +138,10 @@ class Checkpoint(Root):
 
 
 class _Saved(Root):
-    """The root as it is saved: the attributes of a Checkpoint, and its counter behind them."""
+    """The root as it is saved."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        attributes = dict(vars(checkpoint))
-        counter = attributes.pop("_save_counter")
-        for name in ("_count", "_writers"):
-            attributes.pop(name)
-        vars(self).update(attributes, save_counter=counter)
+        vars(self).update(checkpoint._checkpoint_children())
 
 
 def _values(tensors: list[Any]) -> list[Any]:

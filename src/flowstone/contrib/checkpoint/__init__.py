@@ -7,6 +7,9 @@ from flowstone.contrib.package_names import package_names
 __getattr__, __dir__ = package_names(
     globals(),
     {
+        "flowstone.contrib.checkpoint.containers": "List Mapping UniqueNameTracker",
+        "flowstone.contrib.checkpoint.visualize": "CheckpointableObjectGraph dot_graph_from_checkpoint"
+        " list_objects object_metadata",
         "flowstone.contrib.checkpoint.objects": "Checkpointable CheckpointableBase NoDependency"
         " PythonStateWrapper",
         "flowstone.training.checkpoint_rotation": "CheckpointManager",

@@ -12,6 +12,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.factorization.mixture": "GMM",
         "flowstone.contrib.factorization.gmm_ops": "GmmAlgorithm gmm",
         "flowstone.contrib.factorization.kmeans": "KMeansClustering",
+        "flowstone.contrib.factorization.wals_estimator": "WALSMatrixFactorization",
         "flowstone.contrib.factorization.wals_model": "WALSModel",
     },
 )

@@ -37,6 +37,9 @@ class SdcaModel:
     Raises ValueError for what is missing, negative or unknown.
     """
 
+    _slot_suffix = "_unshrinked/SDCAOptimizer"
+    _least_l2 = 1.0  # with less, the algorithm of contrib does not train
+
     def __init__(
         self, examples: Mapping[str, Any], variables: Mapping[str, Any], options: Mapping[str, Any]
     ) -> None:
@@ -57,8 +60,8 @@ class SdcaModel:
         self._sparse = [_parts(each) for each in variables["sparse_features_weights"]]
         self._dense = [_parts(each) for each in variables["dense_features_weights"]]
         self._states = ShardedStates(options.get("num_table_shards") or 1)
-        self._sparse_slots = [[_slot(part) for part in parts] for parts in self._sparse]
-        self._dense_slots = [[_slot(part) for part in parts] for parts in self._dense]
+        self._sparse_slots = [[self._slot(part) for part in parts] for parts in self._sparse]
+        self._dense_slots = [[self._slot(part) for part in parts] for parts in self._dense]
 
     # ---- options
 
@@ -68,7 +71,15 @@ class SdcaModel:
 
     @property
     def _l2(self) -> float:
-        return max(float(self._options["symmetric_l2_regularization"]), 1.0)  # the algorithm needs some
+        return max(float(self._options["symmetric_l2_regularization"]), self._least_l2)
+
+    def _slot(self, variable: Any) -> Any:
+        """The variable with the values that are not shrunk."""
+        return tf.Variable(
+            tf.zeros_like(variable.initialized_value(), tf.float32),
+            trainable=False,
+            name=f"{variable.op.name}{self._slot_suffix}",
+        )
 
     def _all_variables(self) -> list[Any]:
         return [part for parts in [*self._sparse, *self._dense] for part in parts]
@@ -229,15 +240,6 @@ def _parts(variable: Any) -> list[Any]:
 def _whole(parts: Sequence[Any]) -> Any:
     values = [part.read_value() for part in parts]
     return values[0] if len(values) == 1 else tf.concat(values, 0)
-
-
-def _slot(variable: Any) -> Any:
-    """The variable with the values that are not shrunk."""
-    return tf.Variable(
-        tf.zeros_like(variable.initialized_value(), tf.float32),
-        trainable=False,
-        name=f"{variable.op.name}_unshrinked/SDCAOptimizer",
-    )
 
 
 def _loss(kind: str, scores: Any, labels: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -211,7 +212,7 @@ def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., d
 def _tracked_layers(self: Any) -> list[Any]:
     """The layers within, those in lists and dicts that are attributes among them."""
     entries: list[Any] = self.__dict__.setdefault("_layer_entries", [])
-    if not any(isinstance(entry, (list, Mapping)) for entry in entries):
+    if not any(map(_holds_layers, set(map(type, entries)))):
         return entries
     found: list[Any] = []
     for entry in entries:
@@ -219,6 +220,11 @@ def _tracked_layers(self: Any) -> list[Any]:
             if not any(layer is other for other in found):
                 found.append(layer)
     return found
+
+
+@lru_cache(maxsize=1024)  # a step asks for the layers many times
+def _holds_layers(kind: type) -> bool:
+    return issubclass(kind, (list, Mapping))
 
 
 def _is_layer(value: Any) -> bool:

@@ -2,7 +2,8 @@
 
 ``_GroupedUpdate`` and ``_GroupedResourceUpdate`` stand, in plans only, for several dense updates that share
 their numbers (`update_grouping.py` makes them). Inputs: `held`, the variables, then the first slot
-of each, then the second; `numbers`, in the order of the single op's arguments; `grads`.
+of each, then the second; `numbers`, in the order of the single op's arguments, and, if it is `scaled`, what
+gradients are multiplied by; `grads`.
 
 ATen's fused optimisers take lists, and need 0.3 µs a variable, where two to three calls each take 3 µs. The
 steps of the other optimisers take 8 to 15 µs a variable, so that very small variables, their slots and
@@ -109,7 +110,7 @@ GROUPED = {
 
 def _kernel(node: Any, env: Any) -> Any:
     grouped = GROUPED[node.attributes["update"]]
-    count = node.group_sizes[2]
+    count, is_scaled = node.group_sizes[2], node.attributes["scaled"]
     options = {"use_nesterov": True} if node.attributes["use_nesterov"] else {}
     numbers = [_number(node, env, count * (grouped.slots + 1) + i) for i in range(node.group_sizes[1])]
     if grouped.together is None:
@@ -120,6 +121,8 @@ def _kernel(node: Any, env: Any) -> Any:
 
     def run(held: Any, grads: Any, *numbers: Any) -> Any:
         tensors = [variable.tensor for variable in held]
+        if is_scaled:
+            grads, numbers = [grad * numbers[-1] for grad in grads], numbers[:-1]
         step([tensors[i : i + count] for i in range(0, len(tensors), count)], grads, numbers)
 
     first_number = count * (grouped.slots + 1)
@@ -127,7 +130,8 @@ def _kernel(node: Any, env: Any) -> Any:
     places = Places(
         range(first_number), range(first_grad, first_grad + count), range(first_number, first_grad)
     )
-    rule = rule_of(node.attributes["update"], bool(options), [node.constant(i) for i in places.numbers])
+    constants = [node.constant(i) for i in places.numbers]
+    rule = rule_of(node.attributes["update"], bool(options), constants, is_scaled)
     native = native_call(node, rule, places, run) if env.device.type == "cpu" else None
     held = [Input(i) for i in places.held]
     return native or Call(run, held, [Input(i) for i in places.given], *numbers)
@@ -181,7 +185,7 @@ for _name, _held in (("_GroupedUpdate", "Ref(M*T)"), ("_GroupedResourceUpdate", 
     _declaration = op(
         _name,
         f"held: {_held}, numbers: K*T, grads: N*T ->",
-        "update: string ; use_nesterov: bool = false ; K: int >= 1",
+        "update: string ; use_nesterov: bool = false ; scaled: bool = false ; K: int >= 1",
         stateful=True,
         mutates=[0],
         capturable=True,

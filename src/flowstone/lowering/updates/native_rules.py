@@ -136,8 +136,8 @@ _INSTRUCTIONS = {
 
 
 @functools.cache
-def _rule(written: Written) -> Rule:
-    held, numbers = written.held.split(), written.numbers.split()
+def _rule(written: Written, is_scaled: bool) -> Rule:
+    held, numbers = written.held.split(), [*written.numbers.split(), *(["scale"] if is_scaled else [])]
     values: dict[str, Operand] = {name: f"h{i}" for i, name in enumerate(held)}
     values.update({name: f"n{i}" for i, name in enumerate(numbers)})
     values["g"] = "x0"
@@ -158,22 +158,27 @@ def _rule(written: Written) -> Rule:
             return named("Neg", value(node.operand))
         return named(_FUNCTIONS[node.func.id], *map(value, node.args))
 
+    if is_scaled:
+        values["g"] = named("Mul", "x0", values["scale"])
     for line in ast.parse(written.text).body:
         assert isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
         values[line.targets[0].id] = value(line.value)
     return Rule(len(held), 1, len(numbers), tuple(found), tuple([values[name] for name in held]))
 
 
-def rule_of(update: str, use_nesterov: bool, constants: Sequence[Any]) -> Rule | None:
+def rule_of(
+    update: str, use_nesterov: bool, constants: Sequence[Any], is_scaled: bool = False
+) -> Rule | None:
     """The rule of an op by its name without prefix; `constants`: the values of its numbers, None of those
-    that are only known in the step. None if it has no rule for such numbers."""
+    that are only known in the step; `is_scaled`: whether one more number is what gradients are multiplied by
+    first. None if it has no rule for such numbers."""
     written = _RULES.get(f"{update} nesterov" if use_nesterov else update)
     if written is None:
         return None
     numbers = dict(zip(written.numbers.split(), constants))
     if any(numbers[name] is None or float(numbers[name]) != value for name, value in written.known):
         return None
-    return _rule(written)
+    return _rule(written, is_scaled)
 
 
 @functools.lru_cache(maxsize=256)

@@ -8,13 +8,17 @@ which pays for fewer elements, and in groups that fit in a cache. Updates by pro
 (`program_updates.py`) are alike if their programs are.
 
 `compile_updates` does the same where updates become machine code: of one or many, and of any size, since
-memory is passed over once.
+memory is passed over once. There, gradients that a number scales, as those are that
+`tf.clip_by_global_norm` gives, are scaled by the update itself, with the same bits:
+
+    ApplyMomentum(v, m, rate, Mul(g, scale), k)   becomes   _GroupedUpdate(v, m; rate, k, scale; g) scaled
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowstone.framework import machine
 from flowstone.framework.dtypes import DType
@@ -30,6 +34,7 @@ from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.state_access import UNKNOWN
 from flowstone.rewriting.analyses.state_versions import References, changed_by
 from flowstone.rewriting.match_terms import constant_value
+from flowstone.rewriting.patterns import remove_unneeded
 
 # Of one call of a group, in calls by themselves: a large update, one that is copied, and all that are copied.
 _LARGEST, _LARGEST_JOINED, _JOINED_IN_ALL = 16, 1, 8
@@ -53,9 +58,11 @@ def compile_updates(subgraph: Subgraph) -> None:
 def _group(subgraph: Subgraph, compiled: bool) -> None:
     used = {x for node in subgraph.nodes for x in node.inputs} | set(subgraph.fetches)
     collector = _Collector(subgraph, compiled)
+    if compiled:
+        collector.note_scales()
     for node in subgraph.nodes:
         collector.end_groups_before(node)
-        if not _may_join(node, used, compiled):
+        if not _may_join(node, used, compiled, node in collector.scaled):
             collector.nodes.append(node)
         elif compiled and _size(node) > machine.current().elements(_LARGEST):
             collector.add_alone(node)
@@ -78,10 +85,48 @@ class _Collector:
         self.changed: dict[Any, set[Any]] = {}  # keys of put-off updates by the states that they change
         self.taken: dict[Any, set[Any]] = {}  # the same by states of which they take something
         self.replacements: dict[PlanNode, PlanNode] = {}
+        self.scaled: dict[PlanNode, _Scaled] = {}
+
+    def note_scales(self) -> None:
+        """Notes the gradients that are scaled by a number of the step: all by the same one, or large ones."""
+        consumers, fetched = self.subgraph.consumers(), set(self.subgraph.fetches)
+        held = {control for node in self.subgraph.nodes for control in node.control_inputs}
+        found = {}
+        for node in self.subgraph.nodes:
+            if node.type.removeprefix("Resource") in GROUPED:
+                gradient = node.inputs[_gradient_position(node)]
+                if len(consumers[gradient]) == 1 and gradient not in fetched and gradient.op not in held:
+                    found[node] = self._scaled_by(node, gradient)
+        times = Counter(each.scale for each in found.values() if each is not None)
+        least = machine.current().elements(_LARGEST)
+        for node, scaled in found.items():
+            if scaled is not None and (times[scaled.scale] > 1 or _size(node) > least):
+                self.scaled[node] = scaled
+
+    def _scaled_by(self, node: PlanNode, gradient: PlanOutput) -> _Scaled | None:
+        product = gradient.op
+        if product.type != "Mul" or product.device != node.device:
+            return None
+        if self.liveness.node(product) != self.liveness.node(node):
+            return None
+        for (x, scale), i in ((product.inputs, 1), (product.inputs[::-1], 0)):
+            is_number = scale.dims == () and product.constant(i) is None
+            if is_number and x.dims == gradient.dims and not self._is_state(x, scale):
+                return _Scaled(product, x, scale)
+        return None
+
+    def _is_state(self, *tensors: PlanOutput) -> bool:
+        """Whether one of them changes when a variable does."""
+        return any([self.references[x] for x in tensors])
+
+    def _numbers(self, node: PlanNode) -> list[PlanOutput]:
+        scaled = self.scaled.get(node)
+        return _numbers(node) if scaled is None else [*_numbers(node), scaled.scale]
 
     def add(self, node: PlanNode) -> None:
-        slots, numbers = _slots(node), _numbers(node)
+        slots, numbers = _slots(node), self._numbers(node)
         key = (
+            node in self.scaled,
             node.type,
             node.device,
             node.inputs[0].dtype,
@@ -99,7 +144,7 @@ class _Collector:
 
     def add_alone(self, node: PlanNode) -> None:
         """Puts a large update in its place, as a group of its own."""
-        self._join([node], _slots(node), _numbers(node))
+        self._join([node], _slots(node), self._numbers(node))
 
     def end_groups_before(self, node: PlanNode) -> None:
         """Runs the groups that `node` waits for, whose variables it takes or changes what they take."""
@@ -122,12 +167,14 @@ class _Collector:
         if self.nodes != subgraph.nodes:
             subgraph.nodes = self.nodes
         subgraph.targets = list(dict.fromkeys(self.replacements.get(node, node) for node in subgraph.targets))
+        if self.scaled:
+            remove_unneeded(subgraph)
 
     def _end(self, key: Any) -> None:
         members = self.groups.pop(key, [])
         if not members:
             return
-        slots, numbers = _slots(members[0]), _numbers(members[0])
+        slots, numbers = _slots(members[0]), self._numbers(members[0])
         for node in members:
             del self.key_of[node]
         for keys in (*self.changed.values(), *self.taken.values()):
@@ -141,15 +188,21 @@ class _Collector:
 
     def _join(self, members: list[PlanNode], slots: int, numbers: list[PlanOutput]) -> None:
         """One node for these updates."""
-        make = _one_program if members[0].type in _PROGRAMS else _one_update
         numbers = [self._of_type(x, members[0].attributes["T"].base_dtype, members[0]) for x in numbers]
-        group = make(self.subgraph, members, slots, numbers)
-        controls = [control for node in members for control in node.control_inputs]
+        if members[0].type in _PROGRAMS:
+            group = _one_program(self.subgraph, members, slots, numbers)
+        else:
+            group = _one_update(self.subgraph, members, slots, numbers, self.scaled)
+        products = [self.scaled[node].product for node in members if node in self.scaled]
+        controls = [control for node in [*members, *products] for control in node.control_inputs]
         group.control_inputs = list(dict.fromkeys(controls))
         for node in members:
             self.replacements[node] = group
             name = "compile_updates" if self.compiled else "group_updates"
-            self.subgraph.log.append((name, node.name, f"one of {len(members)} equal updates"))
+            reason = f"one of {len(members)} equal updates"
+            if node in self.scaled:
+                reason += f", scales its gradient by {self.scaled[node].scale.op.name}"
+            self.subgraph.log.append((name, node.name, reason))
         self.nodes.append(group)
 
     def _of_type(self, x: PlanOutput, dtype: DType, like: PlanNode) -> PlanOutput:
@@ -166,16 +219,29 @@ class _Collector:
         return new.outputs[0]
 
 
+class _Scaled(NamedTuple):
+    """A gradient that is a product of an array `x` and a number."""
+
+    product: PlanNode
+    x: PlanOutput
+    scale: PlanOutput
+
+
 def _one_update(
-    subgraph: Subgraph, members: list[PlanNode], slots: int, numbers: list[PlanOutput]
+    subgraph: Subgraph,
+    members: list[PlanNode],
+    slots: int,
+    numbers: list[PlanOutput],
+    scaled: dict[PlanNode, _Scaled],
 ) -> PlanNode:
     first = members[0]
     is_resource = first.type.startswith("Resource")
     held = [node.inputs[i] for i in range(slots + 1) for node in members]
-    grads = [node.inputs[_gradient_position(node)] for node in members]
+    grads = [scaled[node].x if node in scaled else node.inputs[_gradient_position(node)] for node in members]
     attributes = {
         "update": first.type.removeprefix("Resource"),
         "use_nesterov": first.attributes.get("use_nesterov", False),
+        "scaled": first in scaled,
         "T": grads[0].dtype.base_dtype,
         "M": len(held),
         "K": len(numbers),
@@ -254,7 +320,7 @@ def _size(node: PlanNode) -> int:
     return num_elements(held) or 0
 
 
-def _may_join(node: PlanNode, used: set[PlanOutput], compiled: bool) -> bool:
+def _may_join(node: PlanNode, used: set[PlanOutput], compiled: bool, is_scaled: bool) -> bool:
     if node.type in _PROGRAMS:
         if compiled:
             return node.attributes["count"] == 1 and _given_as_held(node)
@@ -270,7 +336,7 @@ def _may_join(node: PlanNode, used: set[PlanOutput], compiled: bool) -> bool:
         return False
     most = machine.current().elements(calls)
     if compiled:
-        most = _LARGEST_COMPILED if _grouped(node).together is not None else size
+        most = _LARGEST_COMPILED if _grouped(node).together is not None and not is_scaled else size
     if size > most:
         return False
     held = node.inputs[0].dims if node.inputs[0].dtype.is_ref else handle_dims(node)
