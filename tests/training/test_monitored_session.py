@@ -120,7 +120,6 @@ def test_errors_of_threads_are_raised_at_the_end_and_once() -> None:
 CRASHING = """
 import json, os, signal, sys
 import flowstone as tf
-import forked
 folder, die_at = sys.argv[1], int(sys.argv[2])
 x = tf.get_variable("x", initializer=0.0)
 step = tf.train.get_or_create_global_step()
