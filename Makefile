@@ -14,6 +14,9 @@ READY  := $(VENV)/.installed
 # Test processes share the cores: one thread each is faster than several that fight.
 TEST_THREADS ?= 1
 
+# Hundreds of test processes import the sources: they are compiled once, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check plain lint format types bench clean
 

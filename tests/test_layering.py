@@ -7,6 +7,7 @@ TensorFlow is never imported.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,12 +86,30 @@ def module_name(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
 
 
-def imported_modules(path: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+@functools.cache
+def noted(source: str) -> list[tuple[ast.Import | ast.ImportFrom | ast.Attribute, bool]]:
+    """The imports of a file and what it takes from the module os, each with whether it is in a function. A
+    file is parsed once for all tests."""
+    found: list[tuple[ast.Import | ast.ImportFrom | ast.Attribute, bool]] = []
+    stack: list[tuple[ast.AST, bool]] = [(ast.parse(source), False)]
+    while stack:
+        node, is_inner = stack.pop()
+        kept = isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute)
+        if isinstance(node, ast.Attribute):
+            kept = isinstance(node.value, ast.Name) and node.value.id == "os"
+        if kept:
+            found.append((node, is_inner))
+        is_inner = is_inner or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        stack += [(child, is_inner) for child in ast.iter_child_nodes(node)]
+    return found
+
+
+def imported_modules(path: str, source: str) -> Iterator[tuple[int, str]]:
     """(line, dotted name) for each import anywhere in a file, `from a import b` as `a.b`."""
     package = module_name(path).split(".")
     if not path.endswith("__init__.py"):
         package = package[:-1]
-    for node in ast.walk(tree):
+    for node, _ in noted(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -109,7 +128,7 @@ def import_faults(path: str, source: str) -> list[str]:
     """Every import in the file that the layering forbids, as `path:line: why`."""
     own = room(module_name(path))
     faults = []
-    for line, name in imported_modules(path, ast.parse(source)):
+    for line, name in imported_modules(path, source):
         root = name.partition(".")[0]
         if root == "tensorflow":
             faults.append(f"{path}:{line}: imports {name}")
@@ -128,8 +147,8 @@ def environment_reads(path: str, source: str) -> list[str]:
     """Every use of the environment's variables in the file, as `path:line`."""
     names = {"environ", "environb", "getenv", "getenvb"}
     lines = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
+    for node, _ in noted(source):
+        if isinstance(node, ast.Attribute):
             used = node.attr in names
         else:
             used = isinstance(node, ast.ImportFrom) and node.module == "os"
@@ -141,17 +160,16 @@ def environment_reads(path: str, source: str) -> list[str]:
 
 def inner_imports(path: str, source: str) -> list[tuple[str, str]]:
     """(importing module, imported module) of every import inside a function of the file."""
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     found = []
-    for function in (node for node in ast.walk(ast.parse(source)) if isinstance(node, functions)):
-        for node in ast.walk(function):
-            if isinstance(node, ast.Import):
-                found += [(module_name(path), alias.name) for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                found.append((module_name(path), "." * node.level + (node.module or "")))
+    for node, is_inner in noted(source):
+        if is_inner and isinstance(node, ast.Import):
+            found += [(module_name(path), alias.name) for alias in node.names]
+        elif is_inner and isinstance(node, ast.ImportFrom):
+            found.append((module_name(path), "." * node.level + (node.module or "")))
     return found
 
 
+@functools.cache
 def source_files() -> list[tuple[str, str]]:
     return [
         (path.relative_to(SOURCE).as_posix(), path.read_text(encoding="utf-8"))
@@ -189,7 +207,7 @@ def test_few_files_import_a_library_of_servers(library: str, owners: set[str]) -
     importers = {
         path
         for path, source in source_files()
-        for _, name in imported_modules(path, ast.parse(source))
+        for _, name in imported_modules(path, source)
         if name.partition(".")[0] == library
     }
     assert importers == {f"flowstone/{owner}" for owner in owners}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
-SOURCE = str(Path(__file__).parents[2] / "src")
+import forked
+from forked import SOURCE
+
+__all__ = ["SOURCE", "run", "run_as_program", "run_bare"]
 
 
 def run(program: str) -> str:
@@ -19,12 +21,7 @@ def run(program: str) -> str:
 def run_bare(program: str) -> str:
     """The output of a program that has imported flowstone and nothing else of it."""
     start = f"import sys; sys.path.insert(0, {SOURCE!r}); import flowstone\n"
-    result = subprocess.run(
-        [sys.executable, "-c", start + textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    result = forked.run(code=start + textwrap.dedent(program))
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -33,6 +30,4 @@ def run_as_program(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str
     """What `flowstone run` makes of a program."""
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(text))
-    command = [sys.executable, "-m", "flowstone", "run", str(path)]
-    environment = {"PYTHONPATH": SOURCE, "PATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    return forked.run(["run", str(path)])

@@ -6,39 +6,19 @@ random draws, which the programs turn into trends. `tests/golden/make_program_go
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from installed_programs import SOURCE
+import forked
 from printed_lines import difference
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted((HERE / "programs").glob("*.py"))
 GOLDENS = HERE.parent / "golden" / "programs"
 
-Serve = Callable[[str, Path, Path], int]
-
-
-@pytest.fixture(scope="module")
-def serve() -> Iterator[Serve]:
-    """Does a command of flowstone's on a program: its exit status."""
-    environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    environment["OMP_NUM_THREADS"] = "1"
-    command = [sys.executable, str(HERE / "program_server.py")]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=environment, **pipes) as server:  # type: ignore[call-overload]
-
-        def ask(what: str, program: Path, output: Path) -> int:
-            print(what, program, output, sep="\t", file=server.stdin, flush=True)
-            return int(server.stdout.readline())
-
-        yield ask
-        server.stdin.close()
+_ROOMS = "layers rnn seq2seq slim training"
+LOADED = (*(f"flowstone.contrib.{room}" for room in _ROOMS.split()), "flowstone.estimator")  # by most of them
 
 
 def test_each_program_has_tensorflows_output() -> None:
@@ -47,17 +27,16 @@ def test_each_program_has_tensorflows_output() -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_it_prints_what_tensorflow_prints(program: Path, serve: Serve, tmp_path: Path) -> None:
-    output = tmp_path / "printed"
-    status = serve("run", program, output)
-    assert status == 0, Path(f"{output}.err").read_text()[-3000:]
-    differs = difference(output.read_text(), (GOLDENS / f"{program.stem}.txt").read_text())
+def test_it_prints_what_tensorflow_prints(program: Path, tmp_path: Path) -> None:
+    ran = forked.run(["run", str(program)], folder=tmp_path, loaded=LOADED)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    differs = difference(ran.stdout, (GOLDENS / f"{program.stem}.txt").read_text())
     assert differs is None, differs
 
 
-def test_nothing_is_said_of_programs_that_run(serve: Serve, tmp_path: Path) -> None:
-    output = tmp_path / "printed"
-    assert serve("check", HERE / "programs", output) == 0, output.read_text()
+def test_nothing_is_said_of_programs_that_run(tmp_path: Path) -> None:
+    checked = forked.run(["check", str(HERE / "programs")], folder=tmp_path, loaded=LOADED)
+    assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.parametrize(

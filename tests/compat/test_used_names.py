@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from installed_programs import SOURCE
+import forked
 
 NAMES = (Path(__file__).parents[1] / "golden" / "public_names" / "used_names.txt").read_text().split()
 OF_KERAS = [name for name in NAMES if name.startswith(("tf.keras.", "tf.optimizers."))]
@@ -38,9 +36,7 @@ def missing(names: list[str], tmp_path: Path) -> str:
     """What a program prints that looks for the names."""
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
-    command = [sys.executable, "-m", "flowstone", "run", str(path), *names]
-    environment = {"PYTHONPATH": ":".join([SOURCE, *sys.path]), "PATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    result = forked.run(["run", str(path), *names])
     assert result.returncode == 0, result.stderr
     return result.stdout
 

@@ -12,23 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.functions.initialised import run
 
 import flowstone as tf
 from flowstone.framework.refusals import NotInGraphModeError
 
+pytestmark = pytest.mark.usefixtures("graph")
 Feature = tf.autograph.experimental.Feature
-
-
-@pytest.fixture(autouse=True)
-def _new_graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
 
 
 def value(function: Callable[..., Any], *args: Any, **options: Any) -> Any:

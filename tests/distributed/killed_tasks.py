@@ -1,6 +1,6 @@
 """Trains `programs/replica.py` while tasks are killed with SIGKILL at random instants and started again.
 
-    python tests/distributed/killed_tasks.py 200
+    PYTHONPATH=tests/processes python tests/distributed/killed_tasks.py 200
 
 A training run has a parameter server, a chief and a worker, and loses some tasks; it must end with the loss
 of an undisturbed run, and never begin again before the last checkpoint that was committed.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import threading
@@ -19,6 +18,8 @@ from collections import Counter
 from pathlib import Path
 
 import clusters
+
+from forked import Process
 
 PROGRAM = Path(__file__).parent / "programs" / "replica.py"
 TASKS = [("ps", 0), ("worker", 0), ("worker", 1)]
@@ -34,18 +35,16 @@ class Training:
         self.lines: list[str] = []
         self.processes = {task: self.start(*task) for task in TASKS}
 
-    def start(self, job: str, task: int) -> subprocess.Popen[str]:
+    def start(self, job: str, task: int) -> Process:
         """Starts a task; its lines are kept."""
         hosts = [f"--{name}_hosts={','.join(addresses)}" for name, addresses in self.cluster.items()]
         arguments = [f"--job_name={job}", f"--task_index={task}", f"--train_dir={self.folder}"]
         arguments += [f"--steps={self.steps}", f"--pause={self.pause}", f"--method={self.method}"]
-        command = [sys.executable, "-m", "flowstone", "run", str(PROGRAM), *hosts, *arguments]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = Process(["run", str(PROGRAM), *hosts, *arguments], joins=True)
         threading.Thread(target=self._read, args=(process, f"{job}/{task}"), daemon=True).start()
         return process
 
-    def _read(self, process: subprocess.Popen[str], name: str) -> None:
-        assert process.stdout is not None
+    def _read(self, process: Process, name: str) -> None:
         for line in process.stdout:
             self.lines.append(f"{name} | {line.rstrip()}")
 
@@ -96,7 +95,7 @@ def run(kills: int, seed: int, folder: str, steps: int = 2500, method: str = "as
     training = Training(folder, steps, method=method)
     saved, deadline = [0], time.monotonic() + _RUN_S + 15 * kills
     try:
-        next_kill = time.monotonic() + choose.uniform(1.5, 5.0)
+        next_kill = time.monotonic() + choose.uniform(0.3, 2.0)
         while not training.is_over():
             assert time.monotonic() < deadline, "the training hangs:\n" + "\n".join(training.lines[-40:])
             saved.append(training.saved_step())
@@ -106,7 +105,7 @@ def run(kills: int, seed: int, folder: str, steps: int = 2500, method: str = "as
                 if training.processes[job, task].poll() is None:
                     killed[f"{job}/{task}"] += 1
                     training.kill(job, task)
-                next_kill = time.monotonic() + choose.uniform(1.5, 5.0)
+                next_kill = time.monotonic() + choose.uniform(0.3, 2.0)
             time.sleep(0.05)
         training.check(saved)
     finally:
@@ -127,5 +126,4 @@ def main(kills: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     main(int(sys.argv[1]))

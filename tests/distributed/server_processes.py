@@ -1,17 +1,13 @@
-"""Clusters for tests whose tasks are processes of their own, started as a user starts them."""
+"""Clusters for tests whose tasks are processes of their own, each with the command `flowstone server`."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import clusters
 
-SOURCES = str(Path(__file__).parents[2] / "src")
+from forked import Process
 
 
 class Processes:
@@ -39,22 +35,14 @@ class Processes:
         server = self.servers[job, task]
         server.kill()
         server.wait()
-        assert server.stdout is not None
         server.stdout.close()
 
-    def _started(self, job: str, task: int) -> subprocess.Popen[str]:
+    def _started(self, job: str, task: int) -> Process:
         cluster = ";".join(f"{name}={','.join(each)}" for name, each in self.cluster.items())
-        command = ["server", "--cluster", cluster, "--job", job, "--task", str(task)]
-        return subprocess.Popen(
-            [sys.executable, "-m", "flowstone", *command],
-            env=os.environ | {"PYTHONPATH": SOURCES, "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        return Process(["server", "--cluster", cluster, "--job", job, "--task", str(task)])
 
 
-def _await(server: subprocess.Popen[str]) -> None:
-    assert server.stdout is not None
+def _await(server: Process) -> None:
     line = server.stdout.readline()
     assert " at grpc://" in line, line
 

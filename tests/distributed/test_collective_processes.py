@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +10,8 @@ from pathlib import Path
 
 import clusters
 import pytest
+
+from forked import Process
 
 PROGRAM = Path(__file__).parent / "programs" / "collective_member.py"
 ENOUGH = 100_000  # steps; the tests end the processes before
@@ -25,23 +24,22 @@ class Members:
         self._cluster = json.dumps(clusters.cluster_of(worker=count))
         self._elements = elements
         self.lines: list[list[str]] = [[] for _ in range(count)]
-        self.processes: list[subprocess.Popen[str]] = []
+        self.processes: list[Process] = []
         for task in range(count):
             self.processes.append(self._begun(task))
 
-    def _begun(self, task: int) -> subprocess.Popen[str]:
-        command = [sys.executable, str(PROGRAM), self._cluster, str(task), str(ENOUGH), str(self._elements)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    def _begun(self, task: int) -> Process:
+        words = [self._cluster, str(task), str(ENOUGH), str(self._elements)]
+        process = Process(words, str(PROGRAM), joins=True)
         threading.Thread(target=self._read, args=(task, process), daemon=True).start()
         return process
 
-    def _read(self, task: int, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
+    def _read(self, task: int, process: Process) -> None:
         for line in process.stdout:
             self.lines[task].append(line.strip())
 
     def kill(self, task: int) -> None:
-        self.processes[task].send_signal(signal.SIGKILL)
+        self.processes[task].kill()
         self.processes[task].wait()
 
     def begin_again(self, task: int) -> None:

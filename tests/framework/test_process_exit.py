@@ -8,6 +8,8 @@ import textwrap
 
 import pytest
 
+import forked
+
 BEGINNING = """
 import socket, sys, threading, time
 import flowstone as tf
@@ -101,9 +103,7 @@ PROGRAMS = {
 def test_the_end_of_a_program_with_threads(kind: str) -> None:
     program = BEGINNING + textwrap.dedent(PROGRAMS[kind])
     for _ in range(3):
-        result = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
-        )
+        result = forked.run(code=program)
         assert (result.returncode, result.stderr) == (3, ""), result.stderr[-2000:]
 
 
@@ -130,8 +130,7 @@ session.run(x.initializer)
 
 @pytest.mark.parametrize("cluster", ["", CLUSTER])
 def test_steps_after_the_main_thread_has_ended(cluster: str) -> None:
-    program = [sys.executable, "-c", BEGINNING + cluster + LATER]
-    result = subprocess.run(program, capture_output=True, text=True, timeout=120, check=True)
+    result = forked.run(code=BEGINNING + cluster + LATER)
     assert (result.stdout, result.stderr) == ("[1.0, 2.0, 3.0]\n", "")
 
 

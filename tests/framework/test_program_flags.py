@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import enum
-import subprocess
-import sys
 
 import pytest
 
 import flowstone.app
+import forked
 from flowstone import flags
 from flowstone.framework.program_flags import FLAGS, ProgramFlags
 
@@ -178,8 +177,7 @@ def test_the_end_of_a_program(words: list[str], status: int, text: str) -> None:
         "    return 3\n"
         "tf.app.run()\n"
     )
-    command = [sys.executable, "-c", program, *words]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    result = forked.run(words, code=program)
     assert result.returncode == status
     assert text in result.stdout
     assert ("FATAL Flags parsing error" in result.stderr) == (words == ["--steps=x"])

@@ -6,20 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.functions.initialised import run
 
 import flowstone as tf
 
-
-@pytest.fixture(autouse=True)
-def _new_graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def op_types() -> list[tuple[str, str]]:

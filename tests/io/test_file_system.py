@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ import fsspec
 import pytest
 
 import flowstone as tf
+import forked
 from flowstone.framework import errors
 from flowstone.io import file_system, stores
 from flowstone.io.file_errors import file_error
@@ -240,7 +239,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
         "with file_system.written_whole(sys.argv[1]) as file:\n"
         "    file.write(b'new' * 10**6)\n    file.flush()\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "f")], check=False)
+    done = forked.run([str(tmp_path / "f")], code=code)
     assert done.returncode == -signal.SIGKILL
     assert (tmp_path / "f").read_text() == "old"
 

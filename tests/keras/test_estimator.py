@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.keras.published import with_keras
 
 import flowstone as tf
 
-if find_spec("keras") is None:
-    pytest.skip("needs flowstone[keras]", allow_module_level=True)
-
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [with_keras, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    tf.keras.backend.clear_session()
+def _seed(keras_graph: None) -> None:
     np.random.seed(0)
-    yield
-    tf.keras.backend.clear_session()
 
 
 def model(optimizer: Any) -> Any:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.keras.published import with_keras
 
 import flowstone as tf
 
-if find_spec("keras") is None:
-    pytest.skip("needs flowstone[keras]", allow_module_level=True)
-
 GOLDEN = Path(__file__).parents[1] / "golden" / "keras"
 X = np.arange(6.0, dtype="float32").reshape(2, 3)
-pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(autouse=True)
-def _new_graph() -> Any:
-    tf.keras.backend.clear_session()
+pytestmark = [with_keras, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("keras_graph")]
 
 
 def _trained() -> Any:

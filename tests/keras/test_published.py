@@ -5,18 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.keras.published import with_keras, without_keras
 
 import flowstone as tf
 from flowstone.keras import installation
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-with_keras = pytest.mark.skipif(find_spec("keras") is None, reason="needs flowstone[keras]")
-without_keras = pytest.mark.skipif(find_spec("keras") is not None, reason="keras is installed")
 
 
 @pytest.fixture(autouse=True)

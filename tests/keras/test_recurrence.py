@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,10 @@ import pytest
 import flowstone as tf
 from flowstone.keras.recurrence import rnn
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 INPUTS = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
 MASK = np.array([[1, 0, 1], [1, 1, 0]], bool)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def add(x: Any, states: Any) -> Any:

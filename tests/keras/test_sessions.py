@@ -12,9 +12,8 @@ from flowstone.keras import sessions, variables
 
 
 @pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
+def _unchanged(graph: tf.Graph) -> Iterator[None]:
+    yield
     sessions.set_session(None)
     sessions.manual_variable_initialization(False)
 

@@ -71,10 +71,10 @@ def test_never_worse_than_the_best_single_device(seed, link):
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("share", [2 / 3, 1 / 2])
 def test_memory_limits_hold_wherever_each_task_alone_fits(seed, share):
-    free = random_tasks(60, random_cluster(4, seed), seed)
+    free = random_tasks(40, random_cluster(4, seed), seed)
     need = max(simulate(free, best_single_device(free)).peak_bytes)
     limit = int(share * need)
-    tasks = random_tasks(60, random_cluster(4, seed, memory_limit=limit), seed)
+    tasks = random_tasks(40, random_cluster(4, seed, memory_limit=limit), seed)
     largest = max(
         sum(tasks.size[t] for t in (*tasks.outputs[i], *inputs)) for i, inputs in enumerate(tasks.inputs)
     )

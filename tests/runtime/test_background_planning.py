@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
-from pathlib import Path
 from typing import Any
 
-import pytest
-
+import forked
 from flowstone.runtime.background_planning import BackgroundPlanner
 
 
@@ -55,13 +51,8 @@ def test_a_task_that_fails_does_not_end_the_planning(monkeypatch):
     assert planner.wait(10) and done == [1]
 
 
-@pytest.fixture(autouse=True)
-def source_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
-
-
 def run(program: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    done = forked.run(code=program)
     assert done.returncode == 0, done.stderr
     assert not done.stderr
     return done.stdout

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
+
+import forked
 
 PROGRAM = """
 import tensorflow as tf
@@ -27,8 +28,7 @@ tf.scalar_summary("a", 1.0)
 
 
 def check(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "flowstone", "check", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return forked.run(["check", *arguments])
 
 
 def test_findings(tmp_path: Path) -> None:

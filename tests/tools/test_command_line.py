@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import forked
 from flowstone.tools.command_line import SUBCOMMANDS, build_parser
 
 TELLS_ITS_SURROUNDINGS = """\
@@ -18,19 +18,7 @@ print(__name__, sys.argv, repr(sys.path[0]), tf.__name__)
 
 
 def flowstone(*arguments: str, folder: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "flowstone", *arguments],
-        cwd=folder,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-@pytest.fixture(autouse=True)
-def source_tree_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
+    return forked.run(arguments, folder=folder, given=stdin or "")
 
 
 def test_version_and_help(tmp_path: Path) -> None:

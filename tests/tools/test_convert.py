@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
+
+import forked
 
 PROGRAM = """\
 import cPickle
@@ -27,8 +28,7 @@ print 1.0 / 2, "a/b"
 
 
 def convert(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "flowstone", "convert", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return forked.run(["convert", *arguments])
 
 
 def test_a_program(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import flowstone as tf
+import forked
 from flowstone.client.step_observation import StepObserver, current_observer
 from flowstone.runtime.explanation import explanation_text, rewrite_text
 from flowstone.tools.command_line import build_parser
@@ -51,14 +51,7 @@ def graph():
 
 
 def explain(*arguments: str, folder: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "flowstone", "explain", *arguments],
-        cwd=folder,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    return forked.run(["explain", *arguments], folder=folder, given=stdin or "", timeout=300)
 
 
 # ---- the command

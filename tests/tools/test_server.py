@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,19 +13,13 @@ import certificates
 import pytest
 
 import flowstone as tf
+import forked
 from flowstone.tools.command_line import build_parser
 
-SOURCES = str(Path(__file__).parents[2] / "src")
 
-
-def started(*arguments: str) -> subprocess.Popen[str]:
+def started(*arguments: str) -> forked.Process:
     variables = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "flowstone", "server", *arguments],
-        env=variables | {"PYTHONPATH": SOURCES, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    return forked.Process(["server", *arguments], environment=variables)
 
 
 def test_servers_serve_until_a_signal() -> None:
@@ -36,7 +28,6 @@ def test_servers_serve_until_a_signal() -> None:
     named = started("--cluster", f"ps=localhost:{port}", "--job", "ps", "--task", "0")
     alone = started()
     for server, task, by in ((named, "/job:ps", signal.SIGTERM), (alone, "/job:local", signal.SIGINT)):
-        assert server.stdout is not None
         line = server.stdout.readline().split()
         assert line[2:4] == [f"{task}/task:0", "at"]
         with tf.Graph().as_default(), tf.Session(line[4]) as session:
@@ -50,7 +41,6 @@ def test_servers_serve_until_a_signal() -> None:
 
 def test_a_step_that_never_ends_does_not_keep_the_server() -> None:
     server = started()
-    assert server.stdout is not None
     target = server.stdout.readline().split()[4]
     begun = tf.Graph()
     with begun.as_default():
@@ -86,7 +76,6 @@ def test_a_server_with_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     secrets = certificates.write_secrets(tmp_path / "secrets", "the-token")
     server = started("--secrets", str(secrets))
     try:
-        assert server.stdout is not None
         target = server.stdout.readline().split()[4]
         monkeypatch.setenv("FLOWSTONE_CLUSTER_TOKEN", "the-token")
         with pytest.raises(tf.errors.UnavailableError):
@@ -98,7 +87,7 @@ def test_a_server_with_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(tf.errors.UnauthenticatedError, match="without this cluster's token"):
             tf.Session(target).run(tf.constant(1))
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGTERM)
         server.wait(30)
         server.stdout.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+import forked
 
 
 @pytest.fixture(autouse=True)
@@ -139,8 +139,7 @@ print(json.dumps(seen))
 
 
 def crash(folder: Path, die_at: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", CRASHING, str(folder), str(die_at)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return forked.run([str(folder), str(die_at)], code=CRASHING)
 
 
 def test_a_killed_training_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:

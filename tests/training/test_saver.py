@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+import forked
 import saver_programs
 from flowstone.framework import errors
 
@@ -214,12 +213,12 @@ def test_a_process_that_is_killed_leaves_a_whole_checkpoint(tmp_path: Path) -> N
     v = tf.Variable(np.zeros(200000, np.float32), name="v")
     saver, found = tf.train.Saver(), []
     for instant in range(12):
-        process = subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE)
-        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        process = forked.Process([path], code=program)
+        assert process.stdout.readline() == "ready\n"
         try:
             process.wait(0.15 + 0.0137 * instant)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+            process.kill()
         process.wait()
         process.stdout.close()
         if os.path.exists(path + ".index"):

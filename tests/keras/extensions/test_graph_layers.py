@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.keras.published import with_keras
 
 import flowstone as tf
 
-if find_spec("keras") is None:
-    pytest.skip("needs flowstone[keras]", allow_module_level=True)
-
-pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    tf.keras.backend.clear_session()
-    yield
-    tf.keras.backend.clear_session()
+pytestmark = [with_keras, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("keras_graph")]
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
+from tests.keras.published import with_keras
 
 import flowstone as tf
 
-if find_spec("keras") is None:
-    pytest.skip("needs flowstone[keras]", allow_module_level=True)
+pytestmark = [with_keras]
 
 
 @pytest.mark.parametrize(("kind", "limit"), [("truncated_normal", 2.3), ("untruncated_normal", 6.0)])

@@ -5,30 +5,23 @@ The files of tests/golden/keras are TensorFlow's (make_keras_goldens.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.keras.published import with_keras
 
 import flowstone as tf
 
-if find_spec("keras") is None:
-    pytest.skip("needs flowstone[keras]", allow_module_level=True)
-
 GOLDEN = Path(__file__).parents[2] / "golden" / "keras"
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [with_keras, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    tf.keras.backend.clear_session()
+def _seeds(keras_graph: None) -> None:
     np.random.seed(0)
     tf.set_random_seed(0)
-    yield
-    tf.keras.backend.clear_session()
 
 
 def classifier(optimizer: Any = "adam") -> Any:

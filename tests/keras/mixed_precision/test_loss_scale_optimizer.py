@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,7 @@ if find_spec("keras") is None:
 
 from flowstone.keras.mixed_precision.experimental import LossScaleOptimizer
 
-pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    tf.keras.backend.clear_session()
-    yield
-    tf.keras.backend.clear_session()
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("keras_graph")]
 
 
 def test_steps_with_a_dynamic_scale() -> None:

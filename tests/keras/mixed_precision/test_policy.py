@@ -20,11 +20,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    tf.keras.backend.clear_session()
+def _inferred_policy(keras_graph: None) -> Iterator[None]:
     yield
     set_policy("infer")
-    tf.keras.backend.clear_session()
 
 
 @pytest.mark.parametrize(

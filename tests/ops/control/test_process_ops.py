@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 
 import flowstone as tf
+import forked
 
 _ABORT = """
 import flowstone as tf
@@ -37,7 +36,7 @@ def test_fact() -> None:
 @pytest.mark.parametrize("quiet, code", [(True, 0), (False, -signal.SIGABRT)])
 def test_abort(quiet: bool, code: int) -> None:
     script = _ABORT.format(quiet=quiet)
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    ended = forked.run(code=script)
     assert ended.returncode == code
     assert "farewell" in ended.stderr
     assert "still here" not in ended.stdout
