@@ -12,6 +12,7 @@ import torch
 import flowstone as tf
 from flowstone.framework import flags
 from flowstone.native import host, image_windows
+from flowstone.ops.images import glimpses
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
 RAW = tf.raw_ops
@@ -83,6 +84,8 @@ def test_transforms_that_are_not_finite(monkeypatch: pytest.MonkeyPatch, interpo
 def test_glimpses_are_the_same(monkeypatch: pytest.MonkeyPatch, normalized: bool, centred: bool) -> None:
     """Windows in and beyond the image, and far beyond it; of the first version what is inside."""
     chance = np.random.default_rng(0)
+    # Without a seed an element of noise is once in a while the least number.
+    monkeypatch.setattr(glimpses, "_fresh_generator", lambda device: torch.Generator(device).manual_seed(1))
     for shape, size in (((3, 20, 30, 3), (5, 8)), ((4, 5, 7, 2), (6, 9)), ((2, 9, 8, 4), (0, 3)),
                         ((3, 90, 90, 30), (80, 80))):  # fmt: skip
         x = chance.normal(size=shape).astype("float32")

@@ -2,17 +2,18 @@
 
 `byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
-draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `sparse_product(values, indices)`
-multiplies sparse matrices of these types, `segment_sums(how, rows, indices, ids)` sums up picked rows,
-`segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and `requantizer(old, new)` quantise,
-`beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
-`zeta(is_short)` is Hurwitz's. Of images are `sampler(images, nearest)`, which crops, `box_choice(softly)`,
-which chooses boxes that overlap little, `projection`, `glimpse_cut`, `box_drawing` and
-`colour_change(name, dtype)`; `band_solver(dtype, pivots)` solves systems of few diagonals,
-`small_matrices(dtype)` those of few rows, `cut_windows(dtype)` gives gradients of fractional pooling,
-`hot_places` makes one-hot arrays. They are None where there is no machine code, the first three and the last
-also where there is none yet. Without them kernels do the same by Python, NumPy and ATen, with the same
-results (products, other sums, solutions, normal numbers and gamma values within rounding).
+draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `class_choice(logits)` chooses
+classes, `sparse_product(values, indices)` multiplies sparse matrices of these types, `segment_sums(how, rows,
+indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and
+`requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised numbers, `beta_fraction()` and
+`gamma_series()` compute parts of the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
+`band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
+`hot_places` makes one-hot arrays, `placing(indices)` puts rows at places, `bin_counts(dtype)` and
+`group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells,
+`path_labels(logits)` decodes. Those of images are in `image_code`. They are None where there is no machine
+code, the first three, `hot_places` and `placing` also where there is none yet. Without them kernels do the
+same by Python, NumPy and ATen, with the same results (products, other sums, solutions, normal numbers and
+gamma values within rounding).
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -29,22 +30,22 @@ import torch
 __all__ = [
     "BandSolver",
     "BetaFraction",
-    "BoxChoice",
-    "BoxDrawing",
+    "BinCounts",
     "ByteStrings",
-    "ColourChange",
-    "CutWindows",
+    "CellGradient",
+    "ClassChoice",
     "GammaSeries",
-    "GlimpseCut",
+    "GroupCounts",
     "HotPlaces",
+    "IntegerProduct",
     "Move",
-    "Projection",
+    "PathLabels",
+    "Placing",
     "RandomCode",
     "RandomValues",
     "RejectionValues",
     "Requantizer",
     "RowMoves",
-    "Sampler",
     "SegmentRows",
     "SegmentSums",
     "Slot",
@@ -54,21 +55,21 @@ __all__ = [
     "ZetaFunction",
     "band_solver",
     "beta_fraction",
-    "box_choice",
-    "box_drawing",
+    "bin_counts",
     "byte_strings",
-    "colour_change",
-    "cut_windows",
+    "cell_gradient",
+    "class_choice",
     "gamma_series",
-    "glimpse_cut",
+    "group_counts",
     "hot_places",
-    "projection",
+    "integer_product",
+    "path_labels",
+    "placing",
     "random_values",
     "random_words",
     "rejection_values",
     "requantizer",
     "row_moves",
-    "sampler",
     "segment_rows",
     "segment_sums",
     "small_matrices",
@@ -156,6 +157,17 @@ class RowMoves(Protocol):
         """(rows, slots, count, size, values): copies values to the slots of an array of rows."""
 
 
+class Placing(Protocol):
+    """Rows at the places that contiguous indices of a type say, on the host."""
+
+    def put(self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor) -> bool:
+        """Copies rows to a table, both contiguous; of those for one place the last stays. False, with nothing
+        changed, if an index is out of bounds."""
+
+    def invert(self, indices: torch.Tensor) -> torch.Tensor | None:
+        """The inverse of a permutation; None if the indices, a vector, are none."""
+
+
 class SegmentSums(Protocol):
     """Sums, means, or sums over the square root of their number, of picked rows in segments, on the host.
 
@@ -221,6 +233,13 @@ class Requantizer(Protocol):
 
     def __call__(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """Those of another type and range that stand for the same."""
+
+
+class IntegerProduct(Protocol):
+    """Products of integers of two types, of at most 16 bits, on the host."""
+
+    def __call__(self, x: torch.Tensor, y: torch.Tensor, first: int, second: int) -> torch.Tensor:
+        """``(x - first) (y - second)`` of tensors of one shape, int32, with its wrap-around."""
 
 
 class SparseProduct(Protocol):
@@ -296,79 +315,6 @@ class ZetaFunction(Protocol):
         """The sum of (q + n) ** -x over n >= 0, where q > 0; infinity where x is 1, NaN where it is less."""
 
 
-class BoxChoice(Protocol):
-    """Choices of `ops/images/greedy_choice.py`, among boxes [n, 4] by scores [n]; float32, on the host."""
-
-    def choose(
-        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
-    ) -> torch.Tensor:
-        """`chosen_boxes`."""
-
-    def choose_each(
-        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """`chosen_boxes` in each class of each image: the numbers, [batch, classes, at most `limit`], and how
-        many there are; `boxes` [batch, n, 1 or classes, 4], `scores` [batch, n, classes]."""
-
-    def choose_softly(
-        self, boxes: torch.Tensor, scores: torch.Tensor, limit: int, least: float, sigma: float
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """`softly_chosen`."""
-
-
-class Projection(Protocol):
-    """Images through projective transforms (`ops/images/projective_transforms.py`), on the host."""
-
-    def __call__(
-        self, x: torch.Tensor, transforms: torch.Tensor, size: tuple[int, int], fill: torch.Tensor
-    ) -> torch.Tensor:
-        """Images of `size`; `transforms` float32 [1 or batch, 8], `fill` float32 [1]."""
-
-
-class GlimpseCut(Protocol):
-    """Windows of float32 images on the host (`ops/images/glimpses.py`)."""
-
-    def __call__(
-        self, x: torch.Tensor, offsets: torch.Tensor, numbers: Sequence[float], out: torch.Tensor
-    ) -> bool:
-        """Copies to the windows `out` what is in the images; whether that is all of them. A window begins at
-        ``(offset a) b + c - d``, with four `numbers` for the rows, then for the columns."""
-
-
-class BoxDrawing(Protocol):
-    """Boxes drawn into images on the host (`ops/images/box_drawing.py`)."""
-
-    def __call__(self, images: torch.Tensor, boxes: torch.Tensor, colours: torch.Tensor) -> torch.Tensor:
-        """New images; there are colours, of at least as many channels."""
-
-
-class ColourChange(Protocol):
-    """Other colours of float32 images on the host (`ops/images/colours.py`), of three channels."""
-
-    def __call__(self, images: torch.Tensor, number: float = 0.0) -> torch.Tensor:
-        """New images; `number`: by how many sixths of the circle hues are turned, from -6 to 6, or what
-        multiplies saturations."""
-
-
-class CutWindows(Protocol):
-    """Gradients of fractional pooling on the host (`ops/networks/fractional_pooling.py`), of images
-    [batch, height, width, channels] of a type. Windows along an axis: their first places, and how many."""
-
-    def to_largest(
-        self, x: torch.Tensor, dy: torch.Tensor, rows: Sequence[torch.Tensor], columns: Sequence[torch.Tensor]
-    ) -> torch.Tensor:
-        """That for the images x, of that for their windows' largest elements."""
-
-    def to_all(
-        self,
-        dy: torch.Tensor,
-        rows: Sequence[torch.Tensor],
-        columns: Sequence[torch.Tensor],
-        shape: Sequence[int],
-    ) -> torch.Tensor | None:
-        """That for images of this shape, of that for their windows' means; None for integers."""
-
-
 class HotPlaces(Protocol):
     """One-hot arrays on the host."""
 
@@ -378,27 +324,64 @@ class HotPlaces(Protocol):
         """`on` at the indices along a new axis of size `depth`, before the axis `at`, else `off`."""
 
 
-class Sampler(Protocol):
-    """Crops of images [batch, height, width, channels] of a type, on the host (`ops/images/box_crops.py`).
+class CellGradient(Protocol):
+    """Gradients of a step of LSTM cells (`ops/networks/lstm_blocks.py`), on the host."""
 
-    `boxes`: float32 [n, 4], `images`: int32 [n]. What a function gives is None if a box is not finite or its
-    image not there.
-    """
+    def __call__(
+        self,
+        before: torch.Tensor,
+        peepholes: Sequence[torch.Tensor],
+        gates: Sequence[torch.Tensor],
+        d_state: torch.Tensor,
+        dh: torch.Tensor,
+        columns: torch.Tensor,
+    ) -> torch.Tensor:
+        """That for the state before the step; that for the weighted sums is written to `columns`, contiguous
+        [batch, 4 cells]."""
 
-    def crops(
-        self, x: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor, size: tuple[int, int], beyond: float
+
+class ClassChoice(Protocol):
+    """Random choices of classes by their logits (`ops/randomness/class_weights.py`), on the host."""
+
+    def __call__(self, logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor | None:
+        """The classes, int64, of [rows, classes] that numbers of [0, 1), float64 [rows, samples], choose.
+        None if a row's largest logit is not finite, or one is NaN."""
+
+
+class PathLabels(Protocol):
+    """The most probable labels of time steps (`ops/networks/ctc_decoding.py`), on the host."""
+
+    def __call__(
+        self, logits: torch.Tensor, lengths: torch.Tensor, blank: int, merges: bool
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
+        """Of logits [steps, rows, classes] and each row's steps: labels that are no blank [rows, steps], how
+        many of these each row has, minus the sums of the largest logits [rows, 1]. `merges`: of equal labels
+        that follow each other the first is kept. None if a logit is NaN."""
+
+
+class BinCounts(Protocol):
+    """How many numbers lie in each of several bins of one width, on the host."""
+
+    def __call__(self, values: torch.Tensor, low: float, step: float, bins: int) -> torch.Tensor | None:
+        """int64 [bins], of bins of the width `step` from `low` on, of which the first and the last have what
+        lies outside; None if a number is NaN."""
+
+
+class GroupCounts(Protocol):
+    """How often whole numbers occur in groups, on the host."""
+
+    def __call__(
+        self,
+        rows: torch.Tensor | None,
+        values: torch.Tensor,
+        weights: torch.Tensor,
+        sizes: tuple[int, int, int],
+        is_binary: bool,
     ) -> torch.Tensor | None:
-        """The crops, float32 [n, *size, channels]; `beyond` where a place is not in the image."""
-
-    def spread(
-        self, dy: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor, shape: tuple[int, ...]
-    ) -> torch.Tensor | None:
-        """The gradient for images of this shape, float32, of that for the crops."""
-
-    def box_flows(
-        self, dy: torch.Tensor, x: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor
-    ) -> torch.Tensor | None:
-        """The gradient for the boxes, of that for the crops; the images are `x`."""
+        """[groups, bins], of the type of the weights, which are added up if there are any: of the values
+        below `bins`. `sizes`: groups, width, bins. `rows` int64 [count, 1 or 2] are (group and) place, which
+        is below the width; without them so many elements follow each other in a group. None if a row is out
+        of bounds."""
 
 
 class Slot(Generic[_Given, _Made]):
@@ -418,20 +401,20 @@ class Slot(Generic[_Given, _Made]):
 byte_strings: Slot[[], ByteStrings] = Slot()
 band_solver: Slot[[torch.dtype | None, bool], BandSolver] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
-box_choice: Slot[[bool], BoxChoice] = Slot()
-box_drawing: Slot[[torch.dtype | None], BoxDrawing] = Slot()
-colour_change: Slot[[str, torch.dtype | None], ColourChange] = Slot()
-cut_windows: Slot[[torch.dtype | None], CutWindows] = Slot()
+bin_counts: Slot[[torch.dtype | None], BinCounts] = Slot()
+cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
+class_choice: Slot[[torch.dtype | None], ClassChoice] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
-glimpse_cut: Slot[[], GlimpseCut] = Slot()
+group_counts: Slot[[torch.dtype | None, torch.dtype | None], GroupCounts] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
-projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
+integer_product: Slot[[torch.dtype | None, torch.dtype | None], IntegerProduct] = Slot()
+path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
+placing: Slot[[torch.dtype | None], Placing] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
 rejection_values: Slot[[str], RejectionValues] = Slot()
 requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
-sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()

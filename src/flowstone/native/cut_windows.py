@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 
 from flowstone.framework import dtypes, flags, machine
-from flowstone.framework.machine_code import CutWindows
+from flowstone.framework.image_code import CutWindows
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.cut_window_code import PLACES, WORDS, cut_window_code

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import torch
 
 from flowstone.framework import dtypes, flags, machine
-from flowstone.framework.machine_code import Sampler
+from flowstone.framework.image_code import Sampler
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.sampling_code import PLACES, WORDS, crop_code

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 
 from flowstone.framework import dtypes, flags, machine
-from flowstone.framework.machine_code import BoxDrawing, GlimpseCut, Projection
+from flowstone.framework.image_code import BoxDrawing, GlimpseCut, Projection
 from flowstone.native import drawing_code, glimpse_code, host, projection_code
 from flowstone.native.code_library import CodeLibrary
 

@@ -1,18 +1,25 @@
-"""What the native tier offers to kernels of the rooms below it: the slots of `framework/machine_code.py`."""
+"""What the native tier offers to kernels of the rooms below it: the slots of `framework/machine_code` and
+`image_code`."""
 
 from __future__ import annotations
 
-from flowstone.framework import machine_code
+from flowstone.framework import image_code, machine_code
 from flowstone.native import (
     bands,
     box_choice,
     byte_strings,
+    cell_gradients,
+    class_choice,
     colours,
+    counting,
     cut_windows,
     hot_places,
     image_sampling,
     image_windows,
     incomplete_functions,
+    integer_products,
+    path_labels,
+    placing,
     random_values,
     random_words,
     rejection_values,
@@ -29,23 +36,30 @@ __all__ = ["offer_all"]
 def offer_all() -> None:
     """Fills all slots; a second call changes nothing."""
     machine_code.band_solver.offer(bands.band_solver)
+    machine_code.cell_gradient.offer(cell_gradients.cell_gradient)
+    machine_code.bin_counts.offer(counting.bin_counts)
+    machine_code.group_counts.offer(counting.group_counts)
     machine_code.beta_fraction.offer(incomplete_functions.beta_fraction)
     machine_code.gamma_series.offer(incomplete_functions.gamma_series)
     machine_code.zeta.offer(incomplete_functions.zeta)
-    machine_code.box_choice.offer(box_choice.box_choice)
+    image_code.box_choice.offer(box_choice.box_choice)
     machine_code.byte_strings.offer(byte_strings.byte_strings)
-    machine_code.colour_change.offer(colours.colour_change)
-    machine_code.cut_windows.offer(cut_windows.cut_windows)
-    machine_code.sampler.offer(image_sampling.sampler)
-    machine_code.projection.offer(image_windows.projection)
-    machine_code.glimpse_cut.offer(image_windows.glimpse_cut)
-    machine_code.box_drawing.offer(image_windows.box_drawing)
+    image_code.colour_change.offer(colours.colour_change)
+    image_code.cut_windows.offer(cut_windows.cut_windows)
+    image_code.sampler.offer(image_sampling.sampler)
+    image_code.projection.offer(image_windows.projection)
+    image_code.glimpse_cut.offer(image_windows.glimpse_cut)
+    image_code.box_drawing.offer(image_windows.box_drawing)
     machine_code.hot_places.offer(hot_places.hot_places)
+    machine_code.integer_product.offer(integer_products.integer_product)
+    machine_code.path_labels.offer(path_labels.path_labels)
+    machine_code.placing.offer(placing.placing)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
     machine_code.rejection_values.offer(rejection_values.rejection_values)
     machine_code.requantizer.offer(step_passes.requantizer)
     machine_code.row_moves.offer(row_moves.row_moves)
+    machine_code.class_choice.offer(class_choice.class_choice)
     machine_code.segment_rows.offer(segment_sums.segment_rows)
     machine_code.segment_sums.offer(segment_sums.segment_sums)
     machine_code.small_matrices.offer(small_matrices.small_matrices)

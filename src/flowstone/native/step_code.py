@@ -49,7 +49,7 @@ requantize  lowest, step, low, new step, offset, first, last: the whole number n
 ==========  ============================================================================================
 """
 _FLOAT = "float32"
-_BELOW_HALF, _LARGE = {_FLOAT: 0.5 - 2.0**-25, "float64": 0.5 - 2.0**-54}, 2.0**60
+_BELOW_HALF = {_FLOAT: 0.5 - 2.0**-25, "float64": 0.5 - 2.0**-54}
 _Body = Callable[[Emitter, str], None]
 _Make = Callable[[Code, dict[str, str]], "_Body | tuple[_Body, Callable[[], None]]"]
 """What writes what is before the loops, and gives what writes a loop's body and, after that, what follows."""
@@ -126,9 +126,8 @@ def _bounded(some: Emitter, x: str, low: str, high: str, dtype: str = _FLOAT) ->
 
 def _nearest(some: Emitter, dtype: str, x: str) -> str:
     """The nearest whole number, of two the one farther from zero (`rounded_away` in `ops/quantization`)."""
-    part = some.binary("fmul", dtype, x, some.constant(dtype, _LARGE))
-    ends = [some.constant(dtype, sign * _BELOW_HALF[dtype]) for sign in (-1, 1)]
-    x = some.binary("fadd", dtype, _bounded(some, part, ends[0], ends[1], dtype), x)
+    below_half = some.intrinsic("copysign", dtype, some.constant(dtype, _BELOW_HALF[dtype]), x)
+    x = some.binary("fadd", dtype, x, below_half)
     return some.intrinsic("trunc", dtype, x)
 
 

@@ -130,7 +130,8 @@ def _library(dtype: torch.dtype) -> CodeLibrary:
     kind, is_signed = _INTEGERS[dtype]
     others = (*_FLOATS, "requantize")
     places = {name: taken for name, taken in PLACES.items() if name not in others}
-    return CodeLibrary(lambda: integer_code(kind, is_signed, host.lanes()), WORDS, places)
+    lanes = 2 * host.lanes()  # short integers fill more of a vector
+    return CodeLibrary(lambda: integer_code(kind, is_signed, lanes), WORDS, places)
 
 
 @functools.cache

@@ -58,8 +58,9 @@ class SegmentCopies:
             node.order,
         )
         copy.origin = node.origin
-        for x in node.outputs:
-            self.of_output[x] = copy.add_output(x.dtype, x.dims)
+        holds_values = bool(copy.inputs) and not any(x.dtype.is_ref for x in copy.inputs)
+        for x in node.outputs:  # a RefEnter passes on the value where its variable is one here
+            self.of_output[x] = copy.add_output(x.dtype.base_dtype if holds_values else x.dtype, x.dims)
         self.of_node[node] = copy
         self._nodes.append(copy)
 

@@ -27,6 +27,18 @@ def test_it_takes_what_variables_hold(use_resource: bool, monkeypatch: pytest.Mo
     assert_equal_three_ways(monkeypatch, [y, train], {x: [0.5, 0.25]}, setup)
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_it_takes_what_variables_hold_when_read_in_the_loop(
+    use_resource: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    v = tf.Variable([1.0, 2.0], use_resource=use_resource)
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * v.read_value() + v), [0, x])[1]
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(y))
+    setup = tf.global_variables_initializer()
+    assert_equal_three_ways(monkeypatch, [y, train], {x: [0.5, 0.25]}, setup)
+
+
 def test_results_are_the_callers_own(monkeypatch: pytest.MonkeyPatch) -> None:
     x = tf.placeholder(tf.float32, [2])
     y = loop(x)

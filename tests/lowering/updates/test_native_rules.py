@@ -22,6 +22,12 @@ OPTIMIZERS = {
     "ApplyMomentum nesterov": lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
     "ApplyAdam": lambda: tf.train.AdamOptimizer(0.1),
     "ApplyAdagrad": lambda: tf.train.AdagradOptimizer(0.1),
+    "ApplyAdagradDA": lambda: tf.train.AdagradDAOptimizer(
+        0.1, tf.constant(3, tf.int64), l1_regularization_strength=0.1, l2_regularization_strength=0.2
+    ),
+    "ApplyAdagradDA counted": lambda: tf.train.AdagradDAOptimizer(
+        0.1, tf.train.get_or_create_global_step(), l2_regularization_strength=0.2
+    ),
     "ApplyRMSProp": lambda: tf.train.RMSPropOptimizer(0.1, momentum=0.5),
     "ApplyCenteredRMSProp": lambda: tf.train.RMSPropOptimizer(0.1, centered=True),
     "ApplyAdadelta": lambda: tf.train.AdadeltaOptimizer(1.0, epsilon=1e-3),

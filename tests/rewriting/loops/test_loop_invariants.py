@@ -129,3 +129,64 @@ def test_effects_of_what_the_body_hands_on(monkeypatch) -> None:
         after = total.read_value()
     log = agree(monkeypatch, [after], {x: 2.0}, "hold_invariants", fires=1, setup=total.initializer)
     assert "the same in every iteration" in log
+
+
+# ---- variables that the body reads
+
+
+def scaled_often(v: Any, x: Any, n: Any) -> Any:
+    return tf.while_loop(lambda i, _: i < n, lambda i, y: (i + 1, y * v + v.read_value()), [0, x])[1]
+
+
+@pytest.fixture
+def held() -> Any:
+    return tf.get_variable("held", initializer=values(3), use_resource=True)
+
+
+def test_a_variable_is_read_before_the_loop(monkeypatch, held) -> None:
+    x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [])
+    y = scaled_often(held, x, n)
+    for passes, inside in ((BEFORE, 2), ((*BEFORE, "hold_invariants"), 0)):
+        lines = text([y], [x, n], *passes)
+        entered = [line.split()[0] for line in lines if "= Enter" in line]
+        reads = [line for line in lines if "= ReadVariableOp(" in line]
+        assert sum(line.split("(")[1].split(",")[0].rstrip(")") in entered for line in reads) == inside
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(y))
+    for steps in (0, 1, 4):
+        feed = {x: values(3), n: steps}
+        setup = held.initializer
+        agree(monkeypatch, [y, train], feed, "hold_invariants", "drop_stacks", fires=(1, 0), setup=setup)
+
+
+def test_a_variable_is_read_before_all_loops_around(monkeypatch, held) -> None:
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.sin(scaled_often(held, y, 2))), [0, x])[1]
+    agree(monkeypatch, [y], {x: values(3)}, "hold_invariants", fires=2, setup=held.initializer)
+
+
+def test_a_variable_that_the_loop_changes_is_read_in_it(monkeypatch, held) -> None:
+    x = tf.placeholder(tf.float32, [3])
+
+    def body(i: Any, y: Any) -> Any:
+        with tf.control_dependencies([held.assign_add(y)]):
+            return i + 1, y + held.read_value()
+
+    y = tf.while_loop(lambda i, _: i < 3, body, [0, x])[1]
+    agree(monkeypatch, [y], {x: values(3)}, "hold_invariants", fires=0, setup=held.initializer)
+
+
+def test_a_variable_that_changes_before_the_loop_reads_it_is_read_in_it(monkeypatch, held) -> None:
+    x = tf.placeholder(tf.float32, [3])
+    handle = tf.identity(held.handle)
+    with tf.control_dependencies([handle]):
+        change = held.assign_add(x)
+    with tf.control_dependencies([change]):
+        y = scaled_often(held, x, 3)
+    agree(monkeypatch, [y], {x: values(3)}, "hold_invariants", fires=1, setup=held.initializer)
+
+
+def test_what_only_a_branch_of_the_body_reads_stays(monkeypatch, held) -> None:
+    x = tf.placeholder(tf.float32, [3])
+    body = lambda i, y: (i + 1, tf.cond(i > 1, lambda: y * held.read_value(), lambda: y))  # noqa: E731
+    y = tf.while_loop(lambda i, _: i < 3, body, [0, x])[1]
+    agree(monkeypatch, [y], {x: values(3)}, "hold_invariants", fires=0, setup=held.initializer)

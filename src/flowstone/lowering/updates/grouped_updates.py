@@ -91,6 +91,7 @@ GROUPED = {
     "ApplyAdam": Grouped(steps.adam, 2, 6, _adam),
     "ApplyAdagrad": Grouped(steps.adagrad, 1, 1, _adagrad),
     "ApplyAdagradV2": Grouped(steps.adagrad_v2, 1, 2, _adagrad),
+    "ApplyAdagradDA": Grouped(steps.adagrad_da, 2, 0),
     "ApplyRMSProp": Grouped(steps.rms_prop, 2, 4),
     "ApplyCenteredRMSProp": Grouped(steps.centered_rms_prop, 3, 4),
     "ApplyAdadelta": Grouped(steps.adadelta, 2, 3),

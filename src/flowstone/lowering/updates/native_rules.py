@@ -83,6 +83,12 @@ _RULES = {
     ),
     "ApplyAdagrad": Written("p a", "rate", "a = a + g * g\np = p - g * rate / sqrt(a)"),
     "ApplyAdagradV2": Written("p a", "rate epsilon", "a = a + g * g\np = p - g * rate / (sqrt(a) + epsilon)"),
+    "ApplyAdagradDA": Written(
+        "p a s",
+        "rate l1 l2 count",
+        "a = a + g\ns = s + g * g\n"
+        "p = maximum(abs(a) - l1 * count, 0.0) * sign(a) * (-rate) / (sqrt(s) + l2 * count * rate)",
+    ),
     "ApplyRMSProp": Written(
         "p s m",
         "rate rho momentum epsilon",

@@ -17,6 +17,7 @@ from collections.abc import Collection
 from typing import Any
 
 from flowstone.framework import machine
+from flowstone.framework.dtypes import DType
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
@@ -28,6 +29,7 @@ from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.state_access import UNKNOWN
 from flowstone.rewriting.analyses.state_versions import References, changed_by
+from flowstone.rewriting.match_terms import constant_value
 
 # Of one call of a group, in calls by themselves: a large update, one that is copied, and all that are copied.
 _LARGEST, _LARGEST_JOINED, _JOINED_IN_ALL = 16, 1, 8
@@ -140,6 +142,7 @@ class _Collector:
     def _join(self, members: list[PlanNode], slots: int, numbers: list[PlanOutput]) -> None:
         """One node for these updates."""
         make = _one_program if members[0].type in _PROGRAMS else _one_update
+        numbers = [self._of_type(x, members[0].attributes["T"].base_dtype, members[0]) for x in numbers]
         group = make(self.subgraph, members, slots, numbers)
         controls = [control for node in members for control in node.control_inputs]
         group.control_inputs = list(dict.fromkeys(controls))
@@ -148,6 +151,19 @@ class _Collector:
             name = "compile_updates" if self.compiled else "group_updates"
             self.subgraph.log.append((name, node.name, f"one of {len(members)} equal updates"))
         self.nodes.append(group)
+
+    def _of_type(self, x: PlanOutput, dtype: DType, like: PlanNode) -> PlanOutput:
+        """A number in the type of the update: of one optimiser it is a count of steps."""
+        if x.dtype.base_dtype == dtype:
+            return x
+        value = constant_value(x)
+        if value is not None:
+            new = self.subgraph.new_constant(value.astype(dtype.as_numpy_dtype), like, "number")
+        else:
+            attributes = {"SrcT": x.dtype, "DstT": dtype, "Truncate": False}
+            new = self.subgraph.new_node(registry["Cast"], [x], attributes, like, name=f"{like.name}/number")
+        self.nodes.append(new)
+        return new.outputs[0]
 
 
 def _one_update(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine_code
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
@@ -127,6 +127,9 @@ _FEW = 50  # numbers, which Python looks at one by one as fast
 
 def _inverse(x: Any) -> Any:
     """The inverse permutation; None if `x` is none."""
+    native = machine_code.placing(x.dtype) if x.device.type == "cpu" else None
+    if native is not None:
+        return native.invert(x)
     low, high = torch.aminmax(x)
     if int(low) != 0 or int(high) != len(x) - 1:
         return None

@@ -16,8 +16,8 @@ import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.image_code import sampler
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import sampler
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims

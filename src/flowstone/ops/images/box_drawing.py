@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import torch
 
+from flowstone.framework.image_code import BoxDrawing, box_drawing
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import BoxDrawing, box_drawing
 from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.framework.shape import Dims

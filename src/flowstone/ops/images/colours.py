@@ -14,8 +14,8 @@ import torch
 
 from flowstone.framework import errors
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.image_code import ColourChange, colour_change
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.machine_code import ColourChange, colour_change
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, op
 from flowstone.framework.shape import Dims

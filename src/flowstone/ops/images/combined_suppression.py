@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from flowstone.framework.image_code import BoxChoice, box_choice
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import BoxChoice, box_choice
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.ops.arrays.arrays import invalid

@@ -24,8 +24,8 @@ from typing import Any
 
 import torch
 
+from flowstone.framework.image_code import GlimpseCut, glimpse_cut
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import GlimpseCut, glimpse_cut
 from flowstone.framework.node import Node
 from flowstone.framework.operation import op
 from flowstone.framework.shape import Dims

@@ -21,8 +21,8 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.image_code import projection
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import projection
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.shape import Dims

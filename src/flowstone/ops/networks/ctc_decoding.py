@@ -14,6 +14,7 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.composite import SparseTensor
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import path_labels
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.tensor import Tensor
@@ -101,6 +102,7 @@ def _runs_begin(labels: torch.Tensor) -> torch.Tensor:
 @greedy_decoder_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     merge, blank_index = node.attributes["merge_repeated"], node.attributes["blank_index"]
+    native = path_labels(node.attributes["T"].torch) if env.device.type == "cpu" else None
 
     def run(logits: torch.Tensor, lengths: torch.Tensor) -> list[torch.Tensor]:
         _check(logits, lengths)
@@ -110,6 +112,12 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid(
                 f"blank_index expected to be between {-classes} and {classes - 1} but was {blank_index}"
             )
+        decoded = native(logits, lengths, blank, merge) if native is not None else None
+        if decoded is not None:
+            labels, counts, score = decoded
+            kept = torch.arange(len(logits)) < counts[:, None]
+            shape = torch.stack([torch.tensor(len(counts)), counts.amax()])
+            return [kept.nonzero(), labels.masked_select(kept), shape, score]
         logits = logits[: max(int(lengths.max()), 0)]
         inside = torch.arange(len(logits), device=logits.device) < lengths.to(logits.device)[:, None]
         largest, labels = logits.max(2)

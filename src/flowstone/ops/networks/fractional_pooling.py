@@ -19,8 +19,8 @@ import torch
 
 from flowstone.framework import dtypes, errors
 from flowstone.framework.graph_operation import Operation
+from flowstone.framework.image_code import CutWindows, cut_windows
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import CutWindows, cut_windows
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.tensor import Tensor

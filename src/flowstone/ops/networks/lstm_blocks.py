@@ -15,6 +15,8 @@ others are zero (Hochreiter and Schmidhuber, 1997; Gers et al., 2002, for the pe
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +24,7 @@ import torch
 from flowstone.framework import dtypes, work
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.machine_code import cell_gradient
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import Dims
@@ -121,9 +124,10 @@ _through_tanh = torch.ops.aten.tanh_backward.default
 
 
 def _step_gradient(
-    form: _Form, before: torch.Tensor, peepholes: Any, gates: Any, d_state: torch.Tensor, dh: torch.Tensor
-) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-    """(with respect to the state before, the sums of i, ci, f and o)."""
+    form: _Form, before: torch.Tensor, peepholes: Any, gates: Any, d_state: torch.Tensor, dh: torch.Tensor,
+    columns: torch.Tensor,
+) -> torch.Tensor:  # fmt: skip
+    """With respect to the state before; that for the weighted sums is written to `columns`."""
     i, _, f, o, ci, co = gates
     do = _through_sigmoid(dh * co, o)
     d_state = d_state + _through_tanh(dh * o, co)
@@ -131,17 +135,26 @@ def _step_gradient(
         d_state = d_state + do * peepholes[2]
     di, df = _through_sigmoid(d_state * ci, i), _through_sigmoid(d_state * before, f)
     dci = _through_tanh(d_state * i, ci)
-    d_before = d_state * f
+    d_before: torch.Tensor = d_state * f
     if form.peephole:
         d_before = d_before + di * peepholes[0] + df * peepholes[1]
-    return d_before, (di, dci, df, do)
+    columns.copy_(form.joined(di, dci, df, do))
+    return d_before
 
 
-def _peephole_gradients(form: _Form, before: Any, state: Any, sums: Any, like: Any) -> list[torch.Tensor]:
+def _gradient_of(form: _Form, node: Node, env: Environment) -> Callable[..., torch.Tensor]:
+    """`_step_gradient`, by machine code where there is some."""
+    native = None
+    if env.device.type == "cpu":
+        native = cell_gradient(node.attributes["T"].torch, form.peephole, form.forget_second)
+    return functools.partial(_step_gradient, form) if native is None else native
+
+
+def _peephole_gradients(form: _Form, before: Any, state: Any, columns: Any, like: Any) -> list[torch.Tensor]:
     """With respect to wci, wcf and wco, of steps [..., batch, cells]."""
     if not form.peephole:
         return [torch.zeros_like(each) for each in like]
-    di, _, df, do = sums
+    di, _, df, do = form.split(columns)
     return [(each * other).flatten(0, -2).sum(0) for each, other in ((di, before), (df, before), (do, state))]
 
 
@@ -177,6 +190,7 @@ def _(node: Node, env: Environment) -> Kernel:
 @cell_grad_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
+    gradient = _gradient_of(form, node, env)
 
     def run(
         x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any, *rest: Any
@@ -186,9 +200,10 @@ def _(node: Node, env: Environment) -> Kernel:
         if any(each.shape != before.shape for each in rest):
             raise invalid(f"gates and gradients must be {list(before.shape)}")
         peepholes = (wci, wcf, wco)
-        d_before, sums = _step_gradient(form, before, peepholes, gates, d_state, dh)
-        found = _peephole_gradients(form, before, gates[1], sums, peepholes)
-        return [d_before, form.joined(*sums), *found]
+        columns = before.new_empty(len(before), 4 * before.shape[1])
+        d_before = gradient(before, peepholes, gates, d_state, dh, columns)
+        found = _peephole_gradients(form, before, gates[1], columns, peepholes)
+        return [d_before, columns, *found]
 
     return run
 
@@ -228,6 +243,7 @@ def _forward(node: Node, env: Environment) -> Kernel:
 
 def _backward(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
+    gradient = _gradient_of(form, node, env)
 
     def run(
         length: Any,
@@ -250,19 +266,17 @@ def _backward(node: Node, env: Environment) -> Kernel:
         befores = torch.cat([first[None], gates[1][: max(steps - 1, 0)]])[:steps]
         outputs = torch.cat([h_first[None], h[: max(steps - 1, 0)]])[:steps]
         d_state, dh = torch.zeros_like(first), torch.zeros_like(first)
-        sums = x.new_zeros(4, steps, *first.shape)
+        columns = x.new_zeros(steps, len(first), 4 * first.shape[1])
         for step in reversed(range(steps)):
-            d_state, found = _step_gradient(
-                form, befores[step], peepholes, [each[step] for each in gates],
-                d_states[step] + d_state, dhs[step] + dh,
+            d_state = gradient(
+                befores[step], peepholes, [each[step] for each in gates], d_states[step] + d_state,
+                dhs[step] + dh, columns[step],
             )  # fmt: skip
-            torch.stack(found, out=sums[:, step])
-            dh = form.joined(*found) @ recurrent
-        columns = form.joined(*sums)
+            dh = columns[step] @ recurrent
         dx = torch.zeros_like(x)
         dx[:steps] = columns @ w[: x.shape[2]].t()
         rows = torch.cat([x[:steps], outputs], 2).flatten(0, 1)
-        found_peepholes = _peephole_gradients(form, befores, gates[1][:steps], sums, peepholes)
+        found_peepholes = _peephole_gradients(form, befores, gates[1][:steps], columns, peepholes)
         columns = columns.flatten(0, 1)
         return [dx, d_state, dh, rows.t() @ columns, *found_peepholes, columns.sum(0)]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine_code
 from flowstone.framework.graph_functions import name_scope
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
@@ -33,6 +33,8 @@ histogram_op = op(
     T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64),
     host=["value_range", "nbins"],
     capturable=False,
+    by_element=True,
+    cost=4,
 ).no_gradient()
 
 
@@ -54,6 +56,7 @@ def _(node: Node) -> Shapes:
 @histogram_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     kind = node.attributes["dtype"].torch
+    in_bins = machine_code.bin_counts(node.dtype(0).torch) if env.device.type == "cpu" else None
 
     def count(values: torch.Tensor, value_range: torch.Tensor, nbins: torch.Tensor) -> torch.Tensor:
         low, high = _ends(value_range)
@@ -62,11 +65,15 @@ def _(node: Node, env: Environment) -> Kernel:
         number = int(nbins)
         if number <= 0:
             raise invalid(f"nbins should be a positive number, but got '{number}'")
+        step = (high - low) / number
+        found = in_bins(values, low, step, number) if in_bins is not None else None
+        if found is not None:
+            return found.to(kind)
         values = values.reshape(-1)
         if values.dtype is torch.int32:
             values = values.long()  # in which no difference overflows
         offsets = values.clamp(min=low).sub_(low).to(torch.float64)
-        bins = offsets.div_((high - low) / number).clamp_(0, number - 1)
+        bins = offsets.div_(step).clamp_(0, number - 1)
         if values.is_floating_point() and math.isnan(float(bins.sum())):
             raise invalid("values contains NaN, which is in no bin")
         return torch.bincount(bins.to(torch.int64), minlength=number).to(kind)

@@ -8,6 +8,7 @@ code, where there is the native tier.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -187,15 +188,20 @@ def _(node: Node, env: Environment) -> Kernel:
     is_native = env.device.type == "cpu" and form.axis == -1 and form.highest < 2**16 and not even
     native = step_passes(form.dtype.torch) if is_native else None
 
+    @functools.lru_cache(maxsize=1)  # ranges are often constants
+    def numbers_of(low: float, high: float) -> tuple[list[float], list[float]]:
+        numbers, *found = _numbers(form, *_widened(torch.tensor(low), torch.tensor(high), least))
+        return numbers, [each.item() for each in found]
+
     def run(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
         form.check(x, low, high)
-        shape = low.shape if form.axis != -1 else ()
-        low, high = _widened(low.reshape(shape), high.reshape(shape), least)
         assert form.dtype.torch is not None
         if native is not None:
-            numbers, *found = _numbers(form, low, high)
+            numbers, ends = numbers_of(low.item(), high.item())
             if not any(map(math.isnan, numbers)):
-                return [native.quantize(x, numbers, form.dtype.torch), *found]
+                return [native.quantize(x, numbers, form.dtype.torch), *map(torch.scalar_tensor, ends)]
+        shape = low.shape if form.axis != -1 else ()
+        low, high = _widened(low.reshape(shape), high.reshape(shape), least)
         if form.mode == "SCALED":
             scale, low, high = _scaled_range(form, low, high)
             convert = _by_scale(form, x, low, high, scale, even)

@@ -6,18 +6,26 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine_code
 from flowstone.ops.numbers.elementwise import by_pieces
 from flowstone.ops.quantization.ranges import Levels, narrowed, to_floats, to_integers
 
 __all__ = ["product_of_integers", "sum_of_integers"]
 
+_NARROW = 15  # bits of numbers whose products have 31
+
 
 def product_of_integers(x: torch.Tensor, y: torch.Tensor, first: Levels, second: Levels) -> torch.Tensor:
     """The products of integers, each less the one that stands for zero, as qint32."""
 
+    is_narrow = _is_within(x, first.zero, _NARROW) and _is_within(y, second.zero, _NARROW)
+    if is_narrow and x.shape == y.shape and x.device.type == "cpu":
+        native = machine_code.integer_product(x.dtype, y.dtype)
+        if native is not None:
+            return native(x, y, first.zero, second.zero)
+
     def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        a, b = _less(x, first.zero, 15), _less(y, second.zero, 15)
+        a, b = _less(x, first.zero), _less(y, second.zero)
         found = a.mul_(b) if a.shape == b.shape and a.dtype is b.dtype else a * b
         return found if found.dtype is torch.int32 else narrowed(found, dtypes.qint32)
 
@@ -40,11 +48,15 @@ def sum_of_integers(
     return _together(compute, x, y)
 
 
-def _less(x: torch.Tensor, zero: int, bits: int) -> torch.Tensor:
-    """Quantised integers less one of them: int32 if none of these has more than so many bits, else int64."""
+def _is_within(x: torch.Tensor, zero: int, bits: int) -> bool:
+    """Whether no number of the type, less `zero`, has more than so many bits."""
     numbers = torch.iinfo(x.dtype)
-    is_narrow = max(abs(numbers.min - zero), abs(numbers.max - zero)) < 2**bits
-    return x.to(torch.int32 if is_narrow else torch.int64).sub_(zero)
+    return max(abs(numbers.min - zero), abs(numbers.max - zero)) < 1 << bits
+
+
+def _less(x: torch.Tensor, zero: int) -> torch.Tensor:
+    """Quantised integers less one of them: int32 if products of two such have that, else int64."""
+    return x.to(torch.int32 if _is_within(x, zero, _NARROW) else torch.int64).sub_(zero)
 
 
 class _Multiples:

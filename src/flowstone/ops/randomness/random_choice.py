@@ -5,7 +5,6 @@ Seeds are those of `random`. Public names here belong to ``tf``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness import philox
+from flowstone.ops.randomness.class_weights import chosen_classes, cost_of_choices
 from flowstone.ops.randomness.op_seeds import (
     SEEDS,
     generator_of,
@@ -37,6 +37,8 @@ multinomial_op = op(
     T=REAL,
     stateful=True,
     host=["num_samples"],
+    by_element=True,
+    cost=cost_of_choices,
 )
 multinomial_op.not_differentiable()
 
@@ -62,7 +64,8 @@ def _(node: Node, env: Environment) -> Kernel:
                 None, None, f"logits should be a matrix with columns, got shape {list(logits.shape)}; "
                 f"num_samples should be nonnegative, got {count}"
             )  # fmt: skip
-        return _chosen(logits, uniform(len(logits), count)).to(dtype)
+        numbers = uniform(len(logits), count)
+        return (chosen_classes(logits, numbers) if logits.shape[1] else numbers).to(dtype)
 
     return draw
 
@@ -79,21 +82,6 @@ def _uniform_doubles(node: Node, env: Environment) -> Callable[[int, int], torch
         return philox.uniform(state, rows * columns, torch.float64, env.device).view(rows, columns)
 
     return numbers
-
-
-def _chosen(logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
-    """Column numbers of unnormalised log probabilities, int64, by numbers of [0, 1) for each row;
-
-    those not finite are never chosen.
-    """
-    if not logits.shape[1]:
-        return uniform.to(torch.int64)
-    never = -math.inf
-    wide = torch.nan_to_num(logits.to(torch.float64), nan=never, posinf=never, neginf=never)
-    peak = wide.amax(1, keepdim=True).clamp_(min=-1e300)
-    cumulated = wide.sub_(peak).exp_().cumsum(1)
-    found = torch.searchsorted(cumulated, uniform * cumulated[:, -1:], right=True)
-    return found.clamp_(max=wide.shape[1] - 1)
 
 
 random_shuffle_op = op("RandomShuffle", "value: T -> output: T", SEEDS, T=None, stateful=True)

@@ -22,6 +22,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness import philox
+from flowstone.ops.randomness.class_weights import chosen_classes, cost_of_choices
 from flowstone.ops.randomness.philox import State
 
 __all__ = [
@@ -202,7 +203,8 @@ multinomial_op = op(
     "Tseed: type in [int32, int64] = int64 ; output_dtype: type in [int32, int64] = int64",
     T=(*dtypes.REAL, dtypes.bfloat16, dtypes.uint32, dtypes.uint64),
     host=["num_samples", "seed"],
-    cost=40,
+    by_element=True,
+    cost=cost_of_choices,
 )
 multinomial_op.not_differentiable()
 
@@ -216,16 +218,6 @@ def _(node: Node) -> Shapes:
     return (rows, None if count is None else int(count))
 
 
-def _running_weights(logits: torch.Tensor) -> torch.Tensor:
-    """The running sums along rows, float64, of the weights; logits that are not finite have none."""
-    exact = logits.double()
-    top = exact.amax(1, True)
-    if exact.device.type == "cpu" and bool(top.isfinite().all()):  # so that only -inf may be among them
-        weights = torch.sub(exact, top).exp_()
-        return torch.cumsum(weights, 1, out=weights)
-    return torch.where(exact.isfinite(), exact - top, -math.inf).exp().cumsum(1)
-
-
 @multinomial_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     kind = node.attributes["output_dtype"].torch
@@ -236,11 +228,9 @@ def _(node: Node, env: Environment) -> Kernel:
             raise _invalid(f"logits should be a matrix with classes, got {format_dims(tuple(logits.shape))}")
         if count < 0:
             raise _invalid(f"num_samples should be nonnegative, got {count}")
-        totals = _running_weights(logits)
         rows = logits.shape[0]
         uniform = philox.uniform(state_of_seed(seed), rows * count, torch.float64, env.device)
-        wanted = uniform.view(rows, count) * totals[:, -1:]
-        found = torch.searchsorted(totals, wanted, right=True).clamp_max(logits.shape[1] - 1)
+        found = chosen_classes(logits, uniform.view(rows, count))
         return found.to(kind)
 
     return draw

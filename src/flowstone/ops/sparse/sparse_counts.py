@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine_code
 from flowstone.framework.composite import SparseTensor, SparseTensorValue
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
@@ -68,6 +68,13 @@ def _counted(
     return result
 
 
+def _in_groups(node: Node, env: Environment, values: int, weights: int) -> machine_code.GroupCounts | None:
+    """What counts on a host, for the types of these inputs."""
+    if env.device.type != "cpu":
+        return None
+    return machine_code.group_counts(node.dtype(values).torch, node.dtype(weights).torch)
+
+
 def _checked_size(size: torch.Tensor) -> int:
     if size.ndim:
         raise invalid(f"Shape must be rank 0 but is rank {size.ndim}")
@@ -115,13 +122,18 @@ def _(node: Node) -> Shapes:
 
 @dense_bincount_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    binary = node.attributes["binary_output"]
+    binary, in_groups = node.attributes["binary_output"], _in_groups(node, env, 0, 2)
 
     def count(values: torch.Tensor, size: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         if values.ndim > 2:
             raise invalid(f"Shape must be at most rank 2 but is rank {values.ndim}")
         bins = _checked_size(size)
         _check_weights(values, weights)
+        if values.ndim and values.numel() and in_groups is not None and int(values.amin()) >= 0:
+            count, width = (1, values.numel()) if values.ndim == 1 else values.shape
+            found = in_groups(None, values, weights, (count, width, bins), binary)
+            if found is not None:
+                return found.reshape(*values.shape[:-1], bins)
         flat, groups, sizes = values.reshape(-1), None, [bins]
         if len(flat) and int(flat.amin()) < 0:
             raise invalid(f"Input 'in' must be non-negative! Negative input value found: {int(flat.amin())}")
@@ -153,7 +165,7 @@ def _(node: Node) -> Shapes:
 
 @sparse_bincount_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    binary = node.attributes["binary_output"]
+    binary, in_groups = node.attributes["binary_output"], _in_groups(node, env, 1, 4)
 
     def count(
         rows: torch.Tensor,
@@ -166,8 +178,14 @@ def _(node: Node, env: Environment) -> Kernel:
         _check_weights(values, weights)
         if not 1 <= len(sizes) <= 2:
             raise invalid(f"Input must have 1 or 2 dimensions, but has the shape {listed(sizes)}")
-        check_within(rows, sizes)
         is_matrix = len(sizes) == 2
+        found = None
+        if in_groups is not None and len(values):
+            all_sizes = (sizes[0] if is_matrix else 1, sizes[-1], bins)
+            found = in_groups(rows, values, weights, all_sizes, binary)
+        if found is not None:
+            return found if is_matrix else found[0]
+        check_within(rows, sizes)
         groups = rows[:, 0] if is_matrix else None
         return _counted(groups, values, weights, [sizes[0], bins] if is_matrix else [bins], binary)
 

@@ -139,7 +139,7 @@ def adagrad_da(
     lr: Number,
     l1: Number,
     l2: Number,
-    global_step: int,
+    global_step: Number,
 ) -> None:
     """Dual averaging: the variable from the sums of gradients and of their squares."""
     gradient_accum.add_(grad)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework.machine_code import row_moves
+from flowstone.framework.machine_code import placing
 
 __all__ = ["copy_rows", "rounds"]
 
 _MARKS = 64  # places an index up to which marking them is faster than a sort
-_MUCH = 1 << 21  # bytes from which threads share copies
 _LISTED = 64  # indices above which Python is slower than a sort at finding repetitions
 
 
@@ -61,17 +60,12 @@ def _is_dense(tensor: torch.Tensor) -> bool:
 def _are_placed(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> bool:
     """Copies rows in their order by machine code, so that the last of those for one place stays; whether it
     is there, and for tensors such as these."""
-    if not (_is_dense(table) and _is_dense(updates)) or updates.nbytes >= _MUCH:
+    if not (_is_dense(table) and _is_dense(updates)):
         return False
-    moves = row_moves()
-    if moves is None or table.dtype is not updates.dtype or not updates.numel():
+    native = placing(indices.dtype)
+    if native is None or table.dtype is not updates.dtype or not updates.numel():
         return False
-    slots, count = indices.long().contiguous(), indices.shape[0]
-    if not _are_inside(slots, table.shape[0]):
-        return False
-    size = updates.nbytes // count
-    moves.place(table.data_ptr(), slots.data_ptr(), count, size, updates.data_ptr())
-    return True
+    return native.put(table, indices.contiguous(), updates)
 
 
 def copy_rows(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
@@ -79,6 +73,7 @@ def copy_rows(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor)
     IndexError for a place that is not there."""
     if _are_placed(table, indices, updates):
         return
+    indices = indices.long()
     groups = rounds(indices, table.shape[0])
     if groups is None:
         table.index_copy_(0, indices, updates)

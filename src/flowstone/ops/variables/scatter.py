@@ -123,7 +123,7 @@ ROW_FUNCTIONS = {
     "Min": _extreme(torch.minimum, "amin"),
     "Max": _extreme(torch.maximum, "amax"),
 }
-_CHECKED_BY_ATEN = (_add, _subtract)  # on the CPU; an accelerator would be lost
+_CHECKED = (_add, _subtract, copy_rows)  # by ATen on the CPU, or before it; an accelerator would be lost
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
@@ -244,7 +244,7 @@ def _declare_row_scatter(kind: str, function: Callable[..., Any]) -> tuple[OpDec
     def kernel(node: Node, env: Environment) -> Kernel:
         if node.dtype(2).torch is None:
             run = _scatter_strings
-        elif function in _CHECKED_BY_ATEN and env.device.type == "cpu" and _fits(node):
+        elif function in _CHECKED and env.device.type == "cpu" and _fits(node):
             run = _plain_row_scatter(function)
         else:
             run = _row_scatter(function, drops=adds and env.device.type != "cpu")

@@ -3,6 +3,8 @@
 - A variable that the body hands on unchanged, as it does the flow of an array that it only reads, is a
   constant of the loop.
 - An array of gradients (`TensorArrayGradV3`) is looked up before the loop, not by each iteration.
+- A variable that the body reads by its handle (`ReadVariableOp`) is read before the loop, if nothing changes
+  it until the loop's end. If it has no value the step then fails, even if no iteration comes to the read.
 - The flows of the writes that a loop makes to such an array, which gradients add up, are handed from each
   write to that of the next iteration instead. All flows are zero.
 """
@@ -15,6 +17,7 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, order_by_frames
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, entered, loop_variables
+from flowstone.rewriting.analyses.state_versions import StateVersions
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _WRITES = frozenset({"write", "scatter", "split"})
@@ -27,7 +30,7 @@ def hold_invariants(subgraph: Subgraph) -> None:
         return
     _chain_flows(subgraph)
     _bring_in_once(subgraph)
-    while _take_arrays_once(subgraph):  # out of one loop more each time
+    while _look_up_once(subgraph):  # out of one loop more each time
         pass
 
 
@@ -84,15 +87,15 @@ def _wait(node: PlanNode, controls: list[PlanNode]) -> None:
     node.control_inputs = list(dict.fromkeys([*node.control_inputs, *controls]))
 
 
-# ---- arrays of gradients
+# ---- arrays of gradients and variables
 
 
-def _take_arrays_once(subgraph: Subgraph) -> bool:
-    """Looks arrays up before the loop instead of in each iteration; whether there were any."""
+def _look_up_once(subgraph: Subgraph) -> bool:
+    """Looks arrays and variables up before the loop instead of in each iteration; whether there were any."""
     found = [node for node in subgraph.nodes if _is_brought_in(node)]
     if not found:
         return False
-    liveness = subgraph.analysis(Liveness)
+    liveness, versions = subgraph.analysis(Liveness), StateVersions(subgraph)
     consumers = subgraph.consumers()
     place = {node: i for i, node in enumerate(subgraph.nodes)}
     places: dict[PlanNode, list[PlanNode]] = {}
@@ -101,6 +104,8 @@ def _take_arrays_once(subgraph: Subgraph) -> bool:
     for node in found:
         last = max((x.op for x in node.inputs), key=place.__getitem__)
         if liveness.node(last) != liveness.node(node):
+            continue
+        if any(versions.current(state, last) != version for state, version in versions.read_by(node)):
             continue
         sources = [x.op.inputs[0] for x in node.inputs]
         lookup = subgraph.new_node(node.declaration, sources, node.attributes, node)
@@ -115,13 +120,13 @@ def _take_arrays_once(subgraph: Subgraph) -> bool:
         subgraph.log.append(("hold_invariants", node.name, "looked up before the loop"))
     subgraph.invalidate()
     substitute(subgraph, places, replaced, replacements)
+    remove_unneeded(subgraph)  # what brought the handles in
     return bool(places)
 
 
 def _is_brought_in(node: PlanNode) -> bool:
-    declaration = node.declaration
-    looks_up = declaration.container == "gradient" and len(node.outputs) == 2  # a handle and a flow
-    return looks_up and all(entered(x) is not None for x in node.inputs)
+    takes_array = node.declaration.container == "gradient" and len(node.outputs) == 2  # a handle and a flow
+    return (takes_array or node.type == "ReadVariableOp") and all(entered(x) is not None for x in node.inputs)
 
 
 # ---- flows
