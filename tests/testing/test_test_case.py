@@ -103,6 +103,8 @@ def test_elements(case: Case) -> None:
 
 def test_near(case: Case) -> None:
     case.assertNear(1.0, 1.05, 0.1)
+    case.assertNear(np.array(1.0), np.float32(1.05), 0.1)
+    case.assertNear(np.array([1.0]), 1.05, 0.1)  # an array of one element counts as a number
     case.assertArrayNear([1.0, 2.0], [1.05, 1.95], 0.1)
     case.assertNDArrayNear(np.ones((2, 2)), np.ones((2, 2)) * 1.01, 0.1)
     for assertion, arguments in (

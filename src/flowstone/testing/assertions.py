@@ -136,9 +136,11 @@ class Assertions(absltest.TestCase):
         self.fail(self._formatMessage(msg, f"The two values are close at all elements: {a!r} and {b!r}"))
 
     def assertNear(self, f1: float, f2: float, err: float, msg: Any = None) -> None:
-        """Checks that two numbers differ by at most `err`."""
-        near = f1 == f2 or math.fabs(f1 - f2) <= err
-        self.assertTrue(near, f"{f1:f} != {f2:f} +/- {err:f}{f' ({msg})' if msg is not None else ''}")
+        """Checks that two numbers, or arrays of one element, differ by at most `err`."""
+        first, second, most = (np.asarray(number).item() for number in (f1, f2, err))
+        near = first == second or math.fabs(first - second) <= most
+        difference = f"{first:f} != {second:f} +/- {most:f}"
+        self.assertTrue(near, f"{difference}{f' ({msg})' if msg is not None else ''}")
 
     def assertArrayNear(
         self, farray1: Sequence[float], farray2: Sequence[float], err: float, msg: Any = None
