@@ -243,3 +243,41 @@ def test_messages_that_an_older_protoc_generated(tmp_path: Path) -> None:
         tmp_path,
     )
     assert result.stdout == "3 0 FIRST\n", result.stderr
+
+
+NEWER_MESSAGES = """
+from google.protobuf import descriptor_pool as _descriptor_pool
+from google.protobuf.internal import builder as _builder
+from tensorflow.core.framework import tensor_pb2 as tensorflow_dot_core_dot_framework_dot_tensor__pb2
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(%r.encode("latin1"))
+_builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
+"""
+
+
+@pytest.mark.parametrize("form", [OLDER_MESSAGES, NEWER_MESSAGES], ids=["older", "newer"])
+def test_messages_of_other_packages_hold_ours(form: str, tmp_path: Path) -> None:
+    description = descriptor_pb2.FileDescriptorProto(name="served.proto", package="tensorflow.served")
+    for core in ("framework/tensor", "framework/types", "lib/core/error_codes"):
+        description.dependency.append(f"tensorflow/core/{core}.proto")
+    message = description.message_type.add(name="Item")
+    message.field.add(name="name", number=1, type=9, label=1)
+    message.field.add(name="value", number=2, type=11, label=1, type_name=".tensorflow.TensorProto")
+    inner = message.nested_type.add(name="Inner")
+    inner.field.add(name="dtype", number=1, type=14, label=1, type_name=".tensorflow.DataType")
+    inner.field.add(name="code", number=2, type=14, label=1, type_name=".tensorflow.error.Code")
+    message.field.add(name="inner", number=3, type=11, label=1, type_name=".tensorflow.served.Item.Inner")
+    text = description.SerializeToString().decode("latin1")
+    (tmp_path / "served_pb2.py").write_text(form % text)
+    result = run_as_program(
+        """
+        import tensorflow as tf
+        from tensorflow.core.lib.core import error_codes_pb2
+        import served_pb2
+        item = served_pb2.Item(name="x", value=tf.make_tensor_proto([1.0, 2.0]))
+        item.inner.dtype, item.inner.code = tf.int32.as_datatype_enum, error_codes_pb2.ABORTED
+        again = served_pb2.Item.FromString(item.SerializeToString())
+        print(again.name, tf.make_ndarray(again.value), again.inner)
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "x [1. 2.] dtype: DT_INT32\ncode: ABORTED\n\n", result.stderr

@@ -10,7 +10,7 @@
 | `promotion` | the types of NumPy 1's results: float32 for `float32_array * np.sqrt(2.0)` |
 | `single_elements` | `float(array)` of an array of one element and any rank |
 | `number_slots` | how both change operators of NumPy's types |
-| `generated_messages` | `…_pb2.py` files that an older protoc generated |
+| `generated_messages` | `…_pb2.py` files of an older protoc, or that import TensorFlow's messages |
 | `late_modules` | how a module is made, or completed, when a program imports it |
 | `python_2` | what is said of a program of Python 2 |
 """
