@@ -123,3 +123,44 @@ def test_gradients_that_nobody_asks_for_are_not_computed(monkeypatch, wanted: bo
     assert ("Neg" in ops(lines)) == wanted and "Neg" in ops(before)
     assert wanted or stacks(lines) < stacks(before)
     agree(monkeypatch, fetches, {x: values(4, 3), k: 1.5}, "drop_stacks", fires=0 if wanted else 1)
+
+
+# ---- values from outside
+
+
+def test_a_value_from_outside_is_brought_into_the_gradient(monkeypatch) -> None:
+    w = tf.get_variable("w", initializer=values(3), use_resource=True)
+    x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [])
+    y = tf.while_loop(lambda i, _: i < n, lambda i, y: (i + 1, tf.sin(y) * w), [0, x])[1]
+    gradient = gradients(y, [x, w.handle])
+    passes = (*BEFORE, "hold_invariants")
+    before, after = text(gradient, [x, n], *passes), text(gradient, [x, n], *passes, "drop_stacks")
+    assert stacks(after) == stacks(before) - 1
+    for steps in (0, 1, 4):
+        feed = {x: values(3), n: steps}
+        log = agree(monkeypatch, [y, *gradient], feed, "drop_stacks", fires=2, setup=w.initializer)
+        assert "brought in instead of popped" in log
+
+
+def test_what_a_loop_in_a_loop_takes_is_pushed(monkeypatch) -> None:
+    w = tf.get_variable("w", initializer=values(3), use_resource=True)
+    x = tf.placeholder(tf.float32, [3])
+    inner = lambda y: tf.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, y * w), [0, y])[1]  # noqa: E731
+    y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, inner(tf.sin(y))), [0, x])[1]
+    feed, setup = {x: values(3)}, w.initializer
+    log = agree(monkeypatch, [y, *gradients(y, [x, w.handle])], feed, "hold_invariants", fires=2, setup=setup)
+    assert "brought in instead of popped" not in log
+
+
+def test_a_value_that_changes_before_the_gradient_runs_is_kept(monkeypatch) -> None:
+    """The gradient's loop must see what the loop took, not what the variable holds by then."""
+    w = tf.get_variable("w", initializer=values(3))
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.sin(y) * w.read_value()), [0, x])[1]
+    with tf.control_dependencies([y]):
+        later = w.assign(w * 3.0)
+    with tf.control_dependencies([later]):
+        dy = tf.identity(tf.ones([3]))
+    gradient = tf.gradients(y, x, grad_ys=dy)
+    log = agree(monkeypatch, [y, *gradient], {x: values(3)}, "drop_stacks", fires=1, setup=w.initializer)
+    assert "brought in instead of popped" not in log

@@ -5,8 +5,9 @@ protobuf's compiled part refuses. Of such a file only the imports and the bytes 
 from these, as newer files do. `PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python`, which protobuf recommends,
 makes every message of the process slow.
 
-Files of any age that import TensorFlow's own descriptions (`tensorflow/core/framework/tensor.proto`), as those
-of tensorflow-serving-api do, get ours in their place: their fields hold the very messages that flowstone makes.
+Files of any age that import TensorFlow's own descriptions (`tensorflow/core/framework/tensor.proto`), as
+those of tensorflow-serving-api do, get ours in their place: their fields hold the very messages that
+flowstone makes.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ pushed: it may be a Python number then (`runtime/numbers.py`), and so is what is
     forward:   Enter(0) → Merge → Switch → Add(·, 1) → NextIteration;  Switch:0 → Exit
     gradient:  Enter(that Exit) → Merge → Switch → s = Sub(·, 1) → NextIteration, while GreaterEqual(Merge, 1)
 
+A value that every iteration pushes the same, because it comes from outside, is brought into the gradient's
+loop instead: a weight that the loop multiplies by.
+
 A stack from which nothing is popped that anything uses goes as well, with what is computed from it and only
 waited for: the gradient with respect to a number that a loop divides by, say, which comes with that by the
 dividend.
@@ -22,8 +25,8 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
-from flowstone.rewriting.analyses.frames import ENTERS, EXITS, LOOP_TYPES, Frames
-from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, loop_variables
+from flowstone.rewriting.analyses.frames import ENTERS, EXITS, LOOP_TYPES, Frames, order_by_frames
+from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, entered, loop_variables
 from flowstone.rewriting.patterns import substitute
 
 _INTEGERS = (dtypes.int32, dtypes.int64)
@@ -54,6 +57,7 @@ def drop_stacks(subgraph: Subgraph) -> None:
     consumers = subgraph.consumers()
     stacks = [stack for node in creations if (stack := find_stack(node, consumers)) is not None]
     _Counters(subgraph, consumers).take_off(stacks)
+    _bring_in_constants(subgraph, stacks)
     _drop_idle(subgraph, {stack.pops[0] for stack in stacks if len(stack.pops) == 1})
     used = {*subgraph.consumers(), *subgraph.fetches}
     for stack in stacks:
@@ -79,6 +83,31 @@ def find_stack(creation: PlanNode, consumers: Consumers) -> Stack | None:
         else:
             return None
     return found
+
+
+def _bring_in_constants(subgraph: Subgraph, stacks: list[Stack]) -> None:
+    """Has the gradient of a loop that is in no other take from outside what the loop takes from there."""
+    frames, liveness = subgraph.analysis(Frames), subgraph.analysis(Liveness)
+    places: dict[PlanNode, list[PlanNode]] = {}
+    replaced: dict[PlanOutput, PlanOutput] = {}
+    for stack in stacks:
+        if len(stack.pushes) != 1:
+            continue
+        source = entered(stack.pushes[0].inputs[1])
+        if source is None or frames.home(source.op) is not None or liveness.output(source) != TRUE:
+            continue
+        for pop in stack.pops:
+            enter, popped = pop.inputs[0].op, pop.outputs[0]
+            is_inside = enter in stack.enters and enter.inputs[0].op is stack.creation
+            if is_inside and popped not in subgraph.fetches and source.dtype is popped.dtype:
+                attributes = {**enter.attributes, "T": source.dtype}
+                new = subgraph.new_node(registry["Enter"], [source], attributes, enter)
+                places[pop], replaced[popped] = [new, pop], new.outputs[0]
+                reason = "the same in every iteration, brought in instead of popped"
+                subgraph.log.append(("drop_stacks", stack.creation.name, reason))
+    substitute(subgraph, places, replaced, {})
+    if places:
+        order_by_frames(subgraph)
 
 
 def _drop(subgraph: Subgraph, stack: Stack) -> None:
