@@ -12,7 +12,7 @@ import numpy as np
 
 from flowstone.compat.older_python.late_modules import add_missing
 
-__all__ = ["array", "asarray", "install", "older_methods", "older_names"]
+__all__ = ["array", "asanyarray", "asarray", "install", "older_methods", "older_names"]
 
 
 def _asscalar(a: Any) -> Any:
@@ -177,7 +177,7 @@ def _taking_ragged(make: Any) -> Any:
     return made
 
 
-array, asarray, copy = map(_taking_ragged, (np.array, np.asarray, np.copy))
+array, asarray, asanyarray, copy = map(_taking_ragged, (np.array, np.asarray, np.asanyarray, np.copy))
 
 
 def _print_as_numpy_1() -> None:
@@ -196,4 +196,4 @@ def install() -> None:
     module.expand_dims, module.issubdtype = _expand_dims, _issubdtype
     _add_methods(np.ndarray, older_methods())
     _add_methods(np.generic, {"tostring": _tostring})
-    module.array, module.asarray, module.copy = array, asarray, copy
+    module.array, module.asarray, module.asanyarray, module.copy = array, asarray, asanyarray, copy
