@@ -18,7 +18,7 @@ def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
     result = run_as_program(
         """
         import collections, base64, fractions, inspect, threading, time, unittest
-        import cgi, imp
+        import cgi, imp, io
         from collections import Mapping, Iterable
         import numpy as np
         assert isinstance({}, Mapping) and isinstance({}, collections.MutableMapping)
@@ -43,8 +43,10 @@ def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
         assert np.msort([2, 1]).tolist() == [1, 2] and np.expand_dims([1], 3).shape == (1, 1)
         assert np.array([[1], [2, 3]]).dtype == object and np.asarray([[1], [2, 3]]).shape == (2,)
         assert np.copy([[1], [2, 3]]).dtype == object and np.asanyarray([[1], [2, 3]]).shape == (2,)
-        np.savez("weights.npz", params=[np.ones((2, 3)), np.ones(3)])
-        assert [w.shape for w in np.load("weights.npz", allow_pickle=True)["params"]] == [(2, 3), (3,)]
+        file = io.BytesIO()
+        np.savez(file, params=[np.ones((2, 3)), np.ones(3)])
+        file.seek(0)
+        assert [w.shape for w in np.load(file, allow_pickle=True)["params"]] == [(2, 3), (3,)]
         assert np.array([[1, 2], [3, 4]]).shape == (2, 2)
         assert np.issubdtype(np.float32, float) and np.issubdtype(np.int8, np.int)
         assert not np.issubdtype(np.int32, np.float) and not np.issubdtype(np.float32, np.float64)
