@@ -121,3 +121,19 @@ def test_threads_that_compile_the_same_program_share_its_code(monkeypatch: pytes
     for thread in threads:
         thread.join()
     assert len(addresses) == 4 and len(set(addresses)) == len(made_by) == 1
+
+
+def test_code_that_one_thread_was_given_stays_when_another_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick code is asked for, and the best is on disk by then: it must not take the place of what runs."""
+    monkeypatch.setattr(kernels, "_modules", {})
+    program = made([torch.zeros(7)], lambda e, x: [e.add("Cos", [x], ("float32", (7,)))])
+    code = ProgramKernel(program, print)._code()
+    compiled, given = compiler.compiled, list[compiler.Module]()
+
+    def late(text: str, names: Any, is_rough: bool, quickly: bool) -> compiler.Module:
+        if quickly:  # meanwhile
+            given.append(kernels._module_of(code, quickly=False))
+        return compiled(text, names, is_rough)
+
+    monkeypatch.setattr(compiler, "compiled", late)
+    assert kernels._module_of(code, quickly=True) is given[0] is kernels._modules[code.key]

@@ -226,8 +226,9 @@ def _module_of(code: Code, quickly: bool) -> compiler.Module:
         with _locks.of((code.key, quickly)):
             found = _found(code.key, quickly)
             if found is None:
-                found = compiler.compiled(code.text(), code.names, code.is_rough, quickly)
-                (_quick_modules if found.is_quick else _modules)[code.key] = found
+                made = compiler.compiled(code.text(), code.names, code.is_rough, quickly)
+                # Another thread may have found the best code meanwhile: a module that has been given stays.
+                found = (_quick_modules if made.is_quick else _modules).setdefault(code.key, made)
     return found
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.rewriting.analyses.arrivals import is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, order_by_frames
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, entered, loop_variables
@@ -92,7 +93,8 @@ def _wait(node: PlanNode, controls: list[PlanNode]) -> None:
 
 def _look_up_once(subgraph: Subgraph) -> bool:
     """Looks arrays and variables up before the loop instead of in each iteration; whether there were any."""
-    found = [node for node in subgraph.nodes if _is_brought_in(node)]
+    is_whole = not is_in_pieces(subgraph)  # else other parts may go round with a variable's part of the loop
+    found = [node for node in subgraph.nodes if _is_brought_in(node, is_whole)]
     if not found:
         return False
     liveness, versions = subgraph.analysis(Liveness), StateVersions(subgraph)
@@ -125,9 +127,9 @@ def _look_up_once(subgraph: Subgraph) -> bool:
     return bool(places)
 
 
-def _is_brought_in(node: PlanNode) -> bool:
+def _is_brought_in(node: PlanNode, reads: bool) -> bool:
     takes_array = node.declaration.container == "gradient" and len(node.outputs) == 2  # a handle and a flow
-    looks_up = takes_array or node.declaration.role == "read"
+    looks_up = takes_array or (reads and node.declaration.role == "read")
     return looks_up and all(entered(x) is not None for x in node.inputs)
 
 
