@@ -13,7 +13,7 @@ from flowstone.native import compiler, making
 def test_better_code_waits_until_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     making.wait_until_made()
     waits = [0.0, 0.1, 0.3]
-    monkeypatch.setattr(compiler, "idle_s", lambda: waits.pop(0))
+    monkeypatch.setattr(compiler, "idle_s", lambda: waits.pop(0) if waits else 0.3)
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
     making.later(lambda: None)

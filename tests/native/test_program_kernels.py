@@ -100,14 +100,15 @@ def test_equal_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_threads_that_compile_the_same_program_share_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = threading.Barrier(4)
-    compiled = compiler.compiled
+    compiled, begun = compiler.compiled, threading.Event()
+    made_by: list[str] = []
 
-    def together(*arguments: Any, **options: Any) -> Any:
-        start.wait(10)  # nobody has finished before all have begun
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        made_by.append(threading.current_thread().name)
+        begun.wait(10)  # the others come meanwhile
         return compiled(*arguments, **options)
 
-    monkeypatch.setattr(compiler, "compiled", together)
+    monkeypatch.setattr(compiler, "compiled", slowly)
     program = made([torch.zeros(7)], lambda e, x: [e.add("Sin", [x], ("float32", (7,)))])
     addresses: list[int] = []
     threads = [
@@ -116,6 +117,7 @@ def test_threads_that_compile_the_same_program_share_its_code(monkeypatch: pytes
     ]
     for thread in threads:
         thread.start()
+    begun.set()
     for thread in threads:
         thread.join()
-    assert len(addresses) == 4 and len(set(addresses)) == 1
+    assert len(addresses) == 4 and len(set(addresses)) == len(made_by) == 1

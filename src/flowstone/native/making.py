@@ -74,9 +74,9 @@ _threads: list[threading.Thread] = []
 def _make_all() -> None:
     while True:
         make = _waiting.get()
-        while (left := _PAUSE_S - compiler.idle_s()) > 0:
-            time.sleep(left)
         try:
+            while (left := _PAUSE_S - compiler.idle_s()) > 0:
+                time.sleep(left)
             make()
         except Exception:
             traceback.print_exc(file=sys.stderr)  # steps go on with the code that there is

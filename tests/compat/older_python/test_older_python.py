@@ -48,6 +48,9 @@ def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
         file.seek(0)
         assert [w.shape for w in np.load(file, allow_pickle=True)["params"]] == [(2, 3), (3,)]
         assert np.array([[1, 2], [3, 4]]).shape == (2, 2)
+        grids = [np.meshgrid(number, np.arange(2)) for number in (7, 8)]
+        assert np.block(grids).tolist() == [[7, 0], [7, 1], [8, 0], [8, 1]]
+        assert type(np.broadcast_arrays([1], [2, 3])) is list and type(np.atleast_2d(1, 2)) is list
         assert np.issubdtype(np.float32, float) and np.issubdtype(np.int8, np.int)
         assert not np.issubdtype(np.int32, np.float) and not np.issubdtype(np.float32, np.float64)
         print(imp.new_module("m").__name__)

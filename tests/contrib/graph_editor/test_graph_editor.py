@@ -128,3 +128,21 @@ def test_operations_of_two_graphs_are_refused() -> None:
         ge.reroute_inputs(one, other)
     with pytest.raises(TypeError, match="Expected a tf\\.Graph"):
         ge.ControlOutputs(3)
+
+
+def test_what_can_be_iterated_over_lists_operations_and_tensors() -> None:
+    """A dictionary's keys and values reroute, as gpt-2-simple's gradients that save memory pass them."""
+    graph, a, b = tf.Graph(), 2.0, 5.0
+    with graph.as_default():
+        first, second = tf.constant(a), tf.constant(b)
+        result = first * 3.0
+        swapped = {first: second}
+        assert ge.make_list_of_t(swapped.values()) == [second]
+        assert ge.make_list_of_t(tensor for tensor in (first, second)) == [first, second]
+        assert ge.make_list_of_op(swapped.keys(), ignore_ts=True) == []
+        assert result.op in ge.get_forward_walk_ops({first.op: None}.keys())
+        with pytest.raises(TypeError):
+            ge.make_list_of_op(swapped.keys())
+        ge.reroute_ts(swapped.values(), swapped.keys(), can_modify={result.op: None}.keys())
+    with tf.Session(graph=graph) as session:
+        assert session.run(result) == 15.0

@@ -130,3 +130,21 @@ def test_layers_have_variables() -> None:
     assert layer.non_trainable_variables == []
     assert layer.graph is output.graph
     assert layer.inbound_nodes and not layer.outbound_nodes
+
+
+@pytest.mark.parametrize("form", ["channels_last", "channels_first"])
+def test_bilinear_upsampling_takes_pixels_as_squares(form: str) -> None:
+    """TensorFlow 1.15's numbers."""
+    last = form == "channels_last"
+    images = np.arange(6.0, dtype=np.float32).reshape((1, 2, 3, 1) if last else (1, 1, 2, 3))
+    layer = tf.keras.layers.UpSampling2D((2, 2), data_format=form, interpolation="bilinear")
+    larger = layer(tf.keras.Input(images.shape[1:]))
+    assert larger.shape.as_list() == ([None, 4, 6, 1] if last else [None, 1, 4, 6])
+    expected = [
+        [0, 0.25, 0.75, 1.25, 1.75, 2],
+        [0.75, 1, 1.5, 2, 2.5, 2.75],
+        [2.25, 2.5, 3, 3.5, 4, 4.25],
+        [3, 3.25, 3.75, 4.25, 4.75, 5],
+    ]
+    found = tf.keras.backend.eval(layer(tf.constant(images)))
+    np.testing.assert_array_equal(found.reshape(4, 6), expected)

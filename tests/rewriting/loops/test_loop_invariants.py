@@ -190,3 +190,27 @@ def test_what_only_a_branch_of_the_body_reads_stays(monkeypatch, held) -> None:
     body = lambda i, y: (i + 1, tf.cond(i > 1, lambda: y * held.read_value(), lambda: y))  # noqa: E731
     y = tf.while_loop(lambda i, _: i < 3, body, [0, x])[1]
     agree(monkeypatch, [y], {x: values(3)}, "hold_invariants", fires=0, setup=held.initializer)
+
+
+def test_what_the_condition_reads_of_what_the_body_changes_is_read_in_the_loop(monkeypatch) -> None:
+    count = tf.get_variable("count", initializer=0.0, use_resource=True)
+    limit = tf.placeholder(tf.float32, [])
+
+    def body(i: Any) -> Any:
+        with tf.control_dependencies([count.assign_add(1.0)]):
+            return tf.identity(i) + 1
+
+    steps = tf.while_loop(lambda _: count < limit, body, [0])
+    agree(monkeypatch, [steps], {limit: 4.0}, "hold_invariants", fires=0, setup=count.initializer)
+
+
+def test_a_variable_that_only_the_outer_loop_changes_is_read_in_that_one(monkeypatch, held) -> None:
+    x = tf.placeholder(tf.float32, [3])
+
+    def body(i: Any, y: Any) -> Any:
+        y = scaled_often(held, tf.sin(y), 2)
+        with tf.control_dependencies([held.assign_add(y)]):
+            return i + 1, tf.identity(y)
+
+    y = tf.while_loop(lambda i, _: i < 3, body, [0, x], parallel_iterations=1)[1]
+    agree(monkeypatch, [y], {x: values(3)}, "hold_invariants", fires=1, setup=held.initializer)

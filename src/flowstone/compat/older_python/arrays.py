@@ -180,6 +180,21 @@ def _taking_ragged(make: Any) -> Any:
 array, asarray, asanyarray, copy = map(_taking_ragged, (np.array, np.asarray, np.asanyarray, np.copy))
 
 
+def _giving_lists(make: Callable[..., Any]) -> Callable[..., Any]:
+    """`make`, several arrays as a list, as before NumPy 2: programs change it, or give it to `np.block`."""
+
+    @functools.wraps(make)
+    def made(*arguments: Any, **keywords: Any) -> Any:
+        given = make(*arguments, **keywords)
+        return list(given) if isinstance(given, tuple) else given
+
+    return made
+
+
+_SEVERAL = ("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "meshgrid")
+_lists = {name: _giving_lists(getattr(np, name)) for name in _SEVERAL}
+
+
 def _print_as_numpy_1() -> None:
     """Has scalars printed as before NumPy 2, without their types: `0.5` for `np.float32(0.5)`."""
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
@@ -197,3 +212,5 @@ def install() -> None:
     _add_methods(np.ndarray, older_methods())
     _add_methods(np.generic, {"tostring": _tostring})
     module.array, module.asarray, module.asanyarray, module.copy = array, asarray, asanyarray, copy
+    for name, made in _lists.items():
+        setattr(module, name, made)

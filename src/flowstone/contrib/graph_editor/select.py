@@ -162,7 +162,7 @@ def get_within_boundary_ops(
 
 def _seeds(given: Any, of_tensors: Callable[[Any], list[Any]]) -> list[Any]:
     given = util.make_list_of_op(given) if isinstance(given, tf.Graph) else given
-    items = list(given) if isinstance(given, (list, tuple, set, frozenset)) else [given]
+    items = util.items_of(given)
     if items and all(isinstance(item, tf.Tensor) for item in items):
         return of_tensors(items)
     return util.make_list_of_op(items, allow_graph=False)

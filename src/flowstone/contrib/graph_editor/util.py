@@ -14,6 +14,7 @@ __all__ = [
     "get_generating_ops",
     "get_tensors",
     "get_unique_graph",
+    "items_of",
     "make_list_of_op",
     "make_list_of_t",
     "make_placeholder_from_dtype_and_shape",
@@ -29,6 +30,11 @@ __all__ = [
 def unique(items: Iterable[Any]) -> list[Any]:
     """The items without repetitions, in order."""
     return list(dict.fromkeys(items))
+
+
+def items_of(given: Any) -> list[Any]:
+    """The items of what can be iterated over, as a dictionary's values; else, and for a tensor, itself."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, tf.Tensor) else [given]
 
 
 def check_graphs(*args: Any) -> None:
@@ -48,7 +54,7 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
         return tops
     types = check_types or (tf.Operation, tf.Tensor)
     graph = None
-    for each in tops if isinstance(tops, (list, tuple, set, frozenset)) else [tops]:
+    for each in items_of(tops):
         if not isinstance(each, types):
             raise TypeError(f"Expected a type in {types}, got: {type(each)}")
         if graph is not None and each.graph is not graph:
@@ -60,10 +66,7 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
 
 
 def _make_list(given: Any, kept: Any, check_graph: bool, ignored: Any) -> list[Any]:
-    if isinstance(given, (list, tuple, set, frozenset)):
-        found = list(given)
-    else:
-        found = [] if given is None else [given]
+    found = [] if given is None else items_of(given)
     if ignored is not None:
         found = [each for each in found if not isinstance(each, ignored)]
     for each in found:

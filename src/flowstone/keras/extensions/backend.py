@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
+import flowstone as tf
 from flowstone.keras import foundation, sessions
 
 __all__ = ["extend"]
+
+
+def _resize_images(older: Callable[..., Any]) -> Callable[..., Any]:
+    """As in TensorFlow 1.15, bilinear pixels are squares; in the package's `older` they are points."""
+
+    def resize_images(
+        x: Any, height_factor: int, width_factor: int, data_format: str, interpolation: str = "nearest"
+    ) -> Any:
+        if interpolation != "bilinear":
+            return older(x, height_factor, width_factor, data_format, interpolation)
+        if data_format == "channels_first":
+            x = tf.transpose(x, [0, 2, 3, 1])
+        factors = (1, height_factor, width_factor, 1)
+        size = tf.shape(x)[1:3] * tf.constant([height_factor, width_factor])
+        lengths = x.shape.as_list()
+        x = tf.image.resize_bilinear(x, size, half_pixel_centers=True)
+        x.set_shape([None if n is None else n * by for n, by in zip(lengths, factors, strict=True)])
+        return tf.transpose(x, [0, 3, 1, 2]) if data_format == "channels_first" else x
+
+    return resize_images
 
 
 def extend(module: ModuleType) -> None:
@@ -14,3 +37,4 @@ def extend(module: ModuleType) -> None:
     names = vars(module)
     names["track_variable"] = sessions.track_variable
     names["learning_phase"] = foundation.learning_phase
+    names["resize_images"] = _resize_images(names["resize_images"])

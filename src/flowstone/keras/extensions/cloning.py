@@ -63,8 +63,8 @@ def _changed_clone(published: Callable[..., Any]) -> Callable[..., Any]:
         Args:
             model: a Sequential, or a model of layers between tensors.
             input_tensors: what the copy takes, a tensor or a list; by default new placeholders.
-            clone_function: gives for each layer, except for inputs, the layer in its place; by default a new one
-                of the same configuration.
+            clone_function: gives for each layer, except for inputs, the layer in its place; by default
+                a new one of the same configuration.
         """
         if clone_function is None:
             return published(model, input_tensors)

@@ -105,10 +105,11 @@ def _look_up_once(subgraph: Subgraph) -> bool:
         last = max((x.op for x in node.inputs), key=place.__getitem__)
         if liveness.node(last) != liveness.node(node):
             continue
-        if any(versions.current(state, last) != version for state, version in versions.read_by(node)):
-            continue
         sources = [x.op.inputs[0] for x in node.inputs]
         lookup = subgraph.new_node(node.declaration, sources, node.attributes, node)
+        versions.add(lookup, at=last)
+        if versions.read_by(lookup) != versions.read_by(node):
+            continue
         enters = [_enter(subgraph, last, x) for x, y in zip(lookup.outputs, node.outputs) if y in consumers]
         replaced.update(zip([y for y in node.outputs if y in consumers], [x.outputs[0] for x in enters]))
         for x in node.outputs:
@@ -126,7 +127,8 @@ def _look_up_once(subgraph: Subgraph) -> bool:
 
 def _is_brought_in(node: PlanNode) -> bool:
     takes_array = node.declaration.container == "gradient" and len(node.outputs) == 2  # a handle and a flow
-    return (takes_array or node.type == "ReadVariableOp") and all(entered(x) is not None for x in node.inputs)
+    looks_up = takes_array or node.declaration.role == "read"
+    return looks_up and all(entered(x) is not None for x in node.inputs)
 
 
 # ---- flows
