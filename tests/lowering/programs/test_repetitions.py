@@ -33,6 +33,11 @@ def test_two_repetitions_are_cut_into_as_many_layers() -> None:
     assert found == ["abab"] * 4 + ["ab", "-"] + ["vwxyzvwxyz"] * 4 + ["vwxyz"]
 
 
+def test_a_repetition_that_weighs_nothing_is_one_piece() -> None:
+    """Reshapes of an unrolled network have no statements."""
+    assert ends("abababab", [0] * 8, 4, 2) == [8]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_pieces_are_all_of_it_and_not_too_heavy(seed: int) -> None:
     draw = random.Random(seed)

@@ -228,3 +228,10 @@ def test_a_template_makes_no_variables_later() -> None:
     template()
     with pytest.raises(ValueError, match="t/v2 does not exist"):
         template()
+
+
+def test_an_empty_dict_of_regularizers_is_none() -> None:
+    """Sonnet gives one to the variables of its trainable initial states."""
+    with tf.Graph().as_default() as graph:
+        tf.get_variable("v", [2], regularizer={})
+        assert not graph.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)

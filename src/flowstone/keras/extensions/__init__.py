@@ -36,7 +36,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "legacy.interfaces": ("arguments",),
     "losses": ("losses",),
     "metrics": ("metrics",),
-    "models": ("premade_models",),
+    "models": ("premade_models", "cloning"),
     "optimizers": ("optimizers",),
 }
 """The files here that extend a module, by its path within the package."""

@@ -1,10 +1,12 @@
-"""`tf.keras.Sequential`, built for a shape that may be a TensorShape."""
+"""`tf.keras.Sequential`: its shape may be a TensorShape, its first layer what `Input` returns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+from flowstone.keras.published import own
 
 __all__ = ["extend"]
 
@@ -19,7 +21,18 @@ def _changed_build(published: Callable[..., None]) -> Callable[..., None]:
     return build
 
 
+def _changed_add(published: Callable[..., None]) -> Callable[..., None]:
+    def add(self: Any, layer: Any) -> None:
+        """Adds a layer, or what `tf.keras.Input` returned. TypeError for other tensors."""
+        origin = getattr(layer, "_keras_history", (None,))[0]
+        is_input = isinstance(origin, own("engine.input_layer").InputLayer)
+        published(self, origin if is_input else layer)
+
+    return add
+
+
 def extend(module: ModuleType) -> None:
     """Gives the class `Sequential` of `keras.engine.sequential` what TensorFlow's has."""
     model: Any = vars(module)["Sequential"]
     model.build = _changed_build(model.build)
+    model.add = _changed_add(model.add)

@@ -45,7 +45,7 @@ def ends(keys: Sequence[Hashable], weights: Sequence[int], most: int, alike: int
     """Where pieces end that weigh at most so much, equal ones in what repeats itself."""
     repeated = sections(keys, alike)
     each = [sum(weights[start : start + period]) for start, _, period in repeated]
-    times = max(1, most // max(each)) if each else 1  # the same in all: they pass values to each other
+    times = max(1, most // max([1, *each]))  # the same in all: they pass values to each other
     found: list[int] = []
     done = 0
     for start, end, period in repeated:

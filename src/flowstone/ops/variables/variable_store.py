@@ -273,7 +273,7 @@ class VariableStore:
                 initial_value=initial, name=name, dtype=variable_type, use_resource=use_resource, **keywords
             )
         self._vars[name] = variable
-        if regularizer is not None:
+        if regularizer:  # an empty dict of them, too, is none
             self._regularize(name, variable, regularizer)
         return variable
 
