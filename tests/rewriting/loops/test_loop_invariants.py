@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.rewriting.loops import loop_invariants
 
 RNG = np.random.default_rng(11)
 PASSES = ("hold_invariants", "drop_stacks")
@@ -214,3 +215,10 @@ def test_a_variable_that_only_the_outer_loop_changes_is_read_in_that_one(monkeyp
 
     y = tf.while_loop(lambda i, _: i < 3, body, [0, x], parallel_iterations=1)[1]
     agree(monkeypatch, [y], {x: values(3)}, "hold_invariants", fires=1, setup=held.initializer)
+
+
+def test_a_read_that_is_not_admitted_outside_stays(monkeypatch, held) -> None:
+    x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [])
+    y = scaled_often(held, x, n)
+    monkeypatch.setattr(loop_invariants, "substitute", lambda *_: None)
+    assert ops(text([y], [x, n], *BEFORE, "hold_invariants")) == ops(text([y], [x, n], *BEFORE))

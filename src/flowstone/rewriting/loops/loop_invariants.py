@@ -122,9 +122,11 @@ def _look_up_once(subgraph: Subgraph) -> bool:
         replacements[node] = [*enters, *node.control_inputs]
         subgraph.log.append(("hold_invariants", node.name, "looked up before the loop"))
     subgraph.invalidate()
+    if not places:
+        return False
     substitute(subgraph, places, replaced, replacements)
     remove_unneeded(subgraph)  # what brought the handles in
-    return bool(places)
+    return not replacements.keys() <= set(subgraph.nodes)  # else nothing was admitted
 
 
 def _is_brought_in(node: PlanNode, reads: bool) -> bool:
