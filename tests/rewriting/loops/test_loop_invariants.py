@@ -221,4 +221,6 @@ def test_a_read_that_is_not_admitted_outside_stays(monkeypatch, held) -> None:
     x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [])
     y = scaled_often(held, x, n)
     monkeypatch.setattr(loop_invariants, "substitute", lambda *_: None)
-    assert ops(text([y], [x, n], *BEFORE, "hold_invariants")) == ops(text([y], [x, n], *BEFORE))
+    found = [ops(text([y], [x, n], *passes)) for passes in (BEFORE, (*BEFORE, "hold_invariants"))]
+    for op in ("ReadVariableOp", "Enter", "Mul", "AddV2"):
+        assert found[0].count(op) == found[1].count(op)
