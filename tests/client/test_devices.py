@@ -8,13 +8,9 @@ import flowstone as tf
 from flowstone.client.devices import list_local_devices
 from flowstone.compat.module_paths import find_sources
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 TASK = "/job:localhost/replica:0/task:0"
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 # ---- tf.device; expected values are TensorFlow's

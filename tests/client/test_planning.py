@@ -23,11 +23,7 @@ from flowstone.runtime.plan import Plan
 from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.session_options import plan_options
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def two_cpus() -> tf.ConfigProto:

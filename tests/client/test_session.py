@@ -12,11 +12,7 @@ import pytest
 import flowstone as tf
 from flowstone.client import runners
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_fetches_come_back_in_the_form_they_were_asked_in():

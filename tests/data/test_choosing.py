@@ -11,6 +11,8 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 D, E = tf.data.Dataset, tf.data.experimental
 
 
@@ -33,12 +35,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(plain(each) for each in value)
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default():
-        yield
 
 
 def lengths(count: int) -> Any:

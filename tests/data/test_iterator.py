@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,9 @@ import pipelines
 from flowstone.framework import errors
 from flowstone.ops.datasets import parallel_mapping
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 D = tf.data.Dataset
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def rest(session: Any, element: Any, most: int = 100) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,10 @@ from flowstone.framework import errors
 from flowstone.framework.function import Defun
 from test_iterator import rest
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 D, raw = tf.data.Dataset, tf.raw_ops
 NUMBERS = {"output_types": [tf.int64], "output_shapes": [[]]}
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def elements(make: Any, structure: Structure | None = None) -> list[Any]:

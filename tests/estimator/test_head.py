@@ -10,13 +10,9 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 Est = tf.estimator
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default():
-        yield
 
 
 def value(tensor: Any) -> Any:

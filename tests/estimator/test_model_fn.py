@@ -8,14 +8,10 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 Spec = tf.estimator.EstimatorSpec
 TRAIN, EVAL, PREDICT = "train", "eval", "infer"
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default():
-        yield
 
 
 def one() -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,13 @@ from flowstone.framework.composite import (
 from flowstone.framework.graph import Graph
 from flowstone.framework.operation import OpDeclaration
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 _value = OpDeclaration("Value", "-> output: dtype", "value: tensor", dtype=None)
 _value.infer(lambda node: node.attributes["value"].shape)
 _value.value()(lambda node: node.attributes["value"])
 _fed = OpDeclaration("Fed", "-> output: dtype", "shape: shape", dtype=None)
 _fed.infer(lambda node: node.attributes["shape"])
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Graph]:
-    with Graph().as_default() as graph:
-        yield graph
 
 
 def const(value: Any, dtype: Any) -> Any:

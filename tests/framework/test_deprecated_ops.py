@@ -10,13 +10,9 @@ import pytest
 import flowstone as tf
 from flowstone.framework.operation import F, registry
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 ROWS = [[1.0, 5.0, 3.0, 5.0], [0.0, -1.0, -2.0, 7.0]]
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def old_graph(version: int) -> Any:

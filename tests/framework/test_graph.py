@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,13 @@ from flowstone.framework.graph import Graph, GraphKeys, Operation
 from flowstone.framework.operation import OpDeclaration
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 _value = OpDeclaration("Value", "-> output: dtype", "value: tensor", dtype=None)
 _value.infer(lambda node: node.attributes["value"].shape)
 _join = OpDeclaration("Join", "values: N*T -> output: T")
 _join.infer(lambda node: None)
 _effect = OpDeclaration("Effect", "->", stateful=True)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Graph]:
-    with Graph().as_default() as graph:
-        yield graph
 
 
 def const(name: str | None = None, value: Any = 1.0) -> Tensor:

@@ -7,11 +7,7 @@ import pytest
 
 import flowstone as tf
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def entered(*arguments, **keywords) -> str:

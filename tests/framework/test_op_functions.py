@@ -19,11 +19,7 @@ from flowstone.framework.op_functions import (
 )
 from flowstone.framework.operation import registry
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.mark.parametrize(

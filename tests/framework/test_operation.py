@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from flowstone.framework.graph import Graph
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import OpDeclaration, Registry
+
+pytestmark = pytest.mark.usefixtures("graph")
 
 FLOAT, INT = dtypes.float32, dtypes.int32
 
@@ -36,12 +37,6 @@ both = declare("Both", "x: N*T, y: N*T -> a: N*T, b: int32")
 mixed = declare("Mixed", "x: *Ts -> y: *Ts")
 assign = declare("Assign", "ref: Ref(T), value: T -> out: Ref(T)", mutates=[0])
 effect = declare("Effect", "x: float ->", stateful=True)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Graph]:
-    with Graph().as_default() as graph:
-        yield graph
 
 
 def const(number: Any, dtype: Any = FLOAT) -> Any:

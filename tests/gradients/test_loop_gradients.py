@@ -18,14 +18,10 @@ from tests.gradients import loop_gradient_programs as programs
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "loops"
 EXPECTED = json.loads((GOLDEN / "gradients.json").read_text())
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def golden_nodes() -> dict[str, list[str]]:

@@ -10,13 +10,9 @@ import pytest
 import flowstone as tf
 from flowstone.framework.operation import registry
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 _numbers = itertools.count()
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 @pytest.fixture

@@ -10,11 +10,7 @@ import pytest
 import flowstone as tf
 from flowstone.layers.base import InputSpec, Layer
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 class Affine(Layer):

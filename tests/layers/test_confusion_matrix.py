@@ -7,11 +7,7 @@ import pytest
 
 import flowstone as tf
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 LABELS, PREDICTIONS = [0, 1, 1, 2, 1], [0, 1, 2, 0, 1]

@@ -9,11 +9,7 @@ import pytest
 
 import flowstone as tf
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def x(*shape: int | None, dtype: Any = tf.float32) -> tf.Tensor:

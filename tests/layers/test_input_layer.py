@@ -12,11 +12,7 @@ import flowstone as tf
 from flowstone.layers.input_layer import InputLayer
 from flowstone.layers.maxout import MaxOut, maxout
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_an_input_is_a_placeholder_of_batches() -> None:

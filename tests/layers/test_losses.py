@@ -11,6 +11,8 @@ from tests.layers import loss_programs
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "layers"
 VALUES = np.load(GOLDEN / "losses.npz")
 
@@ -22,12 +24,6 @@ def golden_lines(name: str) -> dict[str, list[str]]:
 
 
 LINES = golden_lines("losses.txt")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def run(tensor: Any, feeds: Any = None) -> Any:

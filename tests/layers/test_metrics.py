@@ -12,14 +12,10 @@ from tests.layers.test_losses import GOLDEN, golden_lines
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 VALUES = np.load(GOLDEN / "metrics.npz")
 LINES = golden_lines("metrics.txt")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def test_every_program_has_its_goldens() -> None:

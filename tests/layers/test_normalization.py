@@ -9,13 +9,9 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 SEEN = np.random.default_rng(4).normal(2.0, 3.0, size=[5, 8, 3]).astype("f")  # batches of each step
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def x(*shape: int | None, dtype: Any = tf.float32) -> tf.Tensor:

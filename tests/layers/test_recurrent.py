@@ -11,6 +11,8 @@ from tests.layers import recurrences
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "layers"
 VALUES = np.load(GOLDEN / "recurrences.npz")
 CELL = tf.nn.rnn_cell
@@ -27,12 +29,6 @@ LINES = golden_lines()
 
 def is_about_shapes(line: str) -> bool:
     return line.startswith(("shapes ", "variable "))
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def test_every_program_has_its_goldens() -> None:

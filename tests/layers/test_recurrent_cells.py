@@ -9,13 +9,9 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 CELL = tf.nn.rnn_cell
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def matrix(rows: int | None = 2, columns: int | None = 4, dtype: Any = tf.float32) -> tf.Tensor:

@@ -6,7 +6,7 @@ taken twice where it can be, or looked at where it came from; what was taken fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,13 +16,9 @@ import flowstone as tf
 from flowstone.framework.operation import F
 from flowstone.ops.queues.staging_areas import MapStagingArea, StagingArea
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 X = np.arange(12, dtype="f").reshape(3, 4)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 class Holder(NamedTuple):

@@ -18,18 +18,14 @@ from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime import plan
 from flowstone.runtime.device_types import memory_of, register_device_type, unregister_device_type
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "example_device"
 TASK = "/job:localhost/replica:0/task:0"
 CPU = SimulatedDevice(f"{TASK}/device:CPU:0")
 LANE = SimulatedDevice(f"{TASK}/device:LANE:0", "LANE")
 LAYERS, SIZE = 8, 256
 BYTES = SIZE * SIZE * 4
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def chain(device=None):

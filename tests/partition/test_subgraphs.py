@@ -13,15 +13,11 @@ from flowstone.partition.subgraphs import partition, show
 from flowstone.placement.devices import SimulatedDevice
 from flowstone.rewriting.simplification.partial_execution import prune
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 TASK = "/job:localhost/replica:0/task:0"
 DEVICES = [SimulatedDevice(f"{TASK}/device:CPU:{i}") for i in range(3)]
 LANE = SimulatedDevice(f"{TASK}/device:LANE:0", "LANE")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def parts_of(subgraph, elsewhere, **options):

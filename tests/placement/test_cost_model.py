@@ -12,15 +12,11 @@ from flowstone.placement.cost_model import CostModel, Rates
 from flowstone.placement.devices import SimulatedDevice
 from flowstone.rewriting.simplification.partial_execution import prune
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 CPU = SimulatedDevice("/job:localhost/replica:0/task:0/device:CPU:0")
 FAST = SimulatedDevice("/job:localhost/replica:0/task:0/device:CPU:1", relative_speed=2.0)
 GPU = SimulatedDevice("/job:localhost/replica:0/task:0/device:GPU:0", "GPU")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 @pytest.mark.parametrize("module", [cost_model])

@@ -11,16 +11,12 @@ from flowstone.placement.device_constraints import find_constraints, runs_everyt
 from flowstone.placement.devices import SimulatedDevice
 from flowstone.rewriting.simplification.partial_execution import prune
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 TASK = "/job:localhost/replica:0/task:0"
 CPUS = [SimulatedDevice(f"{TASK}/device:CPU:{i}") for i in range(4)]
 GPU = SimulatedDevice(f"{TASK}/device:GPU:0", "GPU")
 MIXED = [CPUS[0], CPUS[1], GPU]
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def feasible(fetches, devices=CPUS, soft=False, assigned=None):

@@ -24,16 +24,12 @@ from flowstone.placement.synthetic_graphs import random_cluster, random_tasks
 from flowstone.placement.task_graph import placed_task_graph
 from flowstone.rewriting.simplification.partial_execution import prune
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 TASK = "/job:localhost/replica:0/task:0"
 CPUS = [SimulatedDevice(f"{TASK}/device:CPU:{i}") for i in range(4)]
 FREE = lambda a, b: Link(1.0, 0.0)  # noqa: E731
 LINKS = [Link(0.0, 0.0), Link(5.0, 1e-3), Link(50.0, 1e-2)]
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def names(placement):

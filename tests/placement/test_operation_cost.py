@@ -11,11 +11,7 @@ from flowstone.framework.operation import F
 from flowstone.placement import operation_cost
 from flowstone.placement.operation_cost import state_size, tensor_size, work
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def zeros(*shape, dtype=tf.float32):

@@ -13,13 +13,9 @@ from flowstone.framework.registry import registry
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.aliasing import Aliasing
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 ONES = np.ones([2, 3], np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def aliasing_of(fetches, feeds):

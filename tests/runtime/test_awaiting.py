@@ -13,11 +13,7 @@ import pytest
 import flowstone as tf
 from flowstone.client.repetition import repeat
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def until(condition: Any) -> None:

@@ -17,6 +17,8 @@ from flowstone.runtime import device_types
 from flowstone.runtime.device import default_device, local_devices, needs_placement
 from flowstone.runtime.device_types import register_device_type, unregister_device_type
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "example_device" / "example_device.py"
 TASK = "/job:localhost/replica:0/task:0"
 
@@ -46,12 +48,6 @@ def arena(package):
     yield make
     for name in made:
         unregister_device_type(name)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def on_arena(index=0):

@@ -19,11 +19,7 @@ from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import Step
 from flowstone.runtime.unit_program import UnitProgram
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def both_ways(fetches, feeds=(), passes=True):

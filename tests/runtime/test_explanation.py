@@ -11,17 +11,13 @@ import pytest
 import flowstone as tf
 from flowstone.runtime.explanation import group_rewrites
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 
 @pytest.fixture(autouse=True)
 def source_tree_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 @pytest.mark.by_aten

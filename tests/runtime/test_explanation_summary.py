@@ -12,17 +12,13 @@ from flowstone.client.step_observation import StepObserver
 from flowstone.runtime.explanation_summary import summary_text
 from flowstone.tools.explain import chosen
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 
 @pytest.fixture(autouse=True)
 def source_tree_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def test_what_took_hardly_any_time_is_explained_only_on_request() -> None:

@@ -12,11 +12,7 @@ from flowstone.framework.kernel import CPU
 from flowstone.framework.operation import OpDeclaration
 from flowstone.framework.tensor import Tensor
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def failing_op(error: Exception, when_planned: bool = False) -> Tensor:

@@ -10,11 +10,7 @@ import flowstone as tf
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.host_decisions import decided_on_host, undecided
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def decided(fetches: list[Any], feeds: list[Any]) -> set[str]:

@@ -14,11 +14,7 @@ from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.executor import DEAD
 from flowstone.runtime.interpreter import disagreement, interpret
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def run(fetches: Any, feeds: Any, *values: Any) -> list[Any]:

@@ -13,14 +13,10 @@ from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.memory import Memory
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 WITHOUT_KERNEL = ("_Arg", "Switch", "Merge")
 DEVICE = torch.device("cuda", 0)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def decisions(fetches, feeds):

@@ -15,11 +15,7 @@ from flowstone.runtime import plan
 from flowstone.runtime.numbers import Numbers
 from flowstone.runtime.segments import compile_segment
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def numbers_of(fetches, feeds=()):

@@ -12,14 +12,10 @@ import torch
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 CONFIG = tf.ConfigProto(device_count={"CPU": 3})
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="copies to and from pinned memory need a GPU")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def cpu(index):

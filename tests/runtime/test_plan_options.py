@@ -15,11 +15,7 @@ from flowstone.runtime.plan import Plan, make_plan, placed_subgraph
 from flowstone.runtime.plan_options import PlanOptions
 from flowstone.runtime.step import Step
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def options(cpus: int = 1) -> PlanOptions:

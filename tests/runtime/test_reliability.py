@@ -16,14 +16,10 @@ import torch
 import flowstone as tf
 from stepping import Running, refused, runtime_object, until
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 WRONG = tf.errors.InvalidArgumentError
 LATE = tf.errors.DeadlineExceededError
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def two_devices(**options: Any) -> tf.Session:

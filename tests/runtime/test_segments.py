@@ -13,11 +13,7 @@ from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step import UNLIMITED, Step
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def segment_of(fetches, feeds, watched=False, targets=()):

@@ -14,13 +14,9 @@ from flowstone.runtime.plan import Plan
 from flowstone.runtime.step_profile import profile
 from flowstone.runtime.tracing import Event, Trace
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 MACHINE = Floors("cpu", 1, 1e9, 1e8, ((1 << 40, 1e9),), 1e-6)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def session(devices: int = 1) -> tf.Session:

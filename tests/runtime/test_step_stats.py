@@ -7,16 +7,12 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:{}"
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def session(devices=1, **graph_options):

@@ -13,11 +13,7 @@ from flowstone.framework.operation import F
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.threads import limit, may_start_team, wants_one_thread
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.mark.parametrize(

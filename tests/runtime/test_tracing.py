@@ -20,15 +20,11 @@ from flowstone.runtime.segments import compile_segment
 from flowstone.runtime.step_stats import step_stats
 from flowstone.runtime.tracing import Trace, TracedStep
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 CPU = "/job:localhost/replica:0/task:0/device:CPU:{}"
 FULL = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def session(devices=1, **graph_options):

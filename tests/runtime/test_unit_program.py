@@ -15,11 +15,7 @@ from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.step import Step
 from flowstone.runtime.unit_program import UnitProgram
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 class Programs:

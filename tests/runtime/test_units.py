@@ -12,11 +12,7 @@ from flowstone.framework.kernel import Environment
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.units import cut, needs_units
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def units(fetches: Any, feeds: Any = (), **options: Any) -> Any:

@@ -14,15 +14,11 @@ import flowstone as tf
 import saved_model_programs
 from flowstone.saved_model.loader import read_saved_model
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "saved_model"
 EXPECTED = [240.0, 80.0, 320.0]
 signatures = tf.saved_model.signature_def_utils
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from flowstone.client.step_observation import StepObserver, current_observer
 from flowstone.runtime.explanation import explanation_text, rewrite_text
 from flowstone.tools.command_line import build_parser
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 PROGRAM = """\
 import sys
 import numpy as np
@@ -42,12 +44,6 @@ with tf.Session() as session:
 def source_tree_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def explain(*arguments: str, folder: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,7 @@ import pytest
 import flowstone as tf
 from flowstone.training.bucketing import bucket, bucket_by_sequence_length
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def all_values(fetch: Any) -> list[Any]:

@@ -9,11 +9,7 @@ import pytest
 import flowstone as tf
 from flowstone.training.device_setter import GreedyLoadBalancingStrategy, RandomStrategy, byte_size_load_fn
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def devices(setter, use_resource=False):

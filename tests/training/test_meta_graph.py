@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,10 @@ import meta_graph_programs
 from flowstone.io.proto import control_flow_pb2
 from flowstone.training import meta_graph_import
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "meta_graphs"
 VALUES = json.loads((GOLDEN / "values.json").read_text())
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def contexts(meta: Any) -> list[Any]:

@@ -15,11 +15,7 @@ import pytest
 import flowstone as tf
 import forked
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as new:
-        yield new
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def counting() -> Any:

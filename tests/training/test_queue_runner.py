@@ -10,14 +10,10 @@ import pytest
 import flowstone as tf
 from flowstone.io.proto.queue_runner_pb2 import QueueRunnerDef
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 # What TensorFlow 2.21 writes for the runner of a queue named "fifo_queue" with two equal operations.
 WIRE = b'\n\nfifo_queue\x12\x12fifo_queue_enqueue\x12\x12fifo_queue_enqueue\x1a\x10fifo_queue_Close"\x12fifo_queue_Close_1*\x01\x0b'  # noqa: E501
-
-
-@pytest.fixture(autouse=True)
-def graph() -> tf.Graph:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def counting_queue(limit: int, capacity: int = 100) -> tuple[tf.FIFOQueue, tf.Operation, tf.Variable]:

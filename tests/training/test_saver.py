@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,11 @@ import forked
 import saver_programs
 from flowstone.framework import errors
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "saver"
 READ = json.loads((GOLDEN / "read.json").read_text())
 NAMES = json.loads((GOLDEN / "names.json").read_text())
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 # ---- with TensorFlow

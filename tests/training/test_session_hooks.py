@@ -12,11 +12,7 @@ import pytest
 
 import flowstone as tf
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as new:
-        yield new
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def counting() -> Any:

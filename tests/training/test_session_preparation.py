@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import flowstone as tf
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as new:
-        yield new
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_prepare_restores_else_initialises(tmp_path: Path) -> None:

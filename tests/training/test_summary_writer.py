@@ -21,11 +21,7 @@ from PIL import Image
 import flowstone as tf
 from browser import Browser
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def events(folder: Path) -> list[Any]:

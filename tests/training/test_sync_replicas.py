@@ -12,13 +12,9 @@ import flowstone as tf
 from flowstone.training.sync_replicas import SyncReplicasOptimizer
 from stepping import until
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 RATE = 0.1
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 class Workers:

@@ -12,6 +12,8 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 contrib = tf.contrib.data
 D = contrib.Dataset
 
@@ -32,12 +34,6 @@ def elements(dataset: Any) -> list[Any]:
                 found.append(plain(value))
         except tf.errors.OutOfRangeError:
             return found
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default():
-        yield
 
 
 def test_methods_give_datasets_with_methods() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,10 @@ from tests.contrib.layers.step_programs import answers
 import flowstone as tf
 from flowstone.contrib.layers.optimizers import adaptive_clipping_fn
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/contrib/steps.json").read_text(encoding="utf-8"))
 optimize_loss = tf.contrib.layers.optimize_loss
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def test_steps() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,13 +9,9 @@ import pytest
 import flowstone as tf
 from flowstone.contrib.layers import utils
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 layers = tf.contrib.layers
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 class TestOutputs:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 MetricSpec = tf.contrib.learn.MetricSpec
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as made:
-        yield made
 
 
 def usual(predictions: Any, labels: Any, weights: Any = None) -> Any:

@@ -13,6 +13,8 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "array_functions.txt"
 
 
@@ -62,13 +64,6 @@ def run(expression: Any, feed: Any = None) -> Any:
     """The value that a fresh session gives."""
     with tf.Session(graph=expression.graph) as session:
         return session.run(expression, feed)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    """A graph of its own for each test."""
-    with tf.Graph().as_default() as fresh:
-        yield fresh
 
 
 def test_indexing_is_numpy_indexing() -> None:

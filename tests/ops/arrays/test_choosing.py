@@ -9,16 +9,10 @@ import pytest
 
 import flowstone as tf
 
-pytestmark = pytest.mark.both_ways
+pytestmark = [pytest.mark.both_ways, pytest.mark.usefixtures("graph")]
 RNG = np.random.default_rng(3)
 TYPES = ["float32", "float64", "float16", "int8", "int32", "int64", "uint16", "bool", "complex64"]
 SHAPES = [(130, 140), (16384,), (9, 40, 50), (3, 5)]
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def values(kind: str, *dims: int) -> Any:

@@ -8,11 +8,7 @@ import pytest
 import flowstone as tf
 from flowstone.framework.operation import F
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.mark.parametrize(

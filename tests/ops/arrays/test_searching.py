@@ -9,13 +9,9 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 RNG = np.random.default_rng(9)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def run(*tensors: Any) -> Any:

@@ -8,11 +8,7 @@ import pytest
 import flowstone as tf
 from flowstone.ops.control.control_flow import merge, switch, with_dependencies
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def controls(op):

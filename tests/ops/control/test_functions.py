@@ -21,6 +21,8 @@ from flowstone.framework import function
 from flowstone.framework.graph_def import messages
 from flowstone.ops.control import functional_forms
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "functions"
 EXPECTED = json.loads((GOLDEN / "programs.json").read_text())
 IMPORTED = json.loads((GOLDEN / "values.json").read_text())
@@ -40,12 +42,6 @@ SLOPES: dict[str, list[float]] = {
 }
 MODULES = tf, function, functional_forms
 Defun = function.Defun
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def golden_nodes() -> dict[str, list[str]]:

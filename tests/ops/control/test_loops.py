@@ -19,15 +19,11 @@ import loop_programs
 import reference_loop_programs
 from flowstone.framework.graph_def import messages
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "loops"
 REFERENCES = json.loads((GOLDEN / "references.json").read_text())
 EXPECTED = json.loads((GOLDEN / "values.json").read_text())
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def golden_nodes() -> dict[str, list[str]]:

@@ -10,11 +10,7 @@ import flowstone as tf
 from flowstone.framework.operation import F
 from stepping import Running, refused, runtime_object, until
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def waiters(session: Any, handle: Any) -> int:

@@ -9,11 +9,7 @@ import flowstone as tf
 from flowstone.framework.operation import F
 from flowstone.ops.control.reporting import summary
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,9 @@ import flowstone as tf
 from flowstone.framework.operation import F
 from flowstone.ops.lists.stacks import Stack
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 GENERATIONS = ["", "V2"]
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def run(fetches: Any, feed: Any = None) -> Any:

@@ -14,11 +14,7 @@ from flowstone.framework.operation import F
 from flowstone.ops.lists.tensor_array_gradients import gradient_source
 from flowstone.ops.lists.tensor_array_ops import GENERATIONS
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def run(fetches: Any, feed: Any = None) -> Any:

@@ -10,11 +10,7 @@ import pytest
 import flowstone as tf
 from flowstone.framework.operation import F
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def reserved(count: int = 3, shape: Any = (2,)) -> Any:

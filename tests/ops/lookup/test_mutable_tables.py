@@ -17,11 +17,7 @@ from flowstone.framework.operation import F
 from flowstone.ops.lookup.mutable_tables import MutableDenseHashTable, MutableHashTable
 from stepping import refused
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def numbers(values: Any) -> Any:

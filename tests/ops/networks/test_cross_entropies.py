@@ -9,16 +9,10 @@ import pytest
 
 import flowstone as tf
 
-pytestmark = pytest.mark.both_ways
+pytestmark = [pytest.mark.both_ways, pytest.mark.usefixtures("graph")]
 RNG = np.random.default_rng(3)
 ROWS, CLASSES = 7, 50
 LABELS = RNG.integers(0, CLASSES, ROWS)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 @pytest.fixture(autouse=True)

@@ -9,14 +9,10 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 RNG = np.random.default_rng(8)
 FUNCTIONS = [tf.nn.softmax, tf.nn.log_softmax]
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def planned_by_passes(function: Any, dims: tuple[int, ...], dtype: Any = tf.float32) -> bool:

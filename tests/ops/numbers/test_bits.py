@@ -10,13 +10,9 @@ import pytest
 import flowstone as tf
 from flowstone.framework.operation import F
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 RNG = np.random.default_rng(4)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def run(tensor: Any, feed: Any = None) -> Any:

@@ -1,7 +1,5 @@
 """What element-wise families share: broadcast gradients, in-place variants, identities, unsigned integers."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -10,12 +8,7 @@ import flowstone as tf
 from flowstone.ops.numbers.elementwise import keeps_shape, reduced_axes
 from flowstone.ops.numbers.unsigned_integers import divide_uint64
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A default graph for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,9 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 VALUES = np.array([[-1.0, 0.0, 0.99], [1.0, 4.5, 9.0]], "f")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def test_counts_and_bins_say_the_same() -> None:

@@ -3,13 +3,15 @@
 The ops themselves are tested by table; these cases hold what the functions make of them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flowstone as tf
+
+pytestmark = pytest.mark.usefixtures("graph")
 
 A = np.array([[0.5, -1.0], [2.0, 0.25], [-0.75, 1.5]], np.float32)
 B = np.array([[1.0, 0.0, -2.0], [0.5, 3.0, 1.0]], np.float32)
@@ -150,13 +152,6 @@ CASES: list[tuple[Callable[[], Any], str, Any]] = [
     (lambda: tf.global_norm([A, None, B]), "float32", 4.83477),
     (lambda: tf.clip_by_value(A, -0.5, 0.5), "float32", [[0.5, -0.5], [0.5, 0.25], [-0.5, 0.5]]),
 ]
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A default graph for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.mark.parametrize(("function", "dtype", "expected"), CASES)

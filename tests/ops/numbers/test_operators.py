@@ -1,6 +1,6 @@
 """The nodes that operators and mathematical functions add: names and types, as TensorFlow makes them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +9,8 @@ import pytest
 
 import flowstone as tf
 from flowstone.ops.numbers.operators import install_operators
+
+pytestmark = pytest.mark.usefixtures("graph")
 
 CASES: list[tuple[Callable[[Any], Any], str]] = [  # a constant has no type here
     (lambda x: tf.add(x.x, x.y), "Add:AddV2"),
@@ -120,13 +122,6 @@ CASES: list[tuple[Callable[[Any], Any], str]] = [  # a constant has no type here
     ),
     (lambda x: tf.log_sigmoid(x.x), "LogSigmoid/Neg:Neg LogSigmoid/Softplus:Softplus LogSigmoid:Neg"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A default graph for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def operands() -> SimpleNamespace:

@@ -11,13 +11,9 @@ import flowstone as tf
 from flowstone.framework.operation import F
 from stepping import Running, refused, runtime_object, until
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 WRONG = tf.errors.InvalidArgumentError
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def test_nodes_and_shapes_are_tensorflows(graph: Any) -> None:

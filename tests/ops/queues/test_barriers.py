@@ -12,13 +12,9 @@ from flowstone.framework.operation import F
 from flowstone.ops.queues.barriers import Barrier
 from stepping import Running, refused, runtime_object, until
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 FIRST = -(2**63)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def sizes(session: Any, barrier: Barrier) -> list[int]:

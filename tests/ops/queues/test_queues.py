@@ -24,11 +24,7 @@ from flowstone.ops.queues.queue_storage import (
 )
 from stepping import Running, refused, runtime_object, until
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 # ---- the graph

@@ -12,11 +12,7 @@ from flowstone.framework.operation import F
 from flowstone.ops.queues.staging_areas import MapStagingArea, StagingArea
 from stepping import Running, refused, until
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def key(value: int) -> Any:

@@ -7,16 +7,12 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)
 PLACES = [[0, 0], [0, 1], [2, 0], [3, 0], [3, 1]]
 IDS = np.int64([1, 3, -1, 2, 0])
 WEIGHTS = np.float32([1, 3, 1, 0, 2])
-
-
-@pytest.fixture(autouse=True)
-def graph() -> tf.Graph:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def look_up(

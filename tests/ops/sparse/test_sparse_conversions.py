@@ -9,11 +9,7 @@ import flowstone as tf
 from flowstone.ops.sparse.sparse_serialization import deserialize_sparse_op
 from sparse_values import DENSE, OTHER, dense_of, node_names, run, sparse_of
 
-
-@pytest.fixture(autouse=True)
-def graph() -> tf.Graph:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_dense_tensors_and_back() -> None:

@@ -10,14 +10,10 @@ import pytest
 import flowstone as tf
 from sparse_values import dense_of, run, sparse_of
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 NUMBERS = np.array([[1, 1, 3], [4, 7, 2]], np.int32)
 WEIGHTS = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> tf.Graph:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.mark.parametrize("kind", [tf.constant, sparse_of])

@@ -10,13 +10,9 @@ import pytest
 import flowstone as tf
 from sparse_values import node_names, run
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 PLACES, SIZES = [[0, 0], [1, 0]], [2, 1]
-
-
-@pytest.fixture(autouse=True)
-def graph() -> tf.Graph:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def words() -> tf.SparseTensor:

@@ -12,6 +12,8 @@ import flowstone as tf
 from flowstone.framework.operation import F
 from sparse_values import run
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 PLACES = np.array([[0, 0], [0, 2], [1, 1], [1, 2]], np.int64)
 OTHERS = np.array([[0, 1], [0, 2], [1, 1]], np.int64)
 SIZES = np.array([2, 3], np.int64)
@@ -19,12 +21,6 @@ UNSIGNED = [np.uint16, np.uint32, np.uint64]
 HALVES = [np.float16, ml_dtypes.bfloat16]
 COMPLEX = [np.complex64, np.complex128]
 FIRST, SECOND = [3, 250, 7, 9], [4, 5, 6]
-
-
-@pytest.fixture(autouse=True)
-def graph() -> tf.Graph:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def highest(dtype: Any) -> int:

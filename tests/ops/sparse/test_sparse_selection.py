@@ -8,11 +8,7 @@ import pytest
 import flowstone as tf
 from sparse_values import DENSE, OTHER, dense_of, is_ordered, node_names, run, sparse_of
 
-
-@pytest.fixture(autouse=True)
-def graph() -> tf.Graph:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_slices() -> None:

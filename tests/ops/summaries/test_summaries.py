@@ -10,11 +10,7 @@ import pytest
 import flowstone as tf
 from flowstone.framework.operation import F
 
-
-@pytest.fixture(autouse=True)
-def graph() -> tf.Graph:
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def nodes(graph: tf.Graph) -> list[tuple[str, str]]:

@@ -1,6 +1,5 @@
 """Initialisers: values, nodes, configurations and errors, as TensorFlow's."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,7 @@ import pytest
 import flowstone as tf
 from flowstone.ops.variables import initializers
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A default graph for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def evaluated(tensor: tf.Tensor) -> np.ndarray:

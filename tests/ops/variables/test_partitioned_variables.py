@@ -1,20 +1,13 @@
 """Partitioned variables and partitioners, as TensorFlow's."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 SHAPE = tf.TensorShape([10, 4])
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A default graph for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def test_partitioners() -> None:

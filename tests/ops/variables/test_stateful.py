@@ -1,19 +1,12 @@
 """State whose life no op table case shows: temporaries, destroyed resources, sharing, old graphs."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import flowstone as tf
 from flowstone.framework.operation import F
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A default graph for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_a_temporary_variable_lives_in_one_step() -> None:

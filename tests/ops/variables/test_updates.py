@@ -1,7 +1,5 @@
 """Updates beyond the op table: hyper-parameters known and not known before the step, and locks."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -10,12 +8,7 @@ import flowstone as tf
 from flowstone.framework.operation import F
 from flowstone.ops.variables import optimizer_steps
 
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A default graph for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def expected_adam(steps: int, gradient: np.ndarray) -> np.ndarray:

@@ -1,6 +1,5 @@
 """Variable scopes and `get_variable`: names, sharing, defaults and errors, as TensorFlow's."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,14 +7,9 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 KINDS = pytest.mark.parametrize("resource", [False, True], ids=["reference", "resource"])
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A default graph for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 @KINDS

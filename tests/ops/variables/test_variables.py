@@ -2,22 +2,15 @@
 TensorFlow's.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import flowstone as tf
 from flowstone.ops.variables.variable_creation import variable_creator_scope
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 KINDS = pytest.mark.parametrize("resource", [False, True], ids=["reference", "resource"])
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    """A default graph for each test."""
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def nodes(graph: tf.Graph) -> list[str]:
