@@ -14,6 +14,7 @@ import torch
 import flowstone as tf
 from flowstone.framework.operation import registry
 from flowstone.ops.randomness import class_distributions as distributions
+from flowstone.ops.randomness.op_seeds import SeededSequence
 
 COUNT = 40000
 TRUE = np.int64([[0], [7], [19]])
@@ -29,6 +30,12 @@ def draw(make: Callable[[], Any], runs: int = 1) -> list[list[np.ndarray]]:
 def zipf(size: int) -> np.ndarray:
     ids = np.arange(size)
     return np.log((ids + 2) / (ids + 1)) / np.log(size + 1)
+
+
+def drawn(distribution: Any, seed: int, count: int = COUNT) -> np.ndarray:
+    """The classes of `count` draws."""
+    words = np.random.default_rng(seed).integers(0, 1 << 32, (1, count * distribution.words), np.uint64)
+    return distribution.classes(words)[0]
 
 
 # ---- distributions
@@ -47,9 +54,9 @@ def zipf(size: int) -> np.ndarray:
 def test_draws_follow_the_probabilities(distribution: Any, expected: np.ndarray) -> None:
     """Frequencies within five standard errors; the probabilities are the formula's and sum to one."""
     np.testing.assert_allclose(distribution.probabilities(torch.arange(20)), expected, rtol=1e-12)
-    draws = distribution.draw(COUNT, torch.Generator().manual_seed(1))
-    assert draws.dtype is torch.int64 and draws.shape == (COUNT,)
-    frequencies = np.bincount(draws.numpy(), minlength=20) / COUNT
+    draws = drawn(distribution, 1)
+    assert draws.dtype == np.int64 and draws.shape == (COUNT,)
+    frequencies = np.bincount(draws, minlength=20) / COUNT
     assert len(frequencies) == 20
     assert (np.abs(frequencies - expected) <= 5 * np.sqrt(expected * (1 - expected) / COUNT)).all()
 
@@ -62,47 +69,64 @@ def test_learned_distributions_count_what_they_saw(size: int) -> None:
     learned.add(seen)
     counts = 1 + np.bincount(seen.numpy(), minlength=size)
     np.testing.assert_allclose(learned.probabilities(torch.arange(size)), counts / counts.sum(), rtol=1e-12)
-    draws = learned.draw(COUNT, torch.Generator().manual_seed(2)).numpy()
-    found = np.bincount(draws, minlength=size) / COUNT
+    found = np.bincount(drawn(learned, 2), minlength=size) / COUNT
     expected = counts / counts.sum()
     assert len(found) == size
     assert (np.abs(found - expected) <= 6 * np.sqrt(expected * (1 - expected) / COUNT)).all()
 
 
+def test_words_that_fit_no_place_are_left_out() -> None:
+    """The next word decides; so it is for the places of weights, too, whose draws take two words."""
+    weighted, n = distributions.Weighted(np.array([1.0, 2.0, 3.0])), (1 << 32) % 3
+    words = np.random.default_rng(3).integers(0, 1 << 32, (4, 40), np.uint64)
+    words[0, 7] = words[2, [0, 1, 3, 39]] = words[3] = 0
+    assert n == 1
+    for call, found in zip(words, weighted.classes(words.copy())):
+        left, expected = iter(call.tolist()), []
+        for height in left:
+            place = next((word % 3 for word in left if word), None)
+            if place is not None:
+                fraction = (height & 0x7FFFFF) / (1 << 23)
+                expected.append(place if fraction < [0.5, 1, 1][place] else 2)
+        assert [k for k in found if k != distributions.NONE] == expected
+    learned = distributions.Learned(3).classes(np.uint64([[0, 1, 5, 0, 7]]))
+    assert learned.tolist() == [[distributions.NONE, 1, 2, distributions.NONE, 1]]
+
+
+class Scripted:
+    """Draws what each call's first words say."""
+
+    size, is_fixed, words, probabilities = 10, True, 1, None
+
+    def __init__(self, *calls: list[int]) -> None:
+        self.calls = calls
+
+    def classes(self, words: np.ndarray) -> np.ndarray:
+        rows = [call + [5] * words.shape[1] for call in self.calls]
+        return np.array([row[: words.shape[1]] for row in rows[: len(words)]] * len(words))[: len(words)]
+
+
 def test_different_classes_come_in_the_order_of_their_first_draw() -> None:
-    """What is left of the sequence of draws without repetitions; tries end with the last one's first draw."""
-
-    class Scripted:
-        size, is_fixed = 10, True
-
-        def __init__(self) -> None:
-            self.sequence = iter([3, 3, 1, 3, 1, 1, 1, 1, 0, 3, 2, 9, 9, 9, 9, 9])
-
-        def draw(self, count: int, generator: Any) -> torch.Tensor:
-            return torch.tensor([next(self.sequence) for _ in range(count)])
-
-        probabilities = None
-
-    draws = distributions.Draws(Scripted(), torch.Generator(), ahead=1)
-    chosen, tries = draws.different(4)
+    """Without repetitions and what is no class; tries end with the last one's first draw."""
+    script = Scripted([3, 3, 1, -1, 3, 1, 1, 1, 1, -1, 0, 3, 2, 9, 9, 9, 9, 9])
+    chosen, tries = distributions.Draws(script, SeededSequence(1, 2), 4, True).next()
     assert chosen.tolist() == [3, 1, 0, 2]
     assert tries == 11
+    chosen, tries = distributions.Draws(script, SeededSequence(1, 2), 4, False).next()
+    assert chosen.tolist() == [3, 3, 1, 3]
+    assert tries == 4
 
 
-def test_what_was_drawn_ahead_is_used_next() -> None:
-    """Samples one after the other are what one sequence of draws gives, however many are made at once."""
+def test_calls_whose_draws_are_made_at_once_draw_what_each_does_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     samples = []
-    for ahead in (1, 3, 16):
-        generator = torch.Generator().manual_seed(4)
-        draws = distributions.Draws(distributions.LogUniform(40), generator, ahead)
-        samples.append([draws.different(count) for count in (3, 1, 40, 5, 7, 7, 7, 2)])
-    sequence = distributions.LogUniform(40).draw(4000, torch.Generator().manual_seed(4)).tolist()
-    for different in samples:
-        at = 0
-        for chosen, tries in different:
-            assert list(dict.fromkeys(sequence[at : at + tries])) == chosen.tolist()
-            assert chosen[-1] not in sequence[at : at + tries - 1]
-            at += tries
+    for calls in (1, 3, 16):
+        monkeypatch.setattr(distributions, "_CALLS", calls)
+        draws = distributions.Draws(distributions.LogUniform(40), SeededSequence(1, 4), 30, True)
+        samples.append([(chosen.tolist(), tries) for chosen, tries in (draws.next() for _ in range(40))])
+    assert samples[0] == samples[1] == samples[2]
+    assert len({tuple(chosen) for chosen, _ in samples[0]}) == 40
 
 
 @pytest.mark.parametrize("size", [1, 50, (1 << 20) + 1])
@@ -143,7 +167,7 @@ def test_unique_samples(sampler: Any) -> None:
     probabilities = zipf(20) if sampler is tf.nn.log_uniform_candidate_sampler else np.full(20, 0.05)
     for sampled, true_counts, sampled_counts in draw(lambda: sampler(TRUE, 1, 12, True, 20, seed=1), runs=20):
         assert len(set(sampled.tolist())) == 12
-        tries = np.log1p(-np.float64(true_counts[0, 0])) / np.log1p(-probabilities[0])
+        tries = np.log1p(-np.float64(true_counts[1, 0])) / np.log1p(-probabilities[7])
         assert abs(tries - round(tries)) < 0.01
         assert round(tries) >= 12
         if round(tries) > 12:

@@ -10,13 +10,9 @@ import pytest
 import flowstone as tf
 from flowstone.framework.operation import F
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 Generator, Algorithm = tf.random.Generator, tf.random.Algorithm
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as made:
-        yield made
 
 
 def run(*fetches: Any) -> Any:

@@ -9,16 +9,12 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 RANDOM = tf.random
 GAMMA = [[0.0334768071770668, 1.6680033206939697], [0.3141177296638489, 1.1091402769088745]]
 POISSON = [25, 23, 27, 25]
 BINOMIAL = [46, 43, 47, 53]
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def run(*tensors: Any) -> Any:

@@ -9,7 +9,7 @@ matter, and gives
 
 The samplers differ in the distribution (`flowstone.ops.randomness.class_distributions`): uniform, log-uniform
 (Zipf's law), by fixed weights, by what true classes were seen so far, or simply all. Seeds act as in
-`flowstone.ops.randomness.random`; the sequences are not TensorFlow's. Public names here belong to ``tf.nn``.
+`flowstone.ops.randomness.random`: the samples are TensorFlow's own. Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from flowstone.ops.randomness.class_distributions import (
     expectation,
     has_table,
 )
-from flowstone.ops.randomness.op_seeds import SEEDS, generator_of, seed_attributes
+from flowstone.ops.randomness.op_seeds import SEEDS, own_sequence, seed_attributes
 
 __all__ = [
     "all_candidate_sampler",
@@ -82,23 +82,15 @@ def _sample_shapes(node: Node) -> list[Dims]:
 
 def _sampling(node: Node, env: Environment, distribution: ClassDistribution) -> _Sampling:
     """The kernel that samples from `distribution`."""
-    count, unique = node.attributes["num_sampled"], node.attributes["unique"]
-    as_vector, generator = _vector_of_true_classes(node), generator_of(node, env)
-    # What the session's plans share; `generator_of` has the place of the node's own name.
+    count, as_vector = node.attributes["num_sampled"], _vector_of_true_classes(node)
+    sequence, unique = own_sequence(node, env), node.attributes["unique"]
+    # What the session's plans share; the sequence has the place of the node's own name.
     expected_counts = _shared(env, f"{node.name}/expectation", lambda: expectation(distribution))
-    draws: Callable[[], Draws]
-    if distribution.is_fixed:
-        ahead = _shared(env, f"{node.name}/draws", lambda: Draws(distribution, generator))
-        draws = lambda: ahead  # noqa: E731
-    else:
-        draws = lambda: Draws(distribution, generator, ahead=1)  # noqa: E731
 
     def sample(true_classes: torch.Tensor) -> tuple[torch.Tensor, ...]:
         flat = as_vector(true_classes)
-        if unique:
-            sampled, tries = draws().different(count)
-        else:
-            sampled, tries = distribution.draw(count, generator), count
+        draws = _shared(env, f"{node.name}/draws", lambda: Draws(distribution, sequence, count, unique))
+        sampled, tries = draws.next()
         expected = expected_counts(torch.cat((flat, sampled)), count, tries)
         of_true, of_sampled = expected.split_with_sizes((len(flat), count))
         return sampled, of_true.view(true_classes.shape), of_sampled
@@ -163,7 +155,7 @@ log_uniform_op = _sampler(
 
 def _learning_kernel(node: Node, env: Environment) -> _Sampling:
     """Samples by what was seen in earlier steps of the session, then adds the true classes."""
-    # `generator_of` has the place of the node's own name.
+    # The sequence has the place of the node's own name.
     states, key = env.states, f"{node.name}/seen"
     learned = states.get(key) or states.setdefault(key, Learned(node.attributes["range_max"]))
     sample = _sampling(node, env, learned)

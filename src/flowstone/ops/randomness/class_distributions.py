@@ -1,9 +1,9 @@
-"""Distributions over class numbers 0 … n-1, from which candidate samplers draw.
+"""Distributions over class numbers 0 … n-1, from which candidate samplers draw: TensorFlow's own draws.
 
-Each has its `size` n, says whether it never changes (`is_fixed`), and has two methods: ``draw(count,
-generator)``, int64 [count] independent class numbers, and ``probabilities(ids)``, float64 of the shape of
-`ids`. `Draws` draws until enough different classes are found. `expectation` says how often a class is in
-such a sample on average: with `tries` draws for `count` results, ``p * count`` if every draw counted
+Each has its `size` n, says whether it never changes (`is_fixed`) and how many `words` of random bits a draw
+takes, and has two methods: ``classes(words)`` makes draws of words, and ``probabilities(ids)`` gives float64
+of the shape of `ids`. `Draws` has the samples of a sampler's calls. `expectation` says how often a class
+is in such a sample on average: with `tries` draws for `count` results, ``p * count`` if every draw counted
 (`tries == count`), else ``1 - (1 - p) ** tries``.
 
 >>> expected, once = expectation(Uniform(4)), torch.tensor([2])
@@ -22,29 +22,53 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
+from flowstone.ops.randomness.op_seeds import SeededSequence
+from flowstone.ops.randomness.philox import WORD, State, blocks_after
+
+NONE = -1
+"""In place of a class, where words give none: the next ones are taken instead."""
+
+_ONE, _ONE_DOUBLE = np.uint32(127 << 23), np.uint64(1023 << 52)  # bits of 1.0
+_FRACTION, _UPPER_FRACTION = np.uint64((1 << 23) - 1), np.uint64((1 << 20) - 1)
+_HALF = np.uint64(32)
 
 
 class ClassDistribution(Protocol):
-    """What a sampler asks of a distribution."""
+    """What a sampler asks of a distribution.
+
+    `classes` takes words of 32 bits, uint64 [calls, draws * words], and gives int64 [calls, draws]: classes,
+    and `NONE`, which is to be left out.
+    """
 
     size: int
     is_fixed: bool
+    words: int
 
-    def draw(self, count: int, generator: torch.Generator) -> torch.Tensor: ...
+    def classes(self, words: np.ndarray) -> np.ndarray: ...
 
     def probabilities(self, ids: torch.Tensor) -> torch.Tensor: ...
+
+
+def _below(limit: int, numbers: np.ndarray, numbers_in_all: int) -> np.ndarray:
+    """Numbers of random bits, uint64, as equally likely ones below `limit`, int64: the rest of the division.
+    The least numbers, which would make small rests likelier, are `NONE`."""
+    found = (numbers % np.uint64(limit)).astype(np.int64)
+    unfit = numbers_in_all % limit
+    if unfit:
+        found[numbers < unfit] = NONE
+    return found
 
 
 class Uniform:
     """Every class is as likely as any other."""
 
-    is_fixed = True
+    is_fixed, words = True, 2
 
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def draw(self, count: int, generator: torch.Generator) -> torch.Tensor:
-        return torch.randint(self.size, (count,), generator=generator)
+    def classes(self, words: np.ndarray) -> np.ndarray:
+        return _below(self.size, words[:, ::2] | words[:, 1::2] << _HALF, 1 << 64)
 
     def probabilities(self, ids: torch.Tensor) -> torch.Tensor:
         return torch.full(ids.shape, 1 / self.size, dtype=torch.float64)
@@ -53,17 +77,16 @@ class Uniform:
 class LogUniform:
     """Zipf's law: P(k) = log((k + 2) / (k + 1)) / log(n + 1), for classes numbered by falling frequency."""
 
-    is_fixed = True
+    is_fixed, words = True, 2
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.log_size = math.log1p(size)
-        # A draw of exp(log_size) would be class n: rounding must not lead there.
-        self.limit = self.log_size * (1 - 1e-14)
 
-    def draw(self, count: int, generator: torch.Generator) -> torch.Tensor:
-        values = torch.empty(count, dtype=torch.float64).uniform_(0, self.limit, generator=generator)
-        return values.expm1_().long()
+    def classes(self, words: np.ndarray) -> np.ndarray:
+        bits = (words[:, ::2] & _UPPER_FRACTION) << _HALF | words[:, 1::2] | _ONE_DOUBLE
+        values = np.exp((bits.view(np.float64) - 1) * self.log_size)
+        return (values.astype(np.int64) - 1) % self.size  # rounding may lead to class n
 
     def probabilities(self, ids: torch.Tensor) -> torch.Tensor:
         return ids.to(torch.float64).add_(1).reciprocal_().log1p_().div_(self.log_size)
@@ -72,28 +95,60 @@ class LogUniform:
 class Weighted:
     """Classes by fixed weights, float [n]; a class of weight 0 is never drawn.
 
-    InvalidArgumentError for a negative weight, or if all are 0.
+    Walker's alias method (1977): a draw takes one of n equally likely places, each of which holds a class
+    and, above a threshold, another one. InvalidArgumentError for a negative weight, or if all are 0.
     """
 
-    is_fixed = True
+    is_fixed, words = True, 2
 
     def __init__(self, weights: np.ndarray) -> None:
-        wide = torch.as_tensor(np.asarray(weights, np.float64))
-        self.size, self.ends = len(wide), wide.cumsum(0)
-        total = float(self.ends[-1]) if self.size else 0.0
+        wide = np.asarray(weights, np.float64)
+        total = float(wide.sum()) if len(wide) else 0.0
         if not total > 0 or bool((wide < 0).any()):
             raise errors.InvalidArgumentError(
                 None, None, "Weights must be positive or zero, and not all zero."
             )
-        self.total, self.shares = total, wide / total
-        self.possible = int((wide > 0).sum())
+        self.size, self.possible = len(wide), int((wide > 0).sum())
+        self.shares = torch.from_numpy(wide / total)
+        self._thresholds, self._others = _alias_table(wide * self.size / total)
 
-    def draw(self, count: int, generator: torch.Generator) -> torch.Tensor:
-        places = torch.rand(count, dtype=torch.float64, generator=generator).mul_(self.total)
-        return torch.searchsorted(self.ends, places, right=True).clamp_(max=self.size - 1)
+    def classes(self, words: np.ndarray) -> np.ndarray:
+        places = _below(self.size, words[:, 1::2], 1 << 32)
+        heights = words[:, ::2]
+        for call in np.flatnonzero((places == NONE).any(1)):
+            self._pair_again(words[call], heights[call], places[call])
+        fractions = ((heights & _FRACTION).astype(np.uint32) | _ONE).view(np.float32) - 1
+        found = np.where(fractions < self._thresholds[places], places, self._others[places])
+        return np.where(places == NONE, NONE, found)
+
+    def _pair_again(self, words: np.ndarray, heights: np.ndarray, places: np.ndarray) -> None:
+        """Sets a call's `heights` and `places` where some words fit no place: then the next word does. At the
+        end, draws without words are `NONE`."""
+        fits, left = _below(self.size, words, 1 << 32).tolist(), iter(range(len(words)))
+        places[:] = NONE
+        for draw, height in enumerate(left):
+            place = next((fits[i] for i in left if fits[i] != NONE), None)
+            if place is None:
+                return
+            heights[draw], places[draw] = words[height], place
 
     def probabilities(self, ids: torch.Tensor) -> torch.Tensor:
         return self.shares[ids]
+
+
+def _alias_table(parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The thresholds, float32, and the other classes, of places that weights of mean 1 fill; each place that
+    a weight does not fill is topped up by a class that has more."""
+    left: list[float] = parts.tolist()
+    thresholds, others = [1.0] * len(left), list(range(len(left)))
+    small = [k for k, part in enumerate(left) if part < 1]
+    large = [k for k, part in enumerate(left) if part >= 1]
+    while small and large:
+        low, high = small.pop(), large.pop()
+        thresholds[low], others[low] = left[low], high
+        left[high] += left[low] - 1
+        (small if left[high] < 1 else large).append(high)
+    return np.array(thresholds, np.float32), np.array(others)
 
 
 class Learned:
@@ -102,7 +157,7 @@ class Learned:
     The counts are rows of about sqrt(n) classes, with a total a row: a draw finds its row, then its column.
     """
 
-    is_fixed = False
+    is_fixed, words = False, 1
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -113,14 +168,16 @@ class Learned:
         self._totals = self._counts.sum(1)
         self._lock = threading.Lock()
 
-    def draw(self, count: int, generator: torch.Generator) -> torch.Tensor:
+    def classes(self, words: np.ndarray) -> np.ndarray:
         with self._lock:
             ends = self._totals.cumsum(0)
-            tickets = torch.randint(int(ends[-1]), (count,), generator=generator)
-            rows = torch.searchsorted(ends, tickets, right=True)
-            left = tickets - (ends[rows] - self._totals[rows])
+            tickets = torch.from_numpy(_below(int(ends[-1]), words, 1 << 32))
+            flat = tickets.view(-1).clamp(min=0)
+            rows = torch.searchsorted(ends, flat, right=True)
+            left = flat - (ends[rows] - self._totals[rows])
             columns = (self._counts[rows].cumsum(1) <= left[:, None]).sum(1)
-        return rows * self._width + columns
+        found = (rows * self._width + columns).view(tickets.shape)
+        return torch.where(tickets < 0, NONE, found).numpy()
 
     def probabilities(self, ids: torch.Tensor) -> torch.Tensor:
         with self._lock:
@@ -134,42 +191,65 @@ class Learned:
             self._totals.index_add_(0, ids // self._width, ones)
 
 
-class Draws:
-    """The class numbers that a sampler draws, in order, `ahead` times as many at once as a sample may need.
+_CALLS = 16  # whose draws are made at once
+_DRAWS_LEFT = 2048  # words of its sequence that a call leaves for each class it wants
 
-    Any thread may call. Of a distribution that changes, nothing may be drawn ahead.
+
+class Draws:
+    """The samples of `count` classes, all different if `unique`, that calls of a sampler give, in order.
+
+    Any thread may call. The draws of several calls are made at once, but where the distribution changes.
+    InvalidArgumentError if there are not so many different classes.
     """
 
-    def __init__(self, distribution: ClassDistribution, generator: torch.Generator, ahead: int = 16) -> None:
-        self._distribution, self._generator, self._ahead = distribution, generator, ahead
-        self._drawn: list[int] = []
-        self._used = 0
+    def __init__(
+        self, distribution: ClassDistribution, sequence: SeededSequence, count: int, unique: bool
+    ) -> None:
+        if unique and count > getattr(distribution, "possible", distribution.size):
+            raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
+        self._distribution, self._sequence = distribution, sequence
+        self._count, self._unique = count, unique
+        self._blocks = count * _DRAWS_LEFT // 4  # of a call
+        # About half again as many as are wanted is mostly enough.
+        self._draws = count + count // 2 + 1 if unique else count
+        self._calls = _CALLS if distribution.is_fixed else 1
+        self._ready: list[tuple[State, list[int]]] = []
         self._lock = threading.Lock()
 
-    def different(self, count: int) -> tuple[torch.Tensor, int]:
-        """`count` different classes in the order of their first draw, and the number of draws that they took.
+    def next(self) -> tuple[torch.Tensor, int]:
+        """The next call's classes, int64 [count], and the number of draws that they took."""
+        count, draws = self._count, self._draws
+        state, drawn = self._next_call()
+        while True:
+            found = dict.fromkeys(drawn) if self._unique else drawn
+            if NONE in found:
+                drawn = [k for k in drawn if k != NONE]
+            elif len(found) >= count:
+                break
+            else:
+                draws *= 2
+                (drawn,) = self._drawn(state, draws, 1)
+        chosen = np.fromiter(found, np.int64, count)
+        tries = drawn.index(int(chosen[-1])) + 1 if self._unique else count
+        return torch.from_numpy(chosen), tries
 
-        InvalidArgumentError if there are not so many.
-        """
-        if count > getattr(self._distribution, "possible", self._distribution.size):
-            raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
-        size = count + count // 2 + 1  # about half again as many as are wanted is mostly enough
+    def _next_call(self) -> tuple[State, list[int]]:
         with self._lock:
-            start = end = self._used
-            found: dict[int, None] = {}
-            while len(found) < count:
-                if end + size > len(self._drawn):
-                    self._drawn = self._drawn[start:] + self._more(size)
-                    start, end = 0, end - start
-                found.update(dict.fromkeys(self._drawn[end : end + size]))
-                end += size
-            chosen = np.fromiter(found, np.int64, count)
-            self._used = self._drawn.index(int(chosen[-1]), start) + 1
-            return torch.from_numpy(chosen), self._used - start
+            if not self._ready:
+                calls, size = self._calls, self._blocks
+                state = self._sequence.take_blocks(calls * size)
+                drawn = self._drawn(state, self._draws, calls)
+                self._ready = [(state.skipped(i * size), row) for i, row in enumerate(drawn)][::-1]
+            return self._ready.pop()
 
-    def _more(self, size: int) -> list[int]:
-        found: list[int] = self._distribution.draw(self._ahead * size, self._generator).tolist()
-        return found
+    def _drawn(self, state: State, draws: int, calls: int) -> list[list[int]]:
+        """The first draws of calls that begin at `state`."""
+        words = draws * self._distribution.words
+        starts = torch.arange(0, calls * self._blocks, self._blocks)[:, None]
+        made = blocks_after(state, (starts + torch.arange(-(-words // 4))).view(-1)) & WORD
+        by_call = made.numpy().view(np.uint64).reshape(calls, -1)
+        rows: list[list[int]] = self._distribution.classes(by_call[:, :words]).tolist()
+        return rows
 
 
 _LARGEST_TABLE = 1 << 20  # classes of which a plan holds a float each

@@ -12,6 +12,7 @@ True
 
 from __future__ import annotations
 
+import secrets
 import threading
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -30,6 +31,7 @@ __all__ = [
     "SeededSequence",
     "generator_of",
     "get_seed",
+    "own_sequence",
     "seed_attributes",
     "sequence_of",
     "set_random_seed",
@@ -143,3 +145,18 @@ def sequence_of(node: Node, env: Environment) -> SeededSequence | None:
         return None
     sequence: SeededSequence = env.state(node, lambda: SeededSequence(seed, seed2))
     return sequence
+
+
+def own_sequence(node: Node, env: Environment) -> SeededSequence:
+    """The session's sequence of a random node of a CPU; without seeds, one that chance begins."""
+
+    def make() -> SeededSequence:
+        seed, seed2 = node.attributes["seed"], node.attributes["seed2"]
+        return SeededSequence(seed, seed2) if seed or seed2 else SeededSequence(*_seeds_of_chance())
+
+    sequence: SeededSequence = env.state(node, make)
+    return sequence
+
+
+def _seeds_of_chance() -> tuple[int, int]:
+    return secrets.randbits(64), secrets.randbits(64)
