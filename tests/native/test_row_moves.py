@@ -123,7 +123,8 @@ def test_a_storage_gives_the_same_with_and_without(moves, monkeypatch, seed):
         monkeypatch.setattr(
             queue_storage, "row_moves", lambda late=late, asked=asked: moves if next(asked) >= late else None
         )
-        storage = SlotStorage(shapes, 1000, seed)
+        storage = SlotStorage(shapes, 1000)
+        storage._generator = np.random.default_rng(seed)
         results.append(batches(storage, TYPES, seed))
         assert (storage._moves is None) == (late > 100)
     for other in results[1:]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +15,9 @@ from flowstone.ops.images.distorted_boxes import sample_distorted_bounding_box
 
 SIZE = [40, 80, 3]
 BOX = np.array([[[0.2, 0.3, 0.6, 0.9], [0.9, 0.9, 1, 1]]], np.float32)
+# Image sizes, ratios, areas, covered, attempts, boxes; what TensorFlow draws in runs with seed 3, and by
+# the seeds [3, 2] and [4, 2]: y, x, height, width.
+CROPS = json.loads((Path(__file__).parents[2] / "golden" / "images" / "crops.json").read_text())
 
 
 def test_crops_have_the_area_the_ratio_and_a_part_of_an_object() -> None:
@@ -33,6 +40,23 @@ def test_crops_have_the_area_the_ratio_and_a_part_of_an_object() -> None:
             assert (np.prod(np.maximum(common, 0), 1) / area).max() >= 0.39
             found.add((top, left, rows, columns))
     assert len(found) > 150
+
+
+@pytest.mark.parametrize("case", CROPS)
+def test_crops_are_those_of_tensorflow(case: Any) -> None:
+    size, ratios, areas, covered, attempts, boxes, runs, by_seed = case
+    size, boxes = [*size, 3], np.array(boxes, np.float32).reshape(1, -1, 4)
+    given = {"aspect_ratio_range": ratios, "area_range": areas, "max_attempts": attempts}
+    given |= {"min_object_covered": covered, "use_image_if_no_bounding_boxes": True}
+    crop = sample_distorted_bounding_box(size, boxes, seed=3, **given)
+    seed = tf.placeholder(tf.int32, [2])
+    other = tf.raw_ops.StatelessSampleDistortedBoundingBox(
+        image_size=size, bounding_boxes=boxes, seed=seed, **given
+    )
+    with tf.Session() as session:
+        found = [session.run(crop[:2]) for _ in runs]
+        found += [session.run(other[:2], {seed: [number, 2]}) for number in (3, 4)]
+    assert [[*begin[:2], *extent[:2]] for begin, extent in found] == [*runs, *by_seed]
 
 
 def test_equal_seeds_give_equal_crops() -> None:

@@ -22,6 +22,8 @@ from flowstone.ops.queues.queue_storage import (
     join,
     join_padded,
 )
+from flowstone.ops.randomness.philox import State
+from flowstone.ops.randomness.random_words import RandomWords
 from stepping import Running, refused, runtime_object, until
 
 pytestmark = pytest.mark.usefixtures("graph")
@@ -198,6 +200,20 @@ def test_a_priority_queue_gives_the_smallest_first_and_equals_in_order() -> None
         assert (priorities.tolist(), words.tolist()) == ([1, 1, 3], [b"b", b"d", b"c"])
         assert s.run(q.dequeue()) == [5, b"a"]
         refused(s, q.enqueue([p, "a"]), tf.errors.InvalidArgumentError, "Expected [], got [1]", {p: [1]})
+
+
+@pytest.mark.parametrize("shapes", [[[]], None], ids=["shapes", "no shapes"])
+def test_seeds_give_the_order_of_tensorflow(shapes: Any) -> None:
+    tf.set_random_seed(7)
+    q = tf.RandomShuffleQueue(30, 0, tf.int32, shapes=shapes, seed=4)
+    first, second = (q.enqueue_many([tf.range(*ends)]) for ends in ((0, 12), (12, 16)))
+    five, rest = ([q.dequeue()] * count if shapes is None else q.dequeue_many(count) for count in (5, 11))
+    with tf.Session() as session:
+        session.run(first)
+        found = [*session.run(five)] if shapes else [session.run(five[0]) for _ in range(5)]
+        session.run(second)
+        found += [*session.run(rest)] if shapes else [session.run(rest[0]) for _ in range(11)]
+    assert found == [9, 10, 6, 0, 7, 3, 2, 13, 1, 12, 14, 15, 8, 5, 11, 4]
 
 
 def test_a_shuffling_queue_loses_and_repeats_nothing_and_obeys_its_seed() -> None:
@@ -524,10 +540,13 @@ def test_a_block_that_comes_in_parts_comes_out_whole() -> None:
     assert join(storage.take(2))[0].tolist() == [10, 11]
 
 
-def test_slots_give_every_order_as_often() -> None:
+@pytest.mark.parametrize("seeded", [True, False])
+def test_slots_give_every_order_as_often(seeded: bool) -> None:
     orders: Counter[tuple[int, ...]] = Counter()
+    generator = np.random.default_rng(7)
     for seed in range(3600):
-        storage = SlotStorage([()], 10, seed)
+        storage = SlotStorage([()], 10, RandomWords(State(seed, 0), 4) if seeded else None)
+        storage._generator = generator
         storage.put((torch.tensor([0, 1]),), 0, 2)
         storage.put((torch.tensor(2),), SINGLE, 0)
         order = join(storage.take(1))[0].tolist()
@@ -543,7 +562,7 @@ def test_slots_give_every_order_as_often() -> None:
      ((2,), torch.bfloat16)],
 )  # fmt: skip
 def test_slots_of_any_type_and_size(shape: tuple[int, ...], dtype: Any) -> None:
-    storage = SlotStorage([(), shape], 100, 3)
+    storage = SlotStorage([(), shape], 100)
     rows = torch.arange(40).reshape(-1, *[1] * len(shape)).expand(40, *shape).to(dtype)
     for start in (0, 20):
         storage.put((torch.arange(40), rows), start, start + 20)
@@ -585,8 +604,9 @@ def test_a_lull_ends_when_a_dequeue_must_wait_or_in_time() -> None:
     assert not resting.is_alive()
 
 
-def test_slots_grow_and_are_used_again() -> None:
-    storage = SlotStorage([()], 1000, 3)
+@pytest.mark.parametrize("words", [None, RandomWords(State(3, 0))])
+def test_slots_grow_and_are_used_again(words: Any) -> None:
+    storage = SlotStorage([()], 1000, words)
     seen: list[int] = []
     for start in range(0, 400, 100):
         storage.put((torch.arange(start, start + 100),), 0, 100)

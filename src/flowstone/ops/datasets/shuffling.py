@@ -6,9 +6,8 @@ Where the input is slices of tensors, it holds their numbers instead of the elem
 
 from __future__ import annotations
 
-import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
@@ -19,39 +18,14 @@ from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.handles import deleting_op, resource_op
 from flowstone.ops.datasets.iteration import Columns, Dataset, Element, Iteration, dataset_op
 from flowstone.ops.datasets.rows import Rows
-from flowstone.ops.randomness.philox import State, blocks
+from flowstone.ops.randomness.op_seeds import first_state, seeds_of
+from flowstone.ops.randomness.random_words import RandomWords
 
 __all__: list[str] = []
 
 SeedSource: TypeAlias = "PassSeeds | None"  # None: the dataset's own
 
-_BLOCKS = 256  # computed at once
-_HOST = torch.device("cpu")
-_DOUBLE = 1 << 64
 _ENDLESS = 1 << 62  # a size for as many as there are
-
-
-class RandomWords:
-    """The 32-bit words of the random stream of two seeds."""
-
-    def __init__(self, seeds: tuple[int, int]) -> None:
-        self.seeds = seeds
-        self._state = State(seeds[0] % _DOUBLE, seeds[1] % _DOUBLE << 64)
-        self._words: list[int] = []
-        self.drawn = 0
-
-    def next(self) -> int:
-        """The next word."""
-        place = self.drawn % (4 * _BLOCKS)
-        if place == 0 or not self._words:
-            start = self._state.skipped(self.drawn // (4 * _BLOCKS) * _BLOCKS)
-            self._words = blocks(start, _BLOCKS, _HOST).view(-1).tolist()
-        self.drawn += 1
-        return self._words[place]
-
-    def go_to(self, drawn: int) -> None:
-        """Makes the next word the one after so many."""
-        self.drawn, self._words = drawn, []
 
 
 class PassSeeds:
@@ -59,7 +33,7 @@ class PassSeeds:
 
     def __init__(self, seeds: tuple[int, int], differ: bool) -> None:
         self._seeds, self._differ = seeds, differ
-        self._words, self._lock = RandomWords(seeds), threading.Lock()
+        self._words, self._lock = RandomWords(first_state(*seeds)), threading.Lock()
 
     def draw(self) -> tuple[int, int]:
         """The seeds of the next pass."""
@@ -83,7 +57,8 @@ class _Shuffled(Iteration):
 
     def __init__(self, source: Iteration | None, rows: Rows | None, size: int, passes: PassSeeds) -> None:
         self.source, self.rows, self.size = source, rows, size
-        self.passes, self.words = passes, RandomWords(passes.draw())
+        self.passes, self.seeds = passes, passes.draw()
+        self.words = RandomWords(first_state(*self.seeds))
         self.held: list[Any] = []  # a ring of `size` places
         self.first = self.count = 0  # of the elements that are held
         self.read, self.has_ended = 0, False
@@ -138,14 +113,15 @@ class _Shuffled(Iteration):
         source = None if self.source is None else self.source.save()
         return {"source": source, "held": list(self.held), "first": self.first, "count": self.count,
                 "read": self.read, "ended": self.has_ended, "drawn": self.words.drawn,
-                "seeds": self.words.seeds, "passes": self.passes.save()}  # fmt: skip
+                "seeds": self.seeds, "passes": self.passes.save()}  # fmt: skip
 
     def restore(self, step: Any, state: Any) -> None:
         if self.source is not None:
             self.source.restore(step, state["source"])
         self.held, self.first, self.count = list(state["held"]), state["first"], state["count"]
         self.read, self.has_ended = state["read"], state["ended"]
-        self.words = RandomWords(state["seeds"])
+        self.seeds = state["seeds"]
+        self.words = RandomWords(first_state(*self.seeds))
         self.words.go_to(state["drawn"])
         self.passes.restore(state["passes"])
 
@@ -166,12 +142,6 @@ class ShuffledDataset(Dataset):
         if rows is not None and (rows.total is not None or self.size < _ENDLESS):
             return _Shuffled(None, rows, self.size, self.passes)
         return _Shuffled(self.source.iterate(), None, self.size, self.passes)
-
-
-def seeds_of(numbers: Sequence[Any]) -> tuple[int, int]:
-    """Two seeds; random ones if both are 0."""
-    first, second = (int(number) for number in numbers)
-    return (first, second) if first or second else (secrets.randbits(64), secrets.randbits(64))
 
 
 def _buffer_size(number: Any) -> int:
@@ -232,7 +202,7 @@ deleting_op("DeleteSeedGenerator")
 
 class _RandomNumbers(Iteration):
     def __init__(self, seeds: tuple[int, int]) -> None:
-        self.words = RandomWords(seeds)
+        self.words = RandomWords(first_state(*seeds))
 
     def next(self, step: Any) -> Element | None:
         return (torch.tensor(self.words.next(), dtype=torch.int64),)

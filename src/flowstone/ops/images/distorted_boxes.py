@@ -1,15 +1,15 @@
 """Random crops: of a size that is given, or of random sizes and aspect ratios that still show an object.
 
-The random sequences are those of `randomness.random`, and with a seed as an input those of `philox`; they are
-not TensorFlow's. Attempts are drawn many at once, and the first that meets the demands counts.
+Crops that show an object are TensorFlow's own for the same seeds: attempts are drawn one by one, with its
+roundings, and the first that meets the demands counts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from flowstone.framework import errors
@@ -20,11 +20,12 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
-from flowstone.ops.randomness import philox
-from flowstone.ops.randomness.op_seeds import SEEDS, generator_of
+from flowstone.ops.randomness.op_seeds import SEEDS, generator_of, own_sequence
+from flowstone.ops.randomness.philox import State
+from flowstone.ops.randomness.random_words import RandomWords
 from flowstone.ops.randomness.stateless import state_of_seed
 
-_AT_ONCE = 256  # attempts
+_AT_ONCE = 4  # blocks of random words; an attempt takes one at the most
 
 
 class Demands(NamedTuple):
@@ -84,76 +85,80 @@ def _objects(boxes: torch.Tensor, height: int, width: int) -> torch.Tensor:
     return (flat * torch.tensor([height, width, height, width])).long()
 
 
-def _attempts(count: int, sizes: tuple[int, int], demands: Demands, draw: Callable[..., Any]) -> torch.Tensor:
-    """Random crops that fit the image and have an allowed area, [at most `count`, 4]: y, x, height, width."""
+Crop = tuple[int, int, int, int]  # y, x, height, width
+
+
+def _columns(rows: int, ratio: np.float32) -> int:
+    return int(np.rint(np.float32(rows) * ratio))
+
+
+def _area(rows: int, ratio: np.float32) -> int:
+    return rows * _columns(rows, ratio)
+
+
+def _attempt(words: RandomWords, sizes: tuple[int, int], demands: Demands) -> Crop | None:
+    """A random crop; None where it does not fit the image or has no allowed area. All in float32."""
     height, width = sizes
-    random = draw(count, 4)
-    low, high = demands.ratios
-    ratio = low + random[:, 0] * (high - low)
-    least, most = (share * height * width for share in demands.areas)
-    shortest, tallest = torch.round((least / ratio).sqrt()), torch.round((most / ratio).sqrt())
-    fitting = torch.floor((width + 0.5 - 1e-7) / ratio)
-    tallest = torch.minimum(tallest, fitting).clamp_(max=height)
-    shortest = torch.minimum(shortest, tallest)
-    rows = shortest + torch.floor(random[:, 1] * (tallest - shortest + 1))
-    rows = torch.where(rows * torch.round(rows * ratio) < least, rows + 1, rows)
-    rows = torch.where(rows * torch.round(rows * ratio) > most, rows - 1, rows)
-    columns = torch.round(rows * ratio)
-    area = rows * columns
-    fits = (rows > 0) & (columns > 0) & (rows <= height) & (columns <= width)
-    fits &= (area >= least) & (area <= most)
-    top = torch.floor(random[:, 2] * (height - rows + 1))
-    left = torch.floor(random[:, 3] * (width - columns + 1))
-    return torch.stack([top, left, rows, columns], 1)[fits].long()
+    low, high = map(np.float32, demands.ratios)
+    ratio = np.float32(words.fraction()) * (high - low) + low
+    least, most = (np.float32(share) * np.float32(width) * np.float32(height) for share in demands.areas)
+    shortest, tallest = (int(np.rint(np.sqrt(area / ratio))) for area in (least, most))
+    if _columns(tallest, ratio) > width:
+        tallest = int(np.float32(width + 0.5 - 1e-7) / ratio)
+    tallest = min(tallest, height)
+    rows = min(shortest, tallest)
+    if rows < tallest:
+        rows += words.below(tallest - rows + 1)
+    if _area(rows, ratio) < least:
+        rows += 1
+    if _area(rows, ratio) > most:
+        rows -= 1
+    columns = _columns(rows, ratio)
+    if not (0 < rows <= height and 0 < columns <= width and least <= rows * columns <= most):
+        return None
+    top = words.below(height - rows) if rows < height else 0
+    left = words.below(width - columns) if columns < width else 0
+    return top, left, rows, columns
 
 
-def _shows_object(crops: torch.Tensor, objects: torch.Tensor, covered: float) -> torch.Tensor:
-    """Whether each crop has at least this share of one of the objects."""
-    top, left, rows, columns = crops.unsqueeze(2).unbind(1)
-    y1, x1, y2, x2 = objects.unbind(1)
-    high = (torch.minimum(top + rows, y2) - torch.maximum(top, y1)).clamp_(min=0)
-    wide = (torch.minimum(left + columns, x2) - torch.maximum(left, x1)).clamp_(min=0)
-    area = (y2 - y1) * (x2 - x1)
-    share = (high * wide).double() / area.clamp(min=1)
-    return ((share >= covered) & (area > 0)).any(1)
+def _shows_object(crop: Crop, objects: list[list[int]], covered: float) -> bool:
+    """Whether a crop has at least this share of one of the objects."""
+    top, left, rows, columns = crop
+    for y1, x1, y2, x2 in objects:
+        high, wide = min(top + rows, y2) - max(top, y1), min(left + columns, x2) - max(left, x1)
+        area = (y2 - y1) * (x2 - x1)
+        if area > 0 and np.float32(max(high, 0) * max(wide, 0)) / np.float32(area) >= np.float32(covered):
+            return True
+    return False
 
 
-def _crop(
-    sizes: tuple[int, int], objects: torch.Tensor, demands: Demands, draw: Callable[..., Any]
-) -> list[int]:
-    """y, x, height and width of the first attempt that meets the demands, or of the whole image."""
+def _crop(words: RandomWords, sizes: tuple[int, int], objects: list[list[int]], demands: Demands) -> Crop:
+    """The first attempt that meets the demands, or the whole image."""
     if 0 in sizes:
-        return [0, 0, *sizes]
-    if not len(objects):
+        return 0, 0, *sizes
+    if not objects:
         if not demands.allows_no_object:
             raise invalid(
                 "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes if you "
                 "wish to not provide any bounding boxes."
             )
-        objects = torch.tensor([[0, 0, *sizes]])
-    for start in range(0, demands.attempts, _AT_ONCE):
-        crops = _attempts(min(_AT_ONCE, demands.attempts - start), sizes, demands, draw)
-        crops = crops[_shows_object(crops, objects, demands.covered)]
-        if len(crops):
-            return crops[0].tolist()
-    return [0, 0, *sizes]
+        objects = [[0, 0, *sizes]]
+    for _ in range(demands.attempts):
+        crop = _attempt(words, sizes, demands)
+        if crop is not None and _shows_object(crop, objects, demands.covered):
+            return crop
+    return 0, 0, *sizes
 
 
-def _sample(
-    size: torch.Tensor, boxes: torch.Tensor, demands: Demands, draw: Callable[..., Any]
-) -> list[torch.Tensor]:
+def _sample(size: torch.Tensor, boxes: torch.Tensor, demands: Demands, state: State) -> list[torch.Tensor]:
     height, width = sizes = _image_size(size)
-    top, left, rows, columns = _crop(sizes, _objects(boxes, height, width), demands, draw)
+    words = RandomWords(state, _AT_ONCE)
+    top, left, rows, columns = _crop(words, sizes, _objects(boxes, height, width).tolist(), demands)
     edges = torch.tensor([top, left, top + rows, left + columns], dtype=torch.float32)
     box = edges / torch.tensor([height, width, height, width])
     begin = torch.tensor([top, left, 0], dtype=size.dtype)
     extent = torch.tensor([rows, columns, -1]).to(size.dtype)
     return [begin, extent, box.view(1, 1, 4)]
-
-
-def _drawing(node: Node, env: Environment) -> Callable[..., Any]:
-    generator = generator_of(node, env)
-    return lambda *shape: torch.rand(*shape, generator=generator, dtype=torch.float64)
 
 
 _TYPES = "T: type in [uint8, int8, int16, int32, int64]"
@@ -204,19 +209,24 @@ for _declaration in (
 
 @sample_distorted_bounding_box_op.kernel(CPU)  # a box is four numbers, drawn until one fits
 def _(node: Node, env: Environment) -> Kernel:
-    draw = _drawing(node, env)
-    covered = node.attributes["min_object_covered"]
-    return lambda size, boxes: _sample(size, boxes, _demands(node, covered), draw)
+    sequence, covered = own_sequence(node, env), node.attributes["min_object_covered"]
+
+    def run(size: torch.Tensor, boxes: torch.Tensor) -> list[torch.Tensor]:
+        demands = _demands(node, covered)
+        return _sample(size, boxes, demands, sequence.take_blocks(demands.attempts))
+
+    return run
 
 
 @sample_distorted_bounding_box_v2_op.kernel(CPU)  # a box is four numbers, drawn until one fits
 def _(node: Node, env: Environment) -> Kernel:
-    draw = _drawing(node, env)
+    sequence = own_sequence(node, env)
 
     def run(size: torch.Tensor, boxes: torch.Tensor, covered: torch.Tensor) -> list[torch.Tensor]:
         if covered.dim():
             raise invalid(f"min_object_covered must be 0-D, got {list(covered.shape)}")
-        return _sample(size, boxes, _demands(node, float(covered)), draw)
+        demands = _demands(node, float(covered))
+        return _sample(size, boxes, demands, sequence.take_blocks(demands.attempts))
 
     return run
 
@@ -228,15 +238,7 @@ def _(node: Node, env: Environment) -> Kernel:
     ) -> list[torch.Tensor]:
         if covered.dim():
             raise invalid(f"min_object_covered must be 0-D, got {list(covered.shape)}")
-        state = state_of_seed(seed)
-
-        def draw(rows: int, columns: int) -> torch.Tensor:
-            nonlocal state
-            values = philox.uniform(state, rows * columns, torch.float64, seed.device)
-            state = state.skipped(rows * columns)
-            return values.view(rows, columns)
-
-        return _sample(size, boxes, _demands(node, float(covered)), draw)
+        return _sample(size, boxes, _demands(node, float(covered)), state_of_seed(seed))
 
     return run
 
@@ -305,7 +307,7 @@ def _(node: Node) -> Dims:
 
 @random_crop_op.kernel(CPU)  # a box is four numbers, drawn until one fits
 def _(node: Node, env: Environment) -> Kernel:
-    draw = _drawing(node, env)
+    generator = generator_of(node, env)
 
     def run(image: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         if image.dim() != 3:
@@ -318,7 +320,7 @@ def _(node: Node, env: Environment) -> Kernel:
                 raise invalid(f"{what} must not be negative, got {count}")
             if count > length:
                 raise errors.FailedPreconditionError(None, None, f"{what} must be <= {length}, got {count}")
-        spans = zip(image.shape, wanted, draw(2).tolist())
+        spans = zip(image.shape, wanted, torch.rand(2, generator=generator, dtype=torch.float64).tolist())
         for axis, (length, count, share) in enumerate(spans):
             image = image.narrow(axis, int(share * (length - count + 1)), count)
         return image.clone(memory_format=torch.contiguous_format)

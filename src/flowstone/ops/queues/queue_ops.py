@@ -8,7 +8,6 @@ wait without a thread. White paper 4.6.
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -23,6 +22,8 @@ from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.queues.queue_state import UNLIMITED, Queue
 from flowstone.ops.queues.queue_storage import SINGLE, BlockStorage, HeapStorage, ListStorage, SlotStorage
+from flowstone.ops.randomness.op_seeds import first_state, seeds_of
+from flowstone.ops.randomness.random_words import RandomWords
 
 _SHARING = "container: string = '' ; shared_name: string = ''"
 _COMMON = (
@@ -76,12 +77,11 @@ def _make_random(node: Node, env: Environment, name: str) -> Queue:
     if 0 <= capacity <= spare:
         raise invalid(f"min_after_dequeue {spare} must be < capacity {capacity}")
     seeds = _seeds(node)
-    seed = None if seeds == (0, 0) else seeds[0] * 2654435761 + seeds[1]
-    storage: Any = ListStorage(random.Random(seed))
+    words, storage = RandomWords(first_state(*seeds_of(seeds))), None
     if attributes["shapes"]:
         most = capacity if capacity >= 0 else UNLIMITED
-        storage = SlotStorage(attributes["shapes"], most, None if seed is None else abs(seed))
-    return _make(node, env, name, "RandomShuffleQueue", storage, spare)
+        storage = SlotStorage(attributes["shapes"], most, words if any(seeds) else None)
+    return _make(node, env, name, "RandomShuffleQueue", storage or ListStorage(words), spare)
 
 
 def _make_priority(node: Node, env: Environment, name: str) -> Queue:

@@ -6,8 +6,8 @@ that are one element. A batch thus goes through a first-in-first-out queue as on
 view.
 
 `BlockStorage` keeps the chunks in their order, `SlotStorage` gives rows slots, a growing number, and draws
-these at random, `ListStorage` does that for elements of unknown shapes, `HeapStorage`
-orders by the first component. None is safe for concurrent use: the queue's lock is.
+these at random, `ListStorage` does that for elements of unknown shapes, `HeapStorage` orders by the first
+component. None is safe for concurrent use: the queue's lock is.
 
 >>> storage = BlockStorage()
 >>> storage.put((torch.tensor([1, 2, 3]),), 0, 3)
@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import random
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -32,6 +31,7 @@ import torch
 
 from flowstone.framework.machine_code import RowMoves, row_moves
 from flowstone.ops.queues.queue_rows import Order, rows_like
+from flowstone.ops.randomness.random_words import RandomWords
 
 SINGLE = -1
 Chunk: TypeAlias = "tuple[tuple[Any, ...], int, int]"
@@ -143,11 +143,11 @@ class BlockStorage:
 
 
 class ListStorage:
-    """Random order, elements one by one; `generator` draws."""
+    """Random order, elements one by one, by `words`; the last one takes the place of each."""
 
-    def __init__(self, generator: random.Random) -> None:
+    def __init__(self, words: RandomWords) -> None:
         self._elements: list[Chunk] = []
-        self._generator = generator
+        self._words = words
 
     @property
     def size(self) -> int:
@@ -165,7 +165,7 @@ class ListStorage:
         """Removes `count` elements, each drawn at random."""
         elements, taken = self._elements, []
         for _ in range(count):
-            i = int(self._generator.random() * len(elements))
+            i = self._words.next() % len(elements)
             elements[i], elements[-1] = elements[-1], elements[i]
             taken.append(elements.pop())
         return taken
@@ -183,16 +183,19 @@ _EVERY = Order(np.arange(_SINGLES))
 class SlotStorage:
     """Random order; every element is a row at a slot, the same for each component, so a batch is one gather.
 
-    The order is drawn as elements come: what is held is at all times in an order as probable as any other, so
-    a batch is the last of it, and who waits for one does not wait for the drawing.
-    `shapes` are the components' shapes; the tensors grow with what is held, up to `capacity` rows. `seed`
-    (None: none) makes the drawing repeatable. Single elements become rows many at a time. Machine code, once
-    it is there, takes the rows over (`queue_rows.py`).
+    With `words`, elements are drawn as `ListStorage` draws them. Without, the order is drawn as elements
+    come: what is held is at all times in an order as probable as any other, so a batch is the last of it, and
+    who waits for one does not wait for the drawing.
+    `shapes` are the components' shapes; the tensors grow with what is held, up to `capacity` rows. Single
+    elements become rows many at a time. Machine code, once it is there, takes the rows over
+    (`queue_rows.py`).
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]], capacity: int, seed: Any) -> None:
-        self._shapes, self._capacity = shapes, capacity
-        self._generator = np.random.default_rng(seed)
+    def __init__(
+        self, shapes: Sequence[tuple[int, ...]], capacity: int, words: RandomWords | None = None
+    ) -> None:
+        self._shapes, self._capacity, self._words = shapes, capacity, words
+        self._generator = np.random.default_rng()
         self._draws, self._draws_address, self._drawn = np.zeros(0), 0, 0  # below 1; how many are used
         self._moves: RowMoves | None = None
         self._rows: list[Any] = []
@@ -234,7 +237,8 @@ class SlotStorage:
             self._grow(components)
         for rows, component in zip(self._rows, components):
             rows.place(self._order, first, component, start, stop)
-        self._mix(first)
+        if self._words is None:
+            self._mix(first)
 
     def _look_for_machine_code(self, components: tuple[Any, ...]) -> None:
         """Has it move the rows, those that are held already, too."""
@@ -286,8 +290,19 @@ class SlotStorage:
         """Removes `count` elements drawn at random: one chunk."""
         if self._singles:
             self._fill_singles()
+        if self._words is not None:
+            self._bring_to_the_end(count, self._words)
         self.size = self._filled = left = self.size - count
         return [(tuple([rows.gather(self._order, left, count) for rows in self._rows]), 0, count)]
+
+    def _bring_to_the_end(self, count: int, words: RandomWords) -> None:
+        """Draws `count` slots, which are the last ones then, in the order in which they were drawn."""
+        items, filled = memoryview(self._order.array), self._filled
+        for last in range(filled - 1, filled - 1 - count, -1):
+            place = words.next() % (last + 1)
+            items[place], items[last] = items[last], items[place]
+        drawn = self._order.array[filled - count : filled]
+        drawn[:] = drawn[::-1].copy()
 
     def put_back(self, chunks: Sequence[Chunk]) -> None:
         """Adds what `take` gave."""

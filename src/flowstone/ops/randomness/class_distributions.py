@@ -52,7 +52,7 @@ class ClassDistribution(Protocol):
 def _below(limit: int, numbers: np.ndarray, numbers_in_all: int) -> np.ndarray:
     """Numbers of random bits, uint64, as equally likely ones below `limit`, int64: the rest of the division.
     The least numbers, which would make small rests likelier, are `NONE`."""
-    found = (numbers % np.uint64(limit)).astype(np.int64)
+    found: np.ndarray = (numbers % np.uint64(limit)).astype(np.int64)
     unfit = numbers_in_all % limit
     if unfit:
         found[numbers < unfit] = NONE
@@ -86,7 +86,8 @@ class LogUniform:
     def classes(self, words: np.ndarray) -> np.ndarray:
         bits = (words[:, ::2] & _UPPER_FRACTION) << _HALF | words[:, 1::2] | _ONE_DOUBLE
         values = np.exp((bits.view(np.float64) - 1) * self.log_size)
-        return (values.astype(np.int64) - 1) % self.size  # rounding may lead to class n
+        found: np.ndarray = (values.astype(np.int64) - 1) % self.size  # rounding may lead to class n
+        return found
 
     def probabilities(self, ids: torch.Tensor) -> torch.Tensor:
         return ids.to(torch.float64).add_(1).reciprocal_().log1p_().div_(self.log_size)
@@ -213,13 +214,13 @@ class Draws:
         # About half again as many as are wanted is mostly enough.
         self._draws = count + count // 2 + 1 if unique else count
         self._calls = _CALLS if distribution.is_fixed else 1
-        self._ready: list[tuple[State, list[int]]] = []
+        self._ready: list[tuple[State, int, list[int]]] = []
         self._lock = threading.Lock()
 
     def next(self) -> tuple[torch.Tensor, int]:
         """The next call's classes, int64 [count], and the number of draws that they took."""
         count, draws = self._count, self._draws
-        state, drawn = self._next_call()
+        state, skipped, drawn = self._next_call()
         while True:
             found = dict.fromkeys(drawn) if self._unique else drawn
             if NONE in found:
@@ -228,18 +229,19 @@ class Draws:
                 break
             else:
                 draws *= 2
-                (drawn,) = self._drawn(state, draws, 1)
+                (drawn,) = self._drawn(state.skipped(skipped), draws, 1)
         chosen = np.fromiter(found, np.int64, count)
         tries = drawn.index(int(chosen[-1])) + 1 if self._unique else count
         return torch.from_numpy(chosen), tries
 
-    def _next_call(self) -> tuple[State, list[int]]:
+    def _next_call(self) -> tuple[State, int, list[int]]:
+        """A state, how many blocks after it the next call begins, and what it draws at first."""
         with self._lock:
             if not self._ready:
                 calls, size = self._calls, self._blocks
                 state = self._sequence.take_blocks(calls * size)
                 drawn = self._drawn(state, self._draws, calls)
-                self._ready = [(state.skipped(i * size), row) for i, row in enumerate(drawn)][::-1]
+                self._ready = [(state, i * size, row) for i, row in enumerate(drawn)][::-1]
             return self._ready.pop()
 
     def _drawn(self, state: State, draws: int, calls: int) -> list[list[int]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,10 +30,12 @@ __all__ = [
     "BLOCKS_OF_A_NUMBER",
     "SEEDS",
     "SeededSequence",
+    "first_state",
     "generator_of",
     "get_seed",
     "own_sequence",
     "seed_attributes",
+    "seeds_of",
     "sequence_of",
     "set_random_seed",
 ]
@@ -80,6 +83,17 @@ def seed_attributes(op_seed: int | None) -> dict[str, Any]:
     return {"seed": first or 0, "seed2": second or 0}
 
 
+def seeds_of(numbers: Sequence[Any]) -> tuple[int, int]:
+    """Two seeds; random ones if both are 0."""
+    first, second = (int(number) for number in numbers)
+    return (first, second) if first or second else (secrets.randbits(64), secrets.randbits(64))
+
+
+def first_state(seed: int, seed2: int) -> State:
+    """Where the sequence of two seeds begins: they are the key and the upper half of the counter."""
+    return State(seed % _WHOLE, (seed2 % _WHOLE) << 64)
+
+
 def generator_seed(seed: int, seed2: int) -> int:
     """One number from two seeds, for `torch.Generator.manual_seed`."""
     state = np.random.SeedSequence([seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF])
@@ -105,12 +119,12 @@ def generator_of(node: Node, env: Environment) -> torch.Generator:
 class SeededSequence:
     """Where a sequence of Philox stands, which two seeds begin; several threads may draw from it.
 
-    The seeds are the key and the upper half of the counter. Each run draws from where the one before has left
+    Each run draws from where the one before has left
     256 blocks for each of its numbers, or as many as it says.
     """
 
     def __init__(self, seed: int, seed2: int) -> None:
-        self._key, self._counter = seed % _WHOLE, (seed2 % _WHOLE) << 64
+        self._key, self._counter = first_state(seed, seed2)
         self._lock = threading.Lock()
 
     def take(self, count: int) -> State:
@@ -149,14 +163,6 @@ def sequence_of(node: Node, env: Environment) -> SeededSequence | None:
 
 def own_sequence(node: Node, env: Environment) -> SeededSequence:
     """The session's sequence of a random node of a CPU; without seeds, one that chance begins."""
-
-    def make() -> SeededSequence:
-        seed, seed2 = node.attributes["seed"], node.attributes["seed2"]
-        return SeededSequence(seed, seed2) if seed or seed2 else SeededSequence(*_seeds_of_chance())
-
-    sequence: SeededSequence = env.state(node, make)
+    seeds = node.attributes["seed"], node.attributes["seed2"]
+    sequence: SeededSequence = env.state(node, lambda: SeededSequence(*seeds_of(seeds)))
     return sequence
-
-
-def _seeds_of_chance() -> tuple[int, int]:
-    return secrets.randbits(64), secrets.randbits(64)
