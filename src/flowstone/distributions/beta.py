@@ -9,7 +9,7 @@ from flowstone.distributions.distribution import Distribution
 from flowstone.distributions.kullback_leibler import RegisterKL
 from flowstone.distributions.parameters import static_batch, with_positive
 from flowstone.distributions.reparameterization import FULLY_REPARAMETERIZED
-from flowstone.distributions.sample_shapes import derived_seed, integer_vector
+from flowstone.distributions.sample_shapes import gen_new_seed, integer_vector
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
@@ -99,7 +99,7 @@ class Beta(Distribution):
         wide1 = ones_like(self._total_concentration, dtype=self.dtype) * self.concentration1
         wide0 = ones_like(self._total_concentration, dtype=self.dtype) * self.concentration0
         gamma1 = random_gamma(shape=[n], alpha=wide1, dtype=self.dtype, seed=seed)
-        gamma0 = random_gamma(shape=[n], alpha=wide0, dtype=self.dtype, seed=derived_seed(seed, "beta"))
+        gamma0 = random_gamma(shape=[n], alpha=wide0, dtype=self.dtype, seed=gen_new_seed(seed, "beta"))
         return gamma1 / (gamma1 + gamma0)
 
     def _with_valid_sample(self, x: Tensor) -> Tensor:

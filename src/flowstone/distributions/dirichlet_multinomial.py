@@ -7,7 +7,7 @@ from typing import Any
 from flowstone.distributions.concentrations import ConcentratedDistribution
 from flowstone.distributions.parameters import log_combinations, with_counts
 from flowstone.distributions.reparameterization import NOT_REPARAMETERIZED
-from flowstone.distributions.sample_shapes import derived_seed
+from flowstone.distributions.sample_shapes import gen_new_seed
 from flowstone.distributions.vectors import (
     covariance_of_shares,
     drawn_counts,
@@ -75,7 +75,7 @@ class DirichletMultinomial(ConcentratedDistribution):
         gammas = random_gamma(shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed)
         logits = F.Log(gammas)
         totals = ones_like(logits[..., 0], dtype=dtypes.int32) * totals
-        other_seed = derived_seed(seed, "dirichlet_multinomial")
+        other_seed = gen_new_seed(seed, "dirichlet_multinomial")
         draws = drawn_counts(reshape(logits, [-1, k]), reshape(totals, [-1]), 1, other_seed, self.dtype)
         return reshape(draws, concat([[n], self.batch_shape_tensor(), [k]], 0))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-import zlib
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,11 @@ def static_sample_shape(sample_shape: Tensor, batch: TensorShape, event: TensorS
     return first.concatenate(batch).concatenate(event)
 
 
-def derived_seed(seed: int | None, salt: str) -> int | None:
-    """Another seed that depends on this one; None of None."""
-    return None if seed is None else zlib.crc32(f"{seed} {salt}".encode()) & 0x7FFFFFFF
+def gen_new_seed(seed: int | None, salt: str) -> int | None:
+    """Another seed, TensorFlow's own, that depends on this one and a word; None of None."""
+    if seed is None:
+        return None
+    return int(hashlib.md5(f"{seed}{salt}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF
 
 
 def integer_vector(sizes: Any, name: str) -> Tensor:

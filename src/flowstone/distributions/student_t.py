@@ -8,7 +8,7 @@ from typing import Any
 from flowstone.distributions.distribution import Distribution
 from flowstone.distributions.parameters import batch_tensor, checked_identities, static_batch
 from flowstone.distributions.reparameterization import FULLY_REPARAMETERIZED
-from flowstone.distributions.sample_shapes import derived_seed, integer_vector
+from flowstone.distributions.sample_shapes import gen_new_seed, integer_vector
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
@@ -104,7 +104,7 @@ class StudentT(Distribution):
         sizes = concat([[n], self.batch_shape_tensor()], 0)
         normal = random_normal(sizes, dtype=self.dtype, seed=seed)
         df = self.df * self._ones()
-        other_seed = derived_seed(seed, "student_t")
+        other_seed = gen_new_seed(seed, "student_t")
         squared = random_gamma([n], 0.5 * df, beta=0.5, dtype=self.dtype, seed=other_seed)
         return normal * F.Rsqrt(squared / df) * self.scale + self.loc
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.contrib.distributions.distribution_util import gen_new_seed
 from flowstone.distributions import Distribution
 from flowstone.framework.node import static_value
 
@@ -93,8 +92,8 @@ class Autoregressive(Distribution):
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         # Every step has the same noise, so that elements that are settled stay as they are.
-        first = np.random.randint(2**31 - 1) if seed is None else seed
-        seed = gen_new_seed(first, "Autoregressive")
+        if seed is None:
+            seed = np.random.randint(2**31 - 1)
         if self.sample0 is None:
             draws = self.distribution0.sample(n, seed=seed)
         else:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import flowstone as tf
+from flowstone.distributions.sample_shapes import gen_new_seed
 from flowstone.framework.node import static_value
 
 __all__ = [
@@ -35,11 +35,6 @@ def checked(is_checked: bool, value: Any, check: Callable[[], Any]) -> Any:
         return value
     with tf.control_dependencies([check()]):
         return tf.identity(value)
-
-
-def gen_new_seed(seed: int | None, salt: str) -> int | None:
-    """Another seed that depends on this one and a word; None of None."""
-    return None if seed is None else zlib.crc32(f"{seed} {salt}".encode()) & 0x7FFFFFFF
 
 
 def softplus_inverse(x: Any, name: str | None = None) -> Any:

@@ -131,7 +131,8 @@ class Mixture(Distribution):
         )
         draws = None
         for index, component in enumerate(self.components):
-            own = component.sample(n, seed=gen_new_seed(seed, f"mixture {index}"))
+            seed = gen_new_seed(seed, "mixture")
+            own = component.sample(n, seed=seed)
             is_own = chosen[..., index]
             for _ in range(self.event_shape.ndims or 0):
                 is_own = is_own[..., None]

@@ -162,10 +162,11 @@ class PoissonLogNormalQuadratureCompound(Distribution):
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         sizes = tf.concat([[n], self.batch_shape_tensor()], axis=0)
-        chosen = self.mixture_distribution.sample(sizes, seed=seed)
+        own_seed = gen_new_seed(seed, "poisson_lognormal_quadrature_compound")
+        chosen = self.mixture_distribution.sample(sizes, seed=own_seed)
         mask = tf.one_hot(chosen, self.quadrature_size, dtype=self.dtype)
         rate = tf.reduce_sum(self.distribution.rate * mask, axis=-1)
-        return tf.random_poisson(rate, [], dtype=self.dtype, seed=gen_new_seed(seed, "compound"))
+        return tf.random_poisson(rate, [], dtype=self.dtype, seed=seed)
 
     def _log_prob(self, value: Any) -> Any:
         own = self.distribution.log_prob(value[..., None])

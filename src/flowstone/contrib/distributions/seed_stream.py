@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
-
-from flowstone.contrib.distributions.distribution_util import gen_new_seed
 
 __all__ = ["SeedStream"]
 
 
 class SeedStream:
-    """Gives a new seed with each call; None always if the first one is None.
+    """Gives a new seed of 512 bits with each call, TensorFlow's own; None always if the first one is None.
 
     Args:
         seed: a whole number, None, or another stream, of which one is drawn.
@@ -33,4 +32,7 @@ class SeedStream:
 
     def __call__(self) -> int | None:
         self._count += 1
-        return gen_new_seed(self._seed, f"{self._count} {self._salt}")
+        if self._seed is None:
+            return None
+        text = str((self._seed, self._count, self._salt))
+        return int.from_bytes(hashlib.sha512(text.encode()).digest(), "big")

@@ -93,7 +93,7 @@ class _WishartLinearOperator(Distribution):
             self._multi_gamma_sequence(0.5 * self.df * batch_ones),
             beta=0.5,
             dtype=self.dtype,
-            seed=gen_new_seed(seed, "Wishart"),
+            seed=gen_new_seed(seed, "wishart"),
         )
         factor = tf.matrix_set_diag(tf.matrix_band_part(normal, -1, 0), tf.sqrt(gamma))
         factor = tf.matmul(tf.broadcast_to(self.scale_operator.to_dense(), sizes), factor)
