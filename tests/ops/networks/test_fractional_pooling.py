@@ -11,6 +11,8 @@ import pytest
 
 import flowstone as tf
 from flowstone.ops.networks.fractional_pooling import random_sequence
+from flowstone.ops.randomness.philox import State
+from flowstone.ops.randomness.random_words import RandomWords
 
 RANDOM = np.random.RandomState(4)
 REDUCTIONS: dict[str, Callable[..., Any]] = {"max": np.max, "avg": np.mean}
@@ -34,13 +36,30 @@ def by_windows(x: np.ndarray, rows: Any, columns: Any, more: int, reduce: Callab
 @pytest.mark.parametrize("pseudo_random", [False, True])
 @pytest.mark.parametrize(("length", "count"), [(11, 7), (20, 11), (9, 9), (12, 4), (5, 1), (100, 64)])
 def test_cuts_are_as_far_apart_as_the_ratio_says(length: int, count: int, pseudo_random: bool) -> None:
-    random, seen = np.random.default_rng(1), set()
-    for _ in range(20):
-        cuts = random_sequence(length, count, pseudo_random, random)
+    seen = set()
+    for seed in range(20):
+        cuts = random_sequence(length, count, pseudo_random, RandomWords(State(seed, 1)))
         assert cuts[0] == 0 and cuts[-1] == length and len(cuts) == count + 1
         assert set(np.diff(cuts)) <= {length // count, -(-length // count)}
         seen.add(tuple(cuts))
     assert (len(seen) > 1) == bool(length % count)
+
+
+@pytest.mark.parametrize(
+    ("pseudo_random", "rows", "columns"),
+    [
+        (True, "12121211212121", "112111121112111121112111121"),
+        (False, "21111222111221", "121111111111212111112112211"),
+    ],
+)
+def test_cuts_are_those_of_tensorflow(pseudo_random: bool, rows: str, columns: str) -> None:
+    """In every run, for the seeds 3 and 4."""
+    x, ratios = np.zeros([1, 20, 33, 1], np.float32), [1.0, 1.41, 1.2, 1.0]
+    with tf.Session() as session:
+        cuts = tf.nn.fractional_max_pool(x, ratios, pseudo_random, deterministic=True, seed=3, seed2=4)[1:]
+        for _ in range(2):
+            found = ["".join(map(str, np.diff(each))) for each in session.run(cuts)]
+            assert found == [rows, columns]
 
 
 @pytest.mark.parametrize("overlapping", [False, True])

@@ -2,10 +2,9 @@
 
 Rows and columns are each cut at a sequence of positions, from 0 to their number. Windows reach from one
 position to the next, which they include if they overlap. Lengths between positions are the pooling ratio
-rounded down or
-up: in random order, or by rounding multiples of the ratio at a random phase ("pseudo-random"). The sequences
-are results besides the pooled images [batch, height, width, channels]; they are not TensorFlow's, whose
-generator is another one. Public names here belong to ``tf.nn``.
+rounded down or up: in random order, or by rounding multiples of the ratio at a random phase
+("pseudo-random"). The sequences are results besides the pooled images [batch, height, width, channels];
+they are TensorFlow's own for the same seeds. Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, o
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
+from flowstone.ops.randomness.op_seeds import own_sequence
+from flowstone.ops.randomness.random_words import RandomWords
 
 __all__ = ["fractional_avg_pool", "fractional_max_pool"]
 
@@ -64,17 +65,27 @@ avg_grad_op = op(
 # ---- sequences
 
 
-def random_sequence(length: int, count: int, pseudo_random: bool, random: np.random.Generator) -> Any:
+def random_sequence(length: int, count: int, pseudo_random: bool, words: RandomWords) -> Any:
     """`count` + 1 increasing positions from 0 to `length`, whose distances differ by at most one."""
-    if pseudo_random:
+    shortest, longer = length // count, length % count
+    if pseudo_random and longer:
         ratio = length / count
-        phase = ratio * random.random()
-        positions = np.ceil(ratio * np.arange(count + 1) + phase).astype(np.int64) - math.ceil(phase)
-        positions[-1] = length
+        phase = words.double() * min(
+            (shortest + 2) / ratio - 1, (length + 1 - shortest) / ratio - (count - 1)
+        )
+        positions = np.ceil(ratio * (np.arange(count + 1) + phase)).astype(np.int64) - 1
+        positions[0], positions[-1] = 0, length
         return positions
-    steps = np.full(count, length // count, np.int64)
-    steps[random.permutation(count)[: length % count]] += 1
+    steps = [shortest + 1] * longer + [shortest] * (count - longer)
+    for i in range(count - 1):
+        other = i + words.below(count - i)
+        steps[i], steps[other] = steps[other], steps[i]
     return np.concatenate([[0], np.cumsum(steps)])
+
+
+def _blocks(count: int, pseudo_random: bool) -> int:
+    """What a sequence of `count` steps takes of the random numbers."""
+    return 1 if pseudo_random else -(-count // 4)
 
 
 class _Windows:
@@ -154,7 +165,7 @@ def _kernel(node: Node, env: Environment) -> Kernel:
     ratios, pseudo, overlapping = (
         attributes["pooling_ratio"], attributes["pseudo_random"], attributes["overlapping"]
     )  # fmt: skip
-    seeds = [attributes["seed"] % 2**64, attributes["seed2"] % 2**64]
+    seeds = attributes["seed"], attributes["seed2"]
     fixed = attributes["deterministic"]
     if any(seeds) and not fixed:
         raise invalid("Both seed and seed2 should be 0 if deterministic is false.")
@@ -163,7 +174,8 @@ def _kernel(node: Node, env: Environment) -> Kernel:
             None, None, "Fractional pooling is not yet supported on the batch nor channel dimension."
         )
     pooled = _maxima if node.declaration is max_pool_op else _means
-    drawn = env.state(node, np.random.default_rng)
+    drawn = own_sequence(node, env)
+    first = drawn.state()  # of every run, if they are all the same
 
     def run(x: torch.Tensor) -> list[Any]:
         if x.dim() != 4:
@@ -174,10 +186,12 @@ def _kernel(node: Node, env: Environment) -> Kernel:
                     f"Pooling ratio is higher than input dimension size for dimension {axis}. "
                     f"Input dim size: {size} pooling ratio: {ratio}"
                 )
-        random = np.random.default_rng(seeds) if fixed else drawn
+        counts = [math.floor(x.shape[axis] / ratios[axis]) for axis in (1, 2)]
+        sizes = [_blocks(count, pseudo) for count in counts]
+        start = first if fixed else drawn.take_blocks(sum(sizes))
         sequences = [
-            random_sequence(x.shape[axis], math.floor(x.shape[axis] / ratios[axis]), pseudo, random)
-            for axis in (1, 2)
+            random_sequence(x.shape[axis], counts[axis - 1], pseudo, RandomWords(state, sizes[axis - 1]))
+            for axis, state in ((1, start), (2, start.skipped(sizes[0])))
         ]
         rows, columns = (
             _Windows(sequence, x.shape[axis], overlapping, x.device)

@@ -46,6 +46,10 @@ class RandomWords:
         """A number of [0, 1), a multiple of 2 ** -23."""
         return (self.next() & 0x7FFFFF) / (1 << 23)
 
+    def double(self) -> float:
+        """A number of [0, 1), a multiple of 2 ** -52."""
+        return ((self.next() & 0xFFFFF) << 32 | self.next()) / (1 << 52)
+
     def go_to(self, drawn: int) -> None:
         """Makes the next word the one after so many."""
         self.drawn, self._words = drawn, []
