@@ -13,7 +13,7 @@ import pytest
 import flowstone as tf
 from flowstone.framework import flags, machine
 from flowstone.framework.machine import Machine, calibration_file, load, save, using
-from flowstone.framework.machine_profiles import AMD, ARM, NEVER, PROFILES, X86, ZEN5, Profile, generic
+from flowstone.framework.machine_profiles import AMD, ARM, INTEL, NEVER, PROFILES, X86, ZEN5, Profile, generic
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -23,8 +23,9 @@ def chosen(monkeypatch: Any, tmp_path: Path) -> Any:
     """A function of the processor's name and FLOWSTONE_MACHINE: the name of the profile that is taken."""
     monkeypatch.setattr(flags, "CACHE", str(tmp_path))
 
-    def choose(processor: str, named: str = "") -> str:
+    def choose(processor: str, named: str = "", features: str = "") -> str:
         monkeypatch.setattr(machine, "processor", lambda: processor)
+        monkeypatch.setattr(machine, "processor_features", lambda: frozenset(features.split()))
         monkeypatch.setattr(flags, "MACHINE", named)
         return machine._chosen().name
 
@@ -41,6 +42,17 @@ def test_the_profile_of_the_processor_else_the_generic_one(chosen: Any) -> None:
     assert chosen("GenuineIntel 6 143") == chosen("arm64") == generic().name
 
 
+_AVX512 = "fpu avx2 avx512f avx512dq avx512bw avx512vl"
+
+
+@pytest.mark.parametrize("model", [85, 106, 143, 167, 173, 207, 999])
+def test_intels_vectors_decide_and_not_its_models(chosen: Any, model: int) -> None:
+    assert chosen(f"GenuineIntel 6 {model}", features=_AVX512) == "intel-avx512"
+    assert chosen(f"GenuineIntel 6 {model}", features="fpu avx2 avx512f") == generic().name
+    assert chosen(f"GenuineIntel 6 {model}", features="fpu avx2") == generic().name
+    assert chosen(f"GenuineIntel 5 {model}", features=_AVX512) == generic().name
+
+
 def test_what_calibrate_kept_goes_before_and_a_name_before_that(chosen: Any, tmp_path: Path) -> None:
     assert chosen("GenuineIntel 6 143") == generic().name
     save(ZEN5._replace(name="mine"), calibration_file())
@@ -53,7 +65,9 @@ def test_what_calibrate_kept_goes_before_and_a_name_before_that(chosen: Any, tmp
 
 
 def test_a_name_of_nothing_says_what_there_is(chosen: Any) -> None:
-    with pytest.raises(ValueError, match=r"FLOWSTONE_MACHINE='zen9'.*amd-zen5, amd-zen3, amd, x86, arm"):
+    with pytest.raises(
+        ValueError, match=r"FLOWSTONE_MACHINE='zen9'.*amd-zen5, amd-zen3, amd, intel-avx512, x86, arm"
+    ):
         chosen("", "zen9")
 
 
@@ -190,7 +204,7 @@ def test_results_are_the_same_by_every_profile() -> None:
             return [session.run([loss, step])[0] for _ in range(3)]
 
     wanted = losses(ARM)
-    for profile in (X86, AMD, ZEN5):
+    for profile in (X86, AMD, INTEL, ZEN5):
         assert losses(profile) == pytest.approx(wanted, rel=1e-4)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import flowstone as tf
+from flowstone.framework import machine
 from flowstone.framework.machine import load
 from flowstone.framework.machine_profiles import Profile, generic
 from flowstone.tools import calibrate, calibration
@@ -27,6 +29,7 @@ def comparisons(*ratios: float) -> list[Comparison]:
         ((0.5, 0.9, 1.5, 2.0), 2),
         ((0.5, 0.9, 1.5, 0.98, 2.0), 2),  # one bad measurement between good ones
         ((1.2, 1.3), 0),
+        ((0.2, 0.4, 10.0, 8.0, 0.5, 0.3, 0.5), 7),  # a team of threads that waited twice
         ((0.5, 0.9), 2),
         ((1.0, 1.01), 2),  # too little to be sure of
         ((), 0),
@@ -69,6 +72,36 @@ def test_each_choice_changes_the_plan() -> None:
     assert unchanged == []
 
 
+def test_a_cache_that_a_whole_processor_shares_counts_in_part(monkeypatch: Any, tmp_path: Path) -> None:
+    """A hypervisor tells its guest of 480 MiB, which a hundred other cores use as well."""
+
+    def caches(*sizes: str) -> dict[str, Any]:
+        for i, size in enumerate(sizes):
+            (tmp_path / f"index{i}").mkdir(exist_ok=True)
+            (tmp_path / f"index{i}" / "size").write_text(size + "\n")
+        monkeypatch.setattr(calibration, "_CACHES", tmp_path)
+        return calibration._caches()
+
+    assert caches("48K", "2048K", "480M") == {"core_cache": 4 << 20, "all_caches": 32 << 20}
+    assert caches("32K", "1024K", "16384K") == {"core_cache": 2 << 20, "all_caches": 16 << 20}
+
+
+@pytest.mark.parametrize(("others", "share"), [(0.0, 0.0), (1.0, 0.25)])
+def test_what_other_processes_took(monkeypatch: Any, others: float, share: float) -> None:
+    """Of two processors in two seconds, of which this process took three."""
+    monkeypatch.setattr(calibration, "processor_times", lambda: (13.0 + others, 8.0))
+    monkeypatch.setattr(calibration, "_processors", lambda: {0, 1})
+    assert calibration.others_share((10.0, 5.0), 2.0) == share
+
+
+def test_times_of_processors_include_this_process() -> None:
+    before = calibration.processor_times()
+    while time.process_time() - before[1] < 0.05:
+        pass
+    after = calibration.processor_times()
+    assert after == (0.0, 0.0) or (after[0] > before[0] and after[1] >= before[1] + 0.05)
+
+
 def test_rungs_rise_or_fall() -> None:
     for choice in CHOICES:
         sizes = [rung.threshold for rung in choice.rungs]
@@ -91,7 +124,10 @@ def test_the_command_keeps_what_it_found(monkeypatch: Any, tmp_path: Path, capsy
     text, profile = capsys.readouterr().out, load(path)
     assert str(path) in text and "block_by_onednn" in text
     assert len(tried) >= len(CHOICES) - 3 and profile.call_us > 0 and profile.tanh_by_exponentials == 3_000
-    assert profile.name.startswith("calibrated for ") and profile.narrow_columns == 32
+    assert (
+        profile.name.startswith("calibrated for ")
+        and profile.narrow_columns == machine.of_this_processor().narrow_columns
+    )
     assert calibrate.SUMMARY in _help(capsys)
 
 

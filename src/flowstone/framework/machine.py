@@ -8,7 +8,7 @@ same profile gives the same plan. Which profile is taken:
 
 1. what ``FLOWSTONE_MACHINE`` says: a profile's name, or a file that `save` wrote;
 2. what ``flowstone calibrate`` kept for this processor, build of torch and number of threads;
-3. the profile that was measured on this kind of processor;
+3. the profile that was measured on this kind of processor, as its name or its features tell;
 4. the generic one of its architecture, which takes ATen's own kernels unless another gains everywhere.
 
 Limits that bound memory, or weigh Python's own work, do not depend on the machine: they stay where they are
@@ -168,13 +168,24 @@ class Machine:
 @functools.cache
 def processor() -> str:
     """The processor's vendor, family and model where the system tells them, else its architecture."""
-    try:
-        with open("/proc/cpuinfo") as lines:
-            told = dict(_fields(lines))
-    except OSError:
-        told = {}
+    told = _described()
     words = [told.get(key, "") for key in ("vendor_id", "cpu family", "model")]
     return " ".join(words) if all(words) else platform.machine().lower() or "unknown"
+
+
+def processor_features() -> frozenset[str]:
+    """The processor's features as the system names them (``avx512f``); empty where it does not tell."""
+    return frozenset(_described().get("flags", "").split())
+
+
+@functools.cache
+def _described() -> dict[str, str]:
+    """What the system says of the first processor."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return dict(_fields(lines))
+    except OSError:
+        return {}
 
 
 def _fields(lines: Any) -> Iterator[tuple[str, str]]:
@@ -213,7 +224,8 @@ def load(path: Path) -> Profile:
         for key in ("winograd", "winograd_by_filter"):
             if record.get(key) is not None:
                 record[key] = Winograd(**record[key])
-        record["processors"] = tuple(record.get("processors", ()))
+        for key in ("processors", "features"):
+            record[key] = tuple(record.get(key, ()))
         profile = Profile(**record)
         for field, default in Profile("")._asdict().items():
             _check(field, getattr(profile, field), default)
@@ -259,8 +271,18 @@ def _chosen() -> Profile:
         return load(calibration_file())
     except OSError:
         pass
-    kind = processor()
-    measured = (p for p in PROFILES if any(f"{kind} ".startswith(f"{name} ") for name in p.processors))
+    return of_this_processor()
+
+
+def of_this_processor() -> Profile:
+    """The profile that was measured on this kind of processor, else the generic one."""
+    kind, features = processor(), processor_features()
+    measured = (
+        profile
+        for profile in PROFILES
+        if any(f"{kind} ".startswith(f"{name} ") for name in profile.processors)
+        and features.issuperset(profile.features)
+    )
     return next(measured, generic())
 
 

@@ -5,16 +5,17 @@ A `Choice` (`calibration_programs.py`) names fields of a `Profile`, and programs
 the smallest up. Each program runs in two sessions: one is planned with the choice always taken, one with it
 never taken. The threshold is the size from which on taking the choice speeds up these programs most, all
 together. Rates, the cost of a call and of an element are measured directly; sizes of caches are read from the
-system. Other fields keep the values of the generic profile.
+system. Other fields keep the values of the processor's kind.
 
-Programs take turns, and the fastest of several rounds counts, so that another process that computes now and
-then does no harm.
+Programs take turns, and the fastest of many rounds counts. A round is shorter than a scheduler's slice, so
+that another process that computes now and then does no harm; `others_share` tells how much others computed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,14 +26,18 @@ import torch
 from flowstone.client.session import Session
 from flowstone.framework import flags, machine
 from flowstone.framework.graph import Graph
-from flowstone.framework.machine_profiles import Profile, generic
+from flowstone.framework.machine_profiles import Profile
 from flowstone.ops.variables.variable_collections import global_variables_initializer
 from flowstone.tools.calibration_programs import CHOICES, Choice, Program, Rung
 
 GAIN = 0.97
 """A choice gains if its time is below this share of the other way's."""
-_ROUNDS = 25
-_SECONDS = 0.015  # length of a round of one of two programs
+_LARGE = math.log(1.5)
+_ROUNDS = 15  # at least
+_SECONDS = 0.002  # length of a round of one of two programs
+_IN_ALL = 0.8  # seconds of rounds of both
+_LARGEST_CACHE = 32 << 20
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 _MEASURED = ("operations_per_us", "bytes_per_us", "call_us", "call_elements", "core_cache", "all_caches")
@@ -51,7 +56,9 @@ def calibrated(name: str, show: Callable[[str], None] = print) -> Profile:
 
     Takes a minute or two on all threads that torch uses, during which nothing else should compute.
     """
-    profile = generic()._replace(name=name, processors=(), **_caches(), **_rates())
+    profile = machine.of_this_processor()._replace(
+        features=(), name=name, processors=(), **_caches(), **_rates()
+    )
     profile = profile._replace(call_elements=_call_elements())
     for field in (
         "operations_per_us",
@@ -87,8 +94,10 @@ def _decided(choice: Choice, profile: Profile, show: Callable[[str], None]) -> d
 
 def first_taken(seen: Sequence[Comparison]) -> int:
     """The index of the first rung to take the choice, so that all programs together gain most. Gains within
-    the noise of measuring do not count. The length if nothing is gained."""
+    the noise of measuring do not count, and of large ones only a part: where a team of threads waits for a
+    processor that another process has, a kernel seems ten times as slow. The length if nothing is gained."""
     gains = [math.log(GAIN * each.left / each.taken) for each in seen]
+    gains = [max(-_LARGE, min(gain, _LARGE)) for gain in gains]
     totals = [*[sum(gains[i:]) for i in range(len(gains))], 0.0]
     return max(range(len(totals) - 1, -1, -1), key=totals.__getitem__)
 
@@ -102,9 +111,11 @@ def compare(rung: Rung, taken: Profile, left: Profile) -> Comparison:
     runs = [_planned(rung.program, profile) for profile in (taken, left)]
     counts = [max(1, min(1000, round(_SECONDS / max(_time(run, 3), 1e-7)))) for run in runs]
     best = [math.inf, math.inf]
-    for _ in range(_ROUNDS):
+    rounds, end = 0, time.perf_counter() + _IN_ALL
+    while rounds < _ROUNDS or time.perf_counter() < end:
         for i, run in enumerate(runs):
             best[i] = min(best[i], _time(run, counts[i]))
+        rounds += 1
     return Comparison(rung.threshold, *best)
 
 
@@ -134,6 +145,39 @@ def _time(run: Callable[[], Any], count: int) -> float:
     for _ in range(count):
         run()
     return (time.perf_counter() - start) / count
+
+
+# ---- other processes
+
+
+def processor_times() -> tuple[float, float]:
+    """Seconds for which this process's processors have computed, for all processes and for this one; (0, 0)
+    where the system does not tell."""
+    try:
+        names = {f"cpu{number}" for number in _processors()}
+        lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+        ticks = sum(sum(_computing(words)) for words in lines if words and words[0] in names)
+        return ticks / os.sysconf("SC_CLK_TCK"), time.process_time()
+    except (OSError, ValueError):
+        return 0.0, 0.0
+
+
+def _processors() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+def _computing(words: Sequence[str]) -> Sequence[int]:
+    """Of a processor's line: all that is neither idle nor waiting, and what a hypervisor gave to others. A
+    guest's time is in its host's as well."""
+    user, nice, system, _, _, interrupts, soft, stolen = map(int, words[1:9])
+    return user, nice, system, interrupts, soft, stolen
+
+
+def others_share(since: tuple[float, float], seconds: float) -> float:
+    """The part of this process's processors that others took in so many seconds since `processor_times`."""
+    now = processor_times()
+    others = (now[0] - since[0]) - (now[1] - since[1])
+    return max(others, 0.0) / (seconds * max(len(_processors()), 1))
 
 
 # ---- rates, calls and caches
@@ -170,14 +214,18 @@ def _best(function: Callable[[], Any], count: int) -> float:
 
 
 def _caches() -> dict[str, Any]:
-    """The sizes of caches from the system: of all levels, and an eighth of the last one, which cores
-    share."""
+    """The sizes of caches from the system: of all levels, and an eighth of the last one, which cores share.
+
+    Of large caches, only a part counts: a guest is told those of the whole processor, which others use as
+    well, and the far end of such a cache is no faster than memory is elsewhere.
+    """
     sizes = []
-    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+    for path in _CACHES.glob("index*/size"):
         text = path.read_text().strip()
         units = {"K": 1 << 10, "M": 1 << 20}
         if text[:-1].isdigit() and text[-1] in units:
             sizes.append(int(text[:-1]) * units[text[-1]])
     if not sizes:
         return {}
-    return {"all_caches": max(sizes), "core_cache": max(max(sizes) // 8, 1 << 20)}
+    last = min(max(sizes), _LARGEST_CACHE)
+    return {"all_caches": last, "core_cache": max(last // 8, 1 << 20)}
