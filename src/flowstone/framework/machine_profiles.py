@@ -175,6 +175,7 @@ INTEL = X86._replace(
     band_channels=128,
     sliding_maxima=100_000,
     softmax_columns=15,
+    team_by_element=1_000_000,
 )
 
 PROFILES = (ZEN5, ZEN3, AMD, INTEL, X86, ARM)

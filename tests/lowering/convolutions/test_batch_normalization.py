@@ -90,6 +90,19 @@ def test_results_and_gradients_agree(monkeypatch, dims, kind) -> None:
     agree(monkeypatch, fetches, {x: values(*dims)}, NAME, fires=2, setup=setup)
 
 
+@pytest.mark.parametrize("dims", [(40, 2, 3, 3), (3, 4, 5, 17), (2, 3, 4, 5, 1)])
+def test_a_gradient_without_its_normalisation_agrees(monkeypatch, dims) -> None:
+    dy, x = (tf.placeholder(tf.float32, dims) for _ in range(2))
+    scale, mean, variance = (tf.placeholder(tf.float32, dims[-1:]) for _ in range(3))
+    layout = {"data_format": "NHWC" if len(dims) == 4 else "NDHWC", "epsilon": 0.01}
+    found = tf.raw_ops.FusedBatchNormGradV3(
+        y_backprop=dy, x=x, scale=scale, reserve_space_1=mean, reserve_space_2=variance, reserve_space_3=[],
+        **layout,
+    )  # fmt: skip
+    feeds = {dy: values(*dims), x: values(*dims), scale: 1 + values(dims[-1]), mean: values(dims[-1])}
+    agree(monkeypatch, list(found[:3]), {**feeds, variance: values(dims[-1]) ** 2}, NAME, fires=1)
+
+
 def test_training_a_residual_block_agrees(monkeypatch) -> None:
     tf.set_random_seed(5)
     x = tf.placeholder(tf.float32, [4, 8, 8, 12])

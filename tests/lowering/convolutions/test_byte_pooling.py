@@ -53,6 +53,17 @@ def test_pooling_without_a_gradient_becomes_machine_code_too() -> None:
     assert ops(text([y], [x])).count("MaxPool") == 1
 
 
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_windows_may_be_constant_inputs(monkeypatch, is_constant) -> None:
+    x = tf.placeholder(tf.float32, [2, 9, 8, 6])
+    feeds, windows = {x: values(2, 9, 8, 6)}, [[1, 3, 3, 1], [1, 2, 2, 1]]
+    if not is_constant:
+        sizes = [tf.placeholder(tf.int32, [4]) for _ in windows]
+        feeds, windows = feeds | dict(zip(sizes, windows)), sizes
+    y = tf.raw_ops.MaxPoolV2(input=x, ksize=windows[0], strides=windows[1], padding="SAME")
+    agree(monkeypatch, [y], feeds, NAME, fires=int(is_constant), tolerance=0)
+
+
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize(("size", "stride"), [(2, 2), (3, 2), (3, 1), (2, 3), (5, 5)])
 def test_values_and_gradients_have_the_same_bits(monkeypatch, padding, size, stride) -> None:

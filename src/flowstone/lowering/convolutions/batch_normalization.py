@@ -5,7 +5,8 @@
 
 and ``Relu(%1 + %3)``, where nothing else takes %1, likewise with %3 as a fourth input. FusedBatchNormGradV3
 of a ReluGrad that nothing else takes becomes ``_NormalizedBatchGrad``. All that takes a normalisation's
-reserve spaces must become so, since one of machine code has none. Of float32 images of known shape with
+reserve spaces must become so, since one of machine code has none. So does a gradient whose normalisation is
+not in the step, by the moments that it is given. Of float32 images of known shape with
 channels last, by the moments of the batch (`normalized_batches.py`). Where there is no machine code, and with
 ``FLOWSTONE_PASSES=-normalize_batches``, everything stays as it is.
 """
@@ -49,7 +50,8 @@ class _Site(NamedTuple):
 
 def normalize_batches(subgraph: Subgraph) -> None:
     """Has machine code normalise batches, and compute the gradients."""
-    if not kernels.is_on() or not any(node.type in _NORMALIZATIONS for node in subgraph.nodes):
+    concerned = _NORMALIZATIONS | _GRADIENTS
+    if not kernels.is_on() or not any(node.type in concerned for node in subgraph.nodes):
         return
     around = _Surroundings(subgraph)
     sites = [site for node in subgraph.nodes if (site := around.site(node)) is not None]
@@ -57,6 +59,11 @@ def normalize_batches(subgraph: Subgraph) -> None:
     replaced: dict[PlanOutput, PlanOutput] = {}
     for site in sites:
         _put(subgraph, around, site, places, replaced)
+    for node in subgraph.nodes:
+        if node not in places and around.is_alone(node):
+            dy, x, scale, mean, variance, *_ = node.inputs
+            inputs = [dy, x, scale, scale, mean, variance]  # no activation asks for the offset
+            _put_gradient(subgraph, node, inputs, "", places, replaced)
     if places:
         substitute(subgraph, places, replaced)
         remove_unneeded(subgraph)
@@ -89,7 +96,7 @@ class _Surroundings:
 
     def site(self, node: PlanNode) -> _Site | None:
         """None where the normalisation stays as it is."""
-        if node.type not in _NORMALIZATIONS or not _suits(node):
+        if node.type not in _NORMALIZATIONS or not _suits(node, (1, 2)):
             return None
         gradients = {taker for x in node.outputs[3:] for taker in self.takers(x)}
         if any(x in self.fetches for x in node.outputs[3:]):
@@ -99,6 +106,13 @@ class _Surroundings:
         site = _Site(node, tuple(sorted(gradients, key=self.place.__getitem__)))
         after = self._after(site)
         return site if after is None else after
+
+    def is_alone(self, node: PlanNode) -> bool:
+        """Whether a node is the gradient of a normalisation that is not in the step."""
+        if node.type not in _GRADIENTS or not _suits(node, (2, 3, 4)) or not self._is_all_taken(node):
+            return False
+        is_same_size = node.static_shape(1) == node.static_shape(0)
+        return is_same_size and node.inputs[3].op.type not in _NORMALIZATIONS
 
     def _is_all_taken(self, gradient: PlanNode) -> bool:
         """Whether nobody takes more of a gradient than machine code gives."""
@@ -128,13 +142,14 @@ class _Surroundings:
         return self.place.get(added.op, len(self.place)) < self.place[root]
 
 
-def _suits(node: PlanNode) -> bool:
+def _suits(node: PlanNode, vectors: tuple[int, ...]) -> bool:
+    """Whether machine code does this, of images that are the first input; `vectors`: inputs a channel."""
     attributes, dims = node.attributes, node.static_shape(0)
     if not attributes["is_training"] or attributes["data_format"] not in _LAYOUTS or dims is None:
         return False
     if node.dtype(0) is not dtypes.float32 or attributes.get("exponential_avg_factor", 1.0) != 1.0:
         return False
-    return (num_elements(dims) or 0) >= WORTHWHILE and all(node.static_shape(i) == dims[-1:] for i in (1, 2))
+    return (num_elements(dims) or 0) >= WORTHWHILE and all(node.static_shape(i) == dims[-1:] for i in vectors)
 
 
 def _is_gradient(node: PlanNode, root: PlanNode) -> bool:
@@ -176,12 +191,24 @@ def _put(
     for node in site.gradients:
         dy, activation = _flow(around, site, node)
         inputs = [dy, *root.inputs[:3], mean, variance]
-        gradient = subgraph.new_node(gradient_op, inputs, {**attributes, "activation": activation}, like=node)
-        gradient.control_inputs = list(node.control_inputs)
-        places[node] = [gradient]
-        replaced.update(zip(node.outputs, gradient.outputs))
-        reason = f"with {node.inputs[0].op.name}" if activation else "by float64 sums"
-        subgraph.log.append(("normalize_batches", node.name, reason))
+        _put_gradient(subgraph, node, inputs, activation, places, replaced)
+
+
+def _put_gradient(
+    subgraph: Subgraph,
+    node: PlanNode,
+    inputs: list[PlanOutput],
+    activation: str,
+    places: dict[PlanNode, list[PlanNode]],
+    replaced: dict[PlanOutput, PlanOutput],
+) -> None:
+    attributes = {"T": dtypes.float32, "epsilon": node.attributes["epsilon"], "activation": activation}
+    gradient = subgraph.new_node(gradient_op, inputs, attributes, like=node)
+    gradient.control_inputs = list(node.control_inputs)
+    places[node] = [gradient]
+    replaced.update(zip(node.outputs, gradient.outputs))
+    reason = f"with {node.inputs[0].op.name}" if activation else "by float64 sums"
+    subgraph.log.append(("normalize_batches", node.name, reason))
 
 
 def _flow(around: _Surroundings, site: _Site, gradient: PlanNode) -> tuple[PlanOutput, str]:

@@ -27,7 +27,7 @@ from flowstone.native import pool_kernels
 from flowstone.native.pool_kernels import Windows
 from flowstone.ops.arrays.untouched import untouched
 from flowstone.ops.networks.pooling import FLOATS, MAX_BACKWARD, MAX_INDICES, PADDINGS, WINDOW
-from flowstone.ops.networks.pooling_windows import attribute_window, infer_pooled, spatial_lengths
+from flowstone.ops.networks.pooling_windows import Window, attribute_window, infer_pooled, spatial_lengths
 
 __all__: list[str] = []
 
@@ -46,12 +46,15 @@ _ATTRIBUTES = (
 _BITS = ((dtypes.uint16, 1 << 16), (dtypes.int32, 1 << 31), (dtypes.int64, 1 << 63))  # for how many positions
 
 
-def suits(node: Any) -> bool:
-    """Whether ATen pools what this MaxPool or MaxPool3D does as it is, in shapes that are known."""
-    dims = node.static_shape(0)
-    if dims is None or 0 in dims or node.dtype(0) not in FLOATS or node.attributes["padding"] == "EXPLICIT":
+def suits(node: Any, attributes: Any = None) -> bool:
+    """Whether ATen pools what this MaxPool or MaxPool3D does as it is, in shapes that are known.
+
+    `attributes`: those of its windows, if the node has them as inputs.
+    """
+    dims, given = node.static_shape(0), node.attributes if attributes is None else attributes
+    if dims is None or 0 in dims or node.dtype(0) not in FLOATS or given["padding"] == "EXPLICIT":
         return False
-    window = attribute_window(node)
+    window = Window(given, given["ksize"], given["strides"])
     return window.channel_size == 1 and window.arrange(spatial_lengths(window, dims))[3] is None
 
 
