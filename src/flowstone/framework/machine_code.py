@@ -4,9 +4,10 @@
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
 draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `class_choice(logits)` chooses
 classes, `sparse_product(values, indices)` multiplies sparse matrices of these types, `segment_sums(how, rows,
-indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and
-`requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised numbers, `beta_fraction()` and
-`gamma_series()` compute parts of the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
+indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, `unsorted_rows` in any order,
+`step_passes(dtype)` and `requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised
+numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
+`zeta(is_short)` is Hurwitz's.
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `matrix_batches(dtype)` decomposes many matrices (`framework/matrix_kernels.py`), `hot_places` makes one-hot
 arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places, `bin_counts(dtype)`
@@ -54,6 +55,7 @@ __all__ = [
     "SpacedNumbers",
     "SparseProduct",
     "StepPasses",
+    "UnsortedRows",
     "ZetaFunction",
     "band_solver",
     "beta_fraction",
@@ -79,6 +81,7 @@ __all__ = [
     "spaced_numbers",
     "sparse_product",
     "step_passes",
+    "unsorted_rows",
     "zeta",
 ]
 
@@ -200,6 +203,14 @@ class SegmentRows(Protocol):
 
     def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
         """[count, …], of rows and as many `ids`, at least one; None if one is out of bounds, or they fall."""
+
+
+class UnsortedRows(Protocol):
+    """A "sum", "prod", "min" or "max" of rows by numbers in any order, on the host."""
+
+    def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
+        """[count, …], of rows and as many `ids`; negative ones drop their rows. None if one is not below
+        `count`."""
 
 
 class StepPasses(Protocol):
@@ -396,4 +407,5 @@ small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
 spaced_numbers: Slot[[torch.dtype | None], SpacedNumbers] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()
+unsorted_rows: Slot[[str, torch.dtype | None, torch.dtype | None], UnsortedRows] = Slot()
 zeta: Slot[[bool], ZetaFunction] = Slot()

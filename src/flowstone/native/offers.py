@@ -69,3 +69,4 @@ def offer_all() -> None:
     machine_code.spaced_numbers.offer(spaced_numbers.spaced_numbers)
     machine_code.sparse_product.offer(sparse_products.sparse_product)
     machine_code.step_passes.offer(step_passes.step_passes)
+    machine_code.unsorted_rows.offer(segment_sums.unsorted_rows)

@@ -182,6 +182,7 @@ CHOICES: tuple[Choice, ...] = (
         lambda found: {"transposed_by_onednn": found},
     ),
     _up_to("narrow_columns", [(n, _product(256, 784, n)) for n in (32, 16, 10, 4)]),
+    _taken_whole({"narrow_plain": True}, {"narrow_plain": False}, _product(4096, 32, 32)),
     _taken_whole({"packed_rows": 64, "packed_weights": 1 << 20}, {"packed_rows": 0}, _packed_product(2048)),
     _threshold("updates_by_rows", [(n * n, _update_by_few(n)) for n in (1024, 2048)]),
     _threshold(
