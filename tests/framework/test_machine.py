@@ -54,9 +54,7 @@ def test_what_calibrate_kept_goes_before_and_a_name_before_that(chosen: Any, tmp
 
 
 def test_a_name_of_nothing_says_what_there_is(chosen: Any) -> None:
-    with pytest.raises(
-        ValueError, match=r"FLOWSTONE_MACHINE='zen9'.*amd-zen3, amd, intel, x86, arm"
-    ):
+    with pytest.raises(ValueError, match=r"FLOWSTONE_MACHINE='zen9'.*amd-zen3, amd, intel, x86, arm"):
         chosen("", "zen9")
 
 
