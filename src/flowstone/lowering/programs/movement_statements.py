@@ -163,8 +163,8 @@ def _gather_nd(t: Translation, node: PlanNode) -> list[int]:
     depth = indices[-1]
     if not 0 < depth <= len(dims):
         raise Untranslatable(node, "its indices say nothing")
-    sizes = {"sizes": dims[:depth], "inner": math.prod(dims[depth:])}
-    return [t.add("Tuples", [t.of(x) for x in node.inputs], (dtype, result), **sizes)]
+    operands, inner = [t.of(x) for x in node.inputs], math.prod(dims[depth:])
+    return [t.add("Tuples", operands, (dtype, result), sizes=dims[:depth], inner=inner)]
 
 
 def _segments(t: Translation, node: PlanNode) -> list[int]:
