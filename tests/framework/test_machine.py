@@ -58,7 +58,7 @@ def test_what_calibrate_kept_goes_before_and_a_name_before_that(chosen: Any, tmp
     save(ZEN5._replace(name="mine"), calibration_file())
     assert calibration_file().is_relative_to(tmp_path)
     assert chosen("GenuineIntel 6 143") == "mine"
-    assert chosen("GenuineIntel 6 1") == generic().name  # another processor
+    assert chosen("GenuineIntel 6 1") == "intel"  # another processor
     assert chosen("GenuineIntel 6 143", "arm") == "arm"
     save(X86._replace(name="a file"), tmp_path / "other.json")
     assert chosen("GenuineIntel 6 143", str(tmp_path / "other.json")) == "a file"
@@ -156,6 +156,12 @@ def test_narrow_products_are_transposed_unless_onednn_sums_long() -> None:
     assert here.product_kernel(8, 100, 10) == (False, False)
     assert Machine(ARM).product_kernel(1000, 784, 10) == (True, False)
     assert Machine(Profile("none")).product_kernel(1000, 784, 10) == (False, False)
+
+
+def test_narrow_products_by_rows_stay_rows_where_blas_makes_them_so() -> None:
+    here = Machine(INTEL)
+    assert here.product_kernel(1000, 784, 10) == (False, False)
+    assert here.product_kernel(1000, 784, 10, transposed=True) == (True, False)
 
 
 def test_the_plain_profiles_choose_atens_kernels() -> None:

@@ -11,6 +11,7 @@ import torch
 import flowstone as tf
 from flowstone.framework import flags
 from flowstone.native import host, segment_sums
+from flowstone.ops.numbers import segment_reductions
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
 SHAPES = [  # rows, columns, elements, segments
@@ -196,3 +197,55 @@ def test_numbers_that_cannot_be_are_refused_as_without(monkeypatch, ids, message
     data = tf.placeholder_with_default([1.0, 2.0], [2])
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=message):
         session.run(tf.segment_max(data, ids))
+
+
+@pytest.mark.parametrize("how", ["sum", "prod", "min", "max"])
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("float32", "int32"), ("float64", "int64"), ("uint8", "int32"), ("int32", "int64")]
+)
+@pytest.mark.parametrize("shape", [*[each for each in SHAPES if each[1]], (9, 16, 30, 4), (9, 1, 30, 4)])
+def test_rows_in_any_order_reduced_as_by_aten(shape: Any, dtype: str, kind: str, how: str) -> None:
+    """To the bit; segments without rows and rows without a segment among them."""
+    _, columns, count, segments = shape
+    chance = torch.Generator().manual_seed(sum(shape))
+    ids = torch.randint(segments, (count,), generator=chance).to(getattr(torch, kind))
+    data = torch.randn((count, columns), generator=chance) * 3
+    data = (data.abs() if dtype == "uint8" else data).to(getattr(torch, dtype))
+    if data.is_floating_point():
+        data[count // 2, 0], data[count // 3, -1] = np.nan, -np.inf
+    expected = getattr(segment_reductions, f"{how}_rows")(data, ids, segments + 2)
+    rows = segment_sums.unsorted_rows(how, data.dtype, ids.dtype)
+    assert rows is not None
+    assert torch.equal(rows(data, ids, segments + 2).nan_to_num(7), expected.nan_to_num(7))
+    ids[:: max(count // 4, 1)] = -3
+    left = ids >= 0
+    expected = getattr(segment_reductions, f"{how}_rows")(data[left], ids[left], segments + 2)
+    assert torch.equal(rows(data, ids, segments + 2).nan_to_num(7), expected.nan_to_num(7))
+    ids[-1] = segments + 2
+    assert rows(data, ids, segments + 2) is None
+
+
+def test_rows_of_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert segment_sums.unsorted_rows("sum", torch.float16, torch.int32) is None
+    assert segment_sums.unsorted_rows("sum", None, torch.int32) is None
+    monkeypatch.setattr(flags, "NATIVE", 0)
+    assert segment_sums.unsorted_rows("sum", torch.float32, torch.int32) is None
+
+
+@pytest.mark.parametrize("how", ["sum", "prod", "min", "max"])
+def test_steps_over_unsorted_segments_are_the_same_with_and_without(monkeypatch, how: str) -> None:
+    """Values and gradients, to the bit, and the error of a number that is too large."""
+    chance, results = np.random.default_rng(3), []
+    data = chance.normal(size=(400, 3, 5)).astype("float32")
+    numbers = chance.integers(-1, 30, size=400).astype("int32")
+    for native in (0, 1):
+        monkeypatch.setattr(flags, "NATIVE", native)
+        with tf.Graph().as_default(), tf.Session() as session:
+            rows, ids = tf.constant(data), tf.placeholder(tf.int32, [400])
+            found = getattr(tf, f"unsorted_segment_{how}")(rows, ids, 40)
+            flow = tf.gradients(tf.reduce_sum(found * tf.constant(data[:40])), rows)[0]
+            results.append(session.run([found, flow], {ids: numbers}))
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"= 40 is out of range \[0, 40\)"):
+                session.run(found, {ids: numbers + 11 * (numbers == 29)})
+    for one, other in zip(*results):
+        np.testing.assert_array_equal(one, other)

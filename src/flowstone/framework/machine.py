@@ -103,6 +103,7 @@ class Machine:
             return ProductKernel(False, False)
         by_onednn = self.prefers_onednn(rows, terms, columns, transposed)
         narrow = self.prefers_columns(rows, columns) and not (by_onednn and terms >= _LONG)
+        narrow = narrow and (transposed or self.profile.narrow_plain)
         return ProductKernel(narrow, by_onednn)
 
     def adds_narrow_products(self, rows: int, terms: int, columns: int) -> bool:

@@ -4,15 +4,18 @@
 blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
 draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `class_choice(logits)` chooses
 classes, `sparse_product(values, indices)` multiplies sparse matrices of these types, `segment_sums(how, rows,
-indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, `step_passes(dtype)` and
-`requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised numbers, `beta_fraction()` and
-`gamma_series()` compute parts of the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
+indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, `unsorted_rows` in any order,
+`step_passes(dtype)` and `requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised
+numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
+`zeta(is_short)` is Hurwitz's.
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `matrix_batches(dtype)` decomposes many matrices (`framework/matrix_kernels.py`), `hot_places` makes one-hot
 arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places, `bin_counts(dtype)`
 and `group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM
-cells, `path_labels(logits)` decodes. Those of images are in `image_code`. They are None where there is no
-machine code, the first three, `hot_places`, `placing` and `spaced_numbers` also where there is none yet.
+cells, `path_labels(logits)` decodes, `tuple_rows(indices)` picks rows by tuples, `largest(dtype)`
+finds the largest of rows. Those of images are in `image_code`. They are None where there is no machine code,
+the first three, `hot_places`, `placing`, `spaced_numbers`, `tuple_rows` and `largest` also where there is
+none yet.
 Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums,
 solutions, normal numbers and gamma values within rounding).
 
@@ -40,6 +43,7 @@ __all__ = [
     "GroupCounts",
     "HotPlaces",
     "IntegerProduct",
+    "Largest",
     "Move",
     "PathLabels",
     "Placing",
@@ -54,6 +58,8 @@ __all__ = [
     "SpacedNumbers",
     "SparseProduct",
     "StepPasses",
+    "TupleRows",
+    "UnsortedRows",
     "ZetaFunction",
     "band_solver",
     "beta_fraction",
@@ -65,6 +71,7 @@ __all__ = [
     "group_counts",
     "hot_places",
     "integer_product",
+    "largest",
     "matrix_batches",
     "path_labels",
     "placing",
@@ -79,6 +86,8 @@ __all__ = [
     "spaced_numbers",
     "sparse_product",
     "step_passes",
+    "tuple_rows",
+    "unsorted_rows",
     "zeta",
 ]
 
@@ -200,6 +209,32 @@ class SegmentRows(Protocol):
 
     def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
         """[count, …], of rows and as many `ids`, at least one; None if one is out of bounds, or they fall."""
+
+
+class TupleRows(Protocol):
+    """Rows that tuples of indices pick, on the host."""
+
+    def __call__(
+        self, params: torch.Tensor, indices: torch.Tensor, dims: Sequence[int]
+    ) -> torch.Tensor | None:
+        """The rows of `params` by `indices` [..., depth], in this shape; None if one is out of bounds, or so
+        much is copied that threads should."""
+
+
+class Largest(Protocol):
+    """The largest of rows, equal ones in order of their places, NaN first, on the host."""
+
+    def __call__(self, x: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """[…, count], of x […, columns]: their values, and their places (int32). None for other counts than
+        a few."""
+
+
+class UnsortedRows(Protocol):
+    """A "sum", "prod", "min" or "max" of rows by numbers in any order, on the host."""
+
+    def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
+        """[count, …], of rows and as many `ids`; negative ones drop their rows. None if one is not below
+        `count`."""
 
 
 class StepPasses(Protocol):
@@ -382,6 +417,7 @@ gamma_series: Slot[[], GammaSeries] = Slot()
 group_counts: Slot[[torch.dtype | None, torch.dtype | None], GroupCounts] = Slot()
 hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 integer_product: Slot[[torch.dtype | None, torch.dtype | None], IntegerProduct] = Slot()
+largest: Slot[[torch.dtype | None], Largest] = Slot()
 matrix_batches: Slot[[torch.dtype | None], MatrixBatches] = Slot()
 path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
 placing: Slot[[torch.dtype | None], Placing] = Slot()
@@ -396,4 +432,6 @@ small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
 spaced_numbers: Slot[[torch.dtype | None], SpacedNumbers] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()
 step_passes: Slot[[torch.dtype | None], StepPasses] = Slot()
+tuple_rows: Slot[[torch.dtype | None], TupleRows] = Slot()
+unsorted_rows: Slot[[str, torch.dtype | None, torch.dtype | None], UnsortedRows] = Slot()
 zeta: Slot[[bool], ZetaFunction] = Slot()

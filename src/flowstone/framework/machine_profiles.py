@@ -58,6 +58,7 @@ class Profile(NamedTuple):
     block_by_onednn: int = NEVER  # the same where neither side is short: its set-up costs others the cache
     transposed_by_onednn: int = NEVER  # the same where the first operand is transposed, which oneDNN copies
     narrow_columns: int = 0  # results of at most so many are computed, and kept, column by column
+    narrow_plain: bool = True  # also where the first operand is not transposed
     packed_rows: int = 0  # of the other operand, up to which weights in oneDNN's own order are read faster
     packed_weights: int = 1 << 20  # elements of such weights, from which they are in no near cache
     slow_columns: int = 1024  # rows of a multiple of so many columns are read at half the memory's speed
@@ -170,6 +171,7 @@ INTEL = X86._replace(
     operations_per_us=150e3,
     convolution_by_onednn=1_800_000,  # a call of oneDNN costs 22 us there
     narrow_columns=16,
+    narrow_plain=False,  # 007
     packed_rows=64,
     layer_cells=16,
     band_channels=128,

@@ -14,6 +14,7 @@ from flowstone.lowering.arrays.class_comparisons import compare_classes
 from flowstone.lowering.arrays.distinct_rows import pick_rows_directly
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.joined_rows import join_rows
+from flowstone.lowering.arrays.present_rows import pick_present_rows
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
 from flowstone.lowering.clusters.element_clusters import join_clusters
@@ -147,6 +148,7 @@ LOWERING = (
     ),
     Pass(compare_classes, "compare with the numbers of classes, element by element", hosts=True),
     Pass(pick_rows_directly, "pick rows without a list of distinct indices", hosts=True),
+    Pass(pick_present_rows, "pick rows by numbers that may be negative without masks", hosts=True),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
     Pass(compile_row_updates, "update rows of variables in machine code", joins=True, hosts=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),

@@ -3,6 +3,7 @@
 | statement | operands | attributes | result |
 | --- | --- | --- | --- |
 | Rows | x, indices | rows, inner | row by row, those of x [rows, inner] that the indices say |
+| Tuples | x, indices | sizes, inner | the same of x [*sizes, inner], by an index for each of the sizes |
 | Window | x, begins | sizes, strides, limits | of these sizes, from where the begins say |
 | Segments | x, ids | kind (Sum or Prod), segments, inner | [segments, inner]: rows of x with an id, reduced |
 
@@ -51,6 +52,23 @@ def _rows(writer: Writer, each: Statement) -> None:
         writer.copy_bytes(writer.element(each.results[0], target), writer.element(x, source), count)
 
     writer.for_each(writer.values[indices].size, one)
+
+
+def _tuples(writer: Writer, each: Statement) -> None:
+    (x, indices), (result,), size = each.operands, each.results, dict(each.attributes)
+    let, inner, sizes = writer.scalars.let, size["inner"], size["sizes"]
+    count = inner * SIZES[writer.values[x].dtype]
+
+    def one(i: str) -> None:
+        first, place = let(f"mul i64 {i}, {len(sizes)}"), "0"
+        for axis, n in enumerate(sizes):
+            index = index_of(writer, indices, let(f"add i64 {first}, {axis}"))
+            writer.require(let(f"icmp ult i64 {index}, {n}"))
+            place = let(f"add i64 {let(f'mul i64 {place}, {n}')}, {index}")
+        source, target = let(f"mul i64 {place}, {inner}"), let(f"mul i64 {i}, {inner}")
+        writer.copy_bytes(writer.element(result, target), writer.element(x, source), count)
+
+    writer.for_each(writer.values[result].size // inner, one)
 
 
 def _window(writer: Writer, each: Statement) -> None:
@@ -105,6 +123,7 @@ def _segments(writer: Writer, each: Statement) -> None:
 
 STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     "Rows": _rows,
+    "Tuples": _tuples,
     "Window": _window,
     "Segments": _segments,
 }

@@ -18,6 +18,7 @@ from flowstone.native import (
     image_windows,
     incomplete_functions,
     integer_products,
+    largest,
     matrix_batches,
     path_labels,
     placing,
@@ -30,6 +31,7 @@ from flowstone.native import (
     spaced_numbers,
     sparse_products,
     step_passes,
+    tuple_rows,
 )
 
 __all__ = ["offer_all"]
@@ -54,6 +56,7 @@ def offer_all() -> None:
     image_code.box_drawing.offer(image_windows.box_drawing)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
+    machine_code.largest.offer(largest.largest)
     machine_code.matrix_batches.offer(matrix_batches.matrix_batches)
     machine_code.path_labels.offer(path_labels.path_labels)
     machine_code.placing.offer(placing.placing)
@@ -69,3 +72,5 @@ def offer_all() -> None:
     machine_code.spaced_numbers.offer(spaced_numbers.spaced_numbers)
     machine_code.sparse_product.offer(sparse_products.sparse_product)
     machine_code.step_passes.offer(step_passes.step_passes)
+    machine_code.tuple_rows.offer(tuple_rows.tuple_rows)
+    machine_code.unsorted_rows.offer(segment_sums.unsorted_rows)

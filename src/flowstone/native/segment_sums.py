@@ -1,7 +1,8 @@
 """Reductions over segments by machine code (`segment_code.py`), as functions of tensors on a host.
 
 The code for the types of rows, indices and segment numbers is compiled on a thread when a plan first asks
-(`segment_sums` of rows that are picked, `segment_rows` of all); what is called before it is there waits.
+(`segment_sums` of rows that are picked, `segment_rows` of all, `unsorted_rows` of all in any order,
+`unsorted_code.py`); what is called before it is there waits.
 Threads share what is worth it.
 """
 
@@ -14,13 +15,14 @@ import math
 import torch
 
 from flowstone.framework import dtypes, flags, machine
-from flowstone.native import host
+from flowstone.native import host, unsorted_code
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.emitter import FLOATS, INTEGERS, SIZES
 from flowstone.native.segment_code import PLACES, ROW_PLACES, WORDS, row_code, segment_code
 
-__all__ = ["RowCode", "SegmentCode", "segment_rows", "segment_sums"]
+__all__ = ["RowCode", "SegmentCode", "UnsortedCode", "segment_rows", "segment_sums", "unsorted_rows"]
 
+_SHARED = 2  # vectors of a row, from which threads gain more than each needs to look at all numbers
 _WORK = 4  # of an element of a picked row, in additions
 
 
@@ -135,6 +137,45 @@ class RowCode:
             "notes": ctypes.addressof(note), "ids": ids.contiguous(), "data": data.contiguous(), "out": out
         }  # fmt: skip
         self._library.call("gather_up", words, places)
+        return None if note.value else out
+
+
+def unsorted_rows(how: str, *types: torch.dtype | None) -> UnsortedCode | None:
+    """What reduces rows by numbers in any order, by the types of both; None if there is none."""
+    if not flags.NATIVE or host.reason() or None in types:
+        return None
+    dtype, ids = (dtypes.from_torch(each).name for each in types if each is not None)
+    if dtype not in FLOATS | INTEGERS or ids not in ("int32", "int64"):
+        return None
+    lanes = host.lanes() * SIZES["float32"] // SIZES[dtype]
+    return UnsortedCode(_unsorted_library(how, dtype, ids, lanes), lanes)
+
+
+@functools.cache
+def _unsorted_library(how: str, dtype: str, ids: str, lanes: int) -> CodeLibrary:
+    text = functools.partial(unsorted_code.unsorted_code, how, dtype, ids, lanes)
+    return CodeLibrary(text, unsorted_code.WORDS, unsorted_code.PLACES)
+
+
+class UnsortedCode:
+    """The function for one reduction and two types; so many `lanes` have vectors of rows."""
+
+    def __init__(self, library: CodeLibrary, lanes: int) -> None:
+        self._library, self._lanes = library, lanes
+
+    def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
+        """[count, …]; None if a number is not below the count."""
+        sizes = data.shape[1:]
+        columns = math.prod(sizes)
+        threads = _threads(data.numel()) if columns >= _SHARED * self._lanes else 1
+        out, seen = torch.empty((count, *sizes), dtype=data.dtype), torch.empty(count, dtype=torch.uint8)
+        words = {"threads": threads, "count": ids.shape[0], "segments": count, "columns": columns}
+        note = ctypes.c_int64()
+        places: dict[str, torch.Tensor | int] = {
+            "notes": ctypes.addressof(note), "ids": ids.contiguous(), "data": data.contiguous(), "out": out,
+            "seen": seen,
+        }  # fmt: skip
+        self._library.call("reduce", words, places)
         return None if note.value else out
 
 

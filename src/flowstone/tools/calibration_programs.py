@@ -181,6 +181,7 @@ CHOICES: tuple[Choice, ...] = (
         _rungs((n**3, _product(n, n, n, True)) for n in _SIDES),
         lambda found: {"transposed_by_onednn": found},
     ),
+    _taken_whole({"narrow_plain": True}, {"narrow_plain": False}, _product(4096, 32, 32)),
     _taken_whole({"packed_rows": 64, "packed_weights": 1 << 20}, {"packed_rows": 0}, _packed_product(2048)),
     _threshold("updates_by_rows", [(n * n, _update_by_few(n)) for n in (1024, 2048)]),
     _threshold(

@@ -52,6 +52,17 @@ def test_what_others_take_is_an_output(monkeypatch: pytest.MonkeyPatch) -> None:
     agree(monkeypatch, fetches, {x: np.random.randn(4, 4)}, "join_clusters", fires=2)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_product_of_two_numbers_takes_a_member_on_either_side(
+    monkeypatch: pytest.MonkeyPatch, transposed: bool
+) -> None:
+    x, y = fed(1, 1), fed(1, 1)
+    u = tf.tanh(x) * y
+    z = tf.matmul(tf.exp(y), u, transpose_b=transposed) + tf.matmul(u, x)
+    assert len(clusters([z], [x, y])) == 1
+    agree(monkeypatch, [z], {x: [[0.5]], y: [[3.0]]}, "join_clusters", fires=6)
+
+
 def test_operations_that_are_run_are_computed() -> None:
     x = fed(300)
     y = tf.raw_ops.BesselJ0(x=x)

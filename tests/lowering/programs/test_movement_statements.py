@@ -31,6 +31,11 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
     "Fill": lambda x: [tf.fill([2, 5], x[1, 1, 1])],
     "Gather": lambda x: [F.Gather(x, 2), F.Gather(x, [2, 0])],
     "GatherV2": lambda x: [tf.gather(x, 3), tf.gather(x, [[3, 0], [1, 1]]), tf.gather(x[:, 0, 0], [2, 3])],
+    "GatherNd": lambda x: [
+        tf.gather_nd(x, [[3, 0], [1, 2]]),
+        tf.gather_nd(x, [[[1, 2, 1]], [[0, 0, 0]]]),
+        tf.gather_nd(x, [[2]]),
+    ],
     "Identity": lambda x: [tf.identity(x) + 1.0],
     "Pack": lambda x: [tf.stack([x, x + 1.0, -x], axis) for axis in (0, 1, 3)],
     "Pad": lambda x: [tf.pad(x, [[1, 2], [0, 0], [3, 1]])],

@@ -82,6 +82,31 @@ def test_an_identity_that_broadcasts_stays() -> None:
     assert "AddV2" in ops(text([x + tf.zeros([2, 3])], [x], "fold_constants", "apply_identities"))
 
 
+CHOICES = {
+    "and": lambda b: tf.where(b & np.ones([2, 3], bool), [[1.0] * 3] * 2, [[2.0] * 3] * 2),
+    "or": lambda b: tf.where(np.zeros([3], bool) | b, [[1.0] * 3] * 2, [[2.0] * 3] * 2),
+    "first": lambda b: tf.where(np.ones([2, 3], bool), tf.cast(b, tf.float32), [[2.0] * 3] * 2),
+    "second": lambda b: tf.where(np.zeros([2], bool), [[2.0] * 3] * 2, tf.cast(b, tf.float32)),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_truths_that_are_the_same_everywhere(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    b = tf.placeholder(tf.bool, [2, 3])
+    y = tf.exp(CHOICES[name](b))
+    lines = ops(text([y], [b], "fold_constants", "apply_identities", "remove_unneeded"))
+    assert not {"LogicalAnd", "LogicalOr"} & set(lines)
+    assert ("Select" in lines) == (name in ("and", "or"))
+    agree(monkeypatch, [y], {b: [[True, False, True]] * 2}, "apply_identities", fires=1)
+
+
+def test_truths_that_broadcast_stay() -> None:
+    b = tf.placeholder(tf.bool, [3])
+    assert "LogicalAnd" in ops(text([b & np.ones([2, 3], bool)], [b], "apply_identities"))
+    mixed = tf.where(np.array([True, False, True]), tf.zeros([3]), tf.cast(b, tf.float32))
+    assert "Select" in ops(text([mixed], [b], "apply_identities"))
+
+
 @pytest.mark.parametrize(("reduce", "expected"), [(tf.reduce_sum, 1536), (tf.reduce_mean, 3)])
 def test_reductions_of_one_number_need_no_elements(monkeypatch, reduce, expected) -> None:
     """Of what is too large to hold, and what follows from them."""

@@ -106,10 +106,10 @@ def _broadcasts(node: PlanNode, count: int) -> bool:
 
 def seen_as(x: PlanOutput, node: PlanNode) -> tuple[int, ...] | None:
     """The shape in which an element node takes an input: a `Select` by rows has a condition for each, a
-    product takes a column and a row."""
+    product takes a column and a row, or two numbers."""
     dims, result = sizes_of(x.dims), sizes_of(node.outputs[0].dims)
     if node.type in _PRODUCTS and result is not None:
-        return (result[0], 1) if x is node.inputs[0] else result[1:]
+        return (result[0], 1) if x is node.inputs[0] or result == (1, 1) else result[1:]
     if dims is None or result is None or node.type != "Select" or x is not node.inputs[0]:
         return dims
     return (*dims, *[1] * (len(result) - 1)) if len(dims) == 1 else dims

@@ -157,6 +157,16 @@ def _gather(t: Translation, node: PlanNode) -> list[int]:
     return [t.add("Rows", operands, (dtype, result), rows=dims[0], inner=math.prod(dims[1:]))]
 
 
+def _gather_nd(t: Translation, node: PlanNode) -> list[int]:
+    dtype, result = result_of(node)
+    dims, indices = (static_dims(node, x.dims) for x in node.inputs)
+    depth = indices[-1]
+    if not 0 < depth <= len(dims):
+        raise Untranslatable(node, "its indices say nothing")
+    operands, inner = [t.of(x) for x in node.inputs], math.prod(dims[depth:])
+    return [t.add("Tuples", operands, (dtype, result), sizes=dims[:depth], inner=inner)]
+
+
 def _segments(t: Translation, node: PlanNode) -> list[int]:
     dtype, result = result_of(node)
     data, ids = static_dims(node, node.inputs[0].dims), static_dims(node, node.inputs[1].dims)
@@ -264,6 +274,7 @@ MOVEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     **dict.fromkeys(("Pad", "PadV2"), _padded),
     **dict.fromkeys((f"UnsortedSegment{kind}" for kind in KINDS_OF_SEGMENTS), _segments),
     **dict.fromkeys(("Shape", "Size", "Rank"), _about_shape),
+    "GatherNd": _gather_nd,
     "Pack": _pack,
     "ReverseV2": _reverse,
     "Slice": _slice,

@@ -11,6 +11,7 @@ from flowstone.framework import dtypes, work
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.machine_code import tuple_rows
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradient, Gradients, Shapes, op
 from flowstone.framework.shape import is_compatible, merge
@@ -250,6 +251,10 @@ def _gather_nd(params: Any, indices: Any) -> Any:
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
         )
     outer, rest = indices.shape[:-1], params.shape[depth:]
+    if depth and params.device.type == "cpu" and (pick := tuple_rows(indices.dtype)) is not None:
+        found = pick(params, indices, (*outer, *rest))
+        if found is not None:
+            return found
     table = params.reshape([product(params.shape[:depth]), *rest])
     return torch.index_select(table, 0, flat_places(indices, params.shape[:depth])).reshape([*outer, *rest])
 

@@ -202,6 +202,8 @@ def _logic(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
 
 logical_and_op = _logic("LogicalAnd", torch.logical_and)
 logical_or_op = _logic("LogicalOr", torch.logical_or)
+logical_and_op.fold(lambda node: _other_side(node, True))
+logical_or_op.fold(lambda node: _other_side(node, False))
 logical_and_op.number("{0} and {1}")
 logical_or_op.number("{0} or {1}")
 logical_not_op = op("LogicalNot", "x: bool -> y: bool")
@@ -210,6 +212,17 @@ logical_not_op.kernel(CPU, GPU)(lambda node, env: Call(torch.logical_not, X0))
 logical_not_op.number("not {0}")
 logical_not_op.not_differentiable()
 logical_not_op.fold(undone)
+
+
+def _other_side(node: Node, neutral: bool) -> Equal:
+    """The side of a junction whose other side is known, and neutral everywhere."""
+    for i in (0, 1):
+        known, other = node.constant(i), node.inputs[1 - i]
+        if known is not None and known.size and node.dims(1 - i) == node.outputs[0].dims:
+            if bool((known == neutral).all()) and None not in (other.dims or (None,)):
+                return other
+    return None
+
 
 # ---- choice
 
@@ -314,10 +327,11 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 @select_op.fold
 def _(node: Node) -> Equal:
+    """Of a condition that is the same everywhere, the side that it chooses."""
     condition = node.constant(0)
-    if condition is None or condition.size != 1 or condition.ndim:
+    if condition is None or not condition.size or condition.any() != condition.all():
         return None
-    chosen = node.inputs[1 if condition.item() else 2]
+    chosen = node.inputs[1 if condition.all() else 2]
     return chosen if chosen.dims == node.outputs[0].dims and node.static_shape(0) is not None else None
 
 

@@ -14,6 +14,7 @@ import torch
 from flowstone.framework import dtypes, errors
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.machine_code import largest
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Shapes, op
 from flowstone.framework.scope import get_default_graph
@@ -48,6 +49,8 @@ def _top_k(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         values, indices = _top_k(x.to(torch.int64) if x.dtype is not torch.uint64 else x.to(torch.float64), k)
         return values.to(x.dtype), indices
     if x.device.type == "cpu":
+        if (find := largest(x.dtype)) is not None and (found := find(x, k)) is not None:
+            return found
         values, indices = torch.topk(x, min(k + 1, size), -1)
     if x.device.type != "cpu" or (k and _has_equals(values)):
         # ATen's topk orders equals as it happens to, and whether there are some a GPU would be waited for

@@ -19,7 +19,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import segment_rows
+from flowstone.framework.machine_code import segment_rows, unsorted_rows
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import concatenate, merge
@@ -281,6 +281,10 @@ def _unsorted_segments(
             if count < 0:
                 raise invalid(f"num_segments must be non-negative, got {count}")
             rows = data.reshape(-1, *data.shape[ids.ndim :]) if ids.ndim != 1 else data
+            if native is not None and count and data.numel() > _FEW:
+                found = native(rows, ids.reshape(-1), count)
+                if found is not None:
+                    return found
             if is_checked and data.numel() and count:
                 with contextlib.suppress(IndexError, RuntimeError):
                     return reduce_rows(rows, ids.reshape(-1), count)
@@ -288,6 +292,10 @@ def _unsorted_segments(
 
         reduce_rows = function_for(node.dtype(0), function)
         is_checked = function is sum_rows and env.device.type == "cpu"  # by ATen, at no cost
+        native = None
+        if env.device.type == "cpu" and node.dtype(0) not in SIGNED:
+            how = name.removeprefix("UnsortedSegment").lower()
+            native = unsorted_rows(how, node.dtype(0).torch, node.dtype(1).torch)
         return in_int64(node.dtype(0), reduce)
 
     return declaration
