@@ -64,6 +64,21 @@ RUNNING_SHAPES: dict[str, Running] = {
         (f(1, 5, 5, 3), f(3, 3, 2, 4)),
         "2 3",
     ),
+    "conv2d, larger window": (
+        lambda tf, x, w: tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="VALID"),
+        (f(1, 1, 5, 2), f(3, 3, 2, 4)),
+        "negative -1 3",
+    ),
+    "avg_pool, larger window": (
+        lambda tf, x: tf.nn.avg_pool(x, [1, 5, 5, 1], [1, 2, 2, 1], "VALID"),
+        (f(1, 1, 5, 2),),
+        "negative -1 5",
+    ),
+    "depthwise gradient, larger window": (
+        lambda tf, x, w: tf.gradients(tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "VALID"), w)[0],
+        (f(1, 1, 5, 2), f(3, 3, 2, 4)),
+        "negative -1 3",
+    ),
     "bias_add": (lambda tf, x, b: tf.nn.bias_add(x, b), (f(2, 3), f(4)), "3 4"),
     "softmax cross entropy": (
         lambda tf, x, y: tf.nn.softmax_cross_entropy_with_logits_v2(labels=x, logits=y),

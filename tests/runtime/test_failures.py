@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -104,3 +106,26 @@ def test_shapes_of_views_and_strings_are_described():
     with tf.Session() as session, pytest.raises(errors.InvalidArgumentError, match=r"float32\[3, 2\]"):
         session.run(tf.matmul(tf.transpose(x), tf.transpose(x)), {x: np.zeros((2, 3))})
     assert torch.is_inference_mode_enabled() is False
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_the_node_that_failed_of_those_that_were_joined(times):
+    labels = tf.placeholder(tf.int64, [None])
+    logits = tf.ones([3, 4])
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xent")
+    loss = tf.reduce_mean(losses * 2.0)
+    with tf.Session() as session:
+        for _ in range(times):
+            with pytest.raises(errors.InvalidArgumentError) as caught:
+                session.run(loss, {labels: [1, 2, 7]})
+        assert "(inputs: float32[3, 4], int64[3])" in caught.value.message
+        named = r"\[\[node xent\S* \(op SparseSoftmaxCrossEntropyWithLogits\) defined at "
+        assert re.search(named, caught.value.message)
+        assert session.run(loss, {labels: [1, 2, 3]}) > 0
+
+
+def test_messages_have_no_words_of_plans():
+    x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
+    with tf.Session() as session, pytest.raises(errors.InvalidArgumentError) as caught:
+        session.run(tf.reduce_sum(tf.exp(x) * tf.tanh(y) + 1.0), {x: [1, 2], y: [1, 2, 3]})
+    assert "(op _" not in caught.value.message and "Incompatible shapes: [2] vs. [3]" in caught.value.message

@@ -42,8 +42,10 @@ def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exc
     """`error` as the class that TensorFlow raises, with the node, its op, the shapes and types of the values
     `inputs` and the user's line.
 
-    An error that already names an operation is returned as it is.
+    An error that already names an operation is returned as it is. Of nodes that were joined to `node`, the
+    one that the error holds as its `failed_node` (`lowering/clusters/cluster_kernel.py`) is named.
     """
+    node, inputs = getattr(error, "failed_node", (node, inputs))
     if isinstance(error, errors.OpError):
         if error.op is not None:
             return error
@@ -74,7 +76,8 @@ def _failed_line(error: BaseException) -> tuple[Any, int]:
 
 
 def _type_of(node: PlanNode) -> str:
-    return node.origin.type if node.is_feed else node.type  # plans' word for a fed operation
+    """The op of the user's operation, where the node's own is a word of plans: of a feed, of joined nodes."""
+    return node.origin.type if node.is_feed or node.type.startswith("_") else node.type
 
 
 def _location(node: PlanNode) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.operation import F
+from flowstone.ops.summaries.histograms import bucket_limits, histogram_proto
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -115,3 +116,10 @@ def test_merge_refuses_what_is_no_summary() -> None:
 def test_merge_needs_summaries() -> None:
     with pytest.raises(ValueError, match="List argument 'inputs' to 'MergeSummary' Op with length 0"):
         tf.summary.merge([])
+
+
+def test_many_values_are_counted_like_few() -> None:
+    few = np.array([-(1.1**3), -1e-12, 0.0, 1e-12, 1e-12 * 1.1, 1.1**5, 1e30, *bucket_limits()[97:-97:97]])
+    one, many = histogram_proto(few), histogram_proto(np.repeat(few, 500))
+    assert list(many.bucket_limit) == list(one.bucket_limit)
+    assert list(many.bucket) == [500 * count for count in one.bucket]

@@ -63,12 +63,17 @@ def _(node: Node, env: Environment) -> Kernel:
 
 
 def by_members(members: Members, env: Environment) -> Callable[..., Any]:
-    """The function of the inputs that runs the members' own kernels, one after the other."""
+    """The function of the inputs that runs the members' own kernels, one after the other.
+
+    An exception of it holds the member that failed and the values that it was given, as `failed_node`.
+    """
     constants = [_value(x.op, env) for x in members.constants]
     start = len(members.inputs) + len(constants)
     places = {x: i for i, x in enumerate([*members.inputs, *members.constants])}
     calls: list[tuple[Any, list[int], bool]] = []
+    firsts = {}
     for node in members.nodes:
+        firsts[start] = node
         is_one = len(node.outputs) == 1
         calls.append((_function(node, env), [places[x] for x in node.inputs], is_one))
         for i, x in enumerate(node.outputs):
@@ -79,9 +84,14 @@ def by_members(members: Members, env: Environment) -> Callable[..., Any]:
 
     def run(*inputs: Any) -> Any:
         values = [*inputs, *constants]
-        for function, operands, is_one in calls:
-            result = function(*[values[i] for i in operands])
-            values += (result,) if is_one else result
+        try:
+            for function, operands, is_one in calls:
+                result = function(*[values[i] for i in operands])
+                values += (result,) if is_one else result
+        except Exception as error:
+            failed = firsts[len(values)]
+            error.failed_node = failed, [values[places[x]] for x in failed.inputs]  # type: ignore[attr-defined]
+            raise
         for i in shared:
             values[i] = values[i].clone(memory_format=torch.contiguous_format)
         return tuple([values[i] for i in wanted])

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
+from flowstone.ops.arrays.arrays import invalid
 
 Dims = tuple[int | None, ...] | None
 
@@ -48,14 +49,24 @@ class Padding:
     def along(
         self, length: int, size: int, stride: int, dilation: int, axis: int = 0
     ) -> tuple[int, int, int]:
-        """(output positions, padding before, padding after) for a dimension of `length` elements."""
+        """(output positions, padding before, padding after) for a dimension of `length` elements.
+
+        InvalidArgumentError where a whole stride is missing for the window to fit; one that misses less has
+        no outputs, as in TensorFlow.
+        """
         reach = (size - 1) * dilation + 1
         if self.rule == "SAME":
             count = -(-length // stride)
             total = max((count - 1) * stride + reach - length, 0)
             return count, total // 2, total - total // 2
         before, after = self.amounts[axis] if self.amounts else (0, 0)
-        return max((length + before + after - reach) // stride + 1, 0), before, after
+        room = length + before + after - reach + stride
+        if room <= -stride:
+            raise invalid(
+                f"Computed output size would be negative: {-(-room // stride)} "
+                f"[input_size: {length + before + after}, effective_filter_size: {reach}, stride: {stride}]"
+            )
+        return max(room // stride, 0), before, after
 
     def solve(
         self, lengths: Any, sizes: Any, strides: Any, dilations: Any

@@ -42,12 +42,21 @@ def _sum(values: np.ndarray[Any, Any]) -> float:
     return float(np.add.accumulate(values)[-1]) if values.size else 0.0
 
 
+def _counts(values: np.ndarray[Any, Any], limits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """How many values are in each bucket; the fewer are searched among the more."""
+    if values.size > limits.size:
+        below = np.searchsorted(np.sort(values), limits)
+        below[-1] = values.size
+        return np.diff(below, prepend=0)
+    places = np.searchsorted(limits, values, side="right").clip(max=len(limits) - 1)
+    return np.bincount(places, minlength=len(limits))
+
+
 def histogram_proto(values: np.ndarray[Any, Any]) -> Any:
     """The HistogramProto of float64 values, none of them NaN or infinite."""
     proto = messages("summary_pb2").HistogramProto()
     limits = bucket_limits()
-    places = np.searchsorted(limits, values, side="right").clip(max=len(limits) - 1)
-    counts = np.bincount(places, minlength=len(limits))
+    counts = _counts(values, limits)
     largest = sys.float_info.max
     proto.min, proto.max = (values.min(), values.max()) if values.size else (largest, -largest)
     proto.num, proto.sum, proto.sum_squares = values.size, _sum(values), _sum(np.square(values))
