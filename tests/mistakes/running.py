@@ -149,6 +149,13 @@ RUNNING_VALUES: dict[str, Running] = {
     "index": (lambda tf, x: x[5], (f(3),), "slice index 5 0 bounds"),
     "index, fed": (lambda tf, x, a: tf.reshape(x, [3])[a], (f(3), n(-4)), "bounds"),
     "slice": (lambda tf, x, b: tf.slice(x, b, [2]), (f(3), i(2)), ""),
+    "slice, length": (lambda tf, x, b: tf.slice(x, b, b), (f(2, 3), i(1)), "begin size 1-D 2"),
+    "slice, lengths": (lambda tf, x, b, s: tf.slice(x, b, s), (f(3), i(1, 1), i(1, 1)), "begin size 1-D 1"),
+    "strided_slice, lengths": (
+        lambda tf, x, b, e: tf.strided_slice(x, b, e, b),
+        (f(3, 3), i(1, 1), i(2)),
+        "begin end strides equal",
+    ),
     "slice, negative": (lambda tf, x, b: tf.slice(x, b, [1]), (f(3), i(-1)), "-1"),
     "one_hot, depth": (lambda tf, d: tf.one_hot([0], d), (n(-1),), "depth -1"),
     "division by zero": (lambda tf, x, y: x // y, (n(5), n(0)), "division by zero"),

@@ -191,6 +191,25 @@ def test_closing_the_session_ends_steps(make: Callable[[], Any]) -> None:
     assert [type(step.ended()) for step in steps] == [tf.errors.CancelledError] * 3
 
 
+def test_closing_the_session_ends_a_loop_that_waits_for_nothing() -> None:
+    started = threading.Event()
+
+    def count(i: Any) -> Any:
+        started.set()
+        return i
+
+    def body(i: Any) -> Any:
+        counted = tf.py_func(count, [i], tf.int32)
+        counted.set_shape([])
+        return counted
+
+    session = tf.Session()
+    step = Running(session, tf.while_loop(lambda i: i >= 0, body, [tf.constant(0)]))
+    assert started.wait(30)
+    session.close()
+    assert type(step.ended()) is tf.errors.CancelledError
+
+
 # ---- a hundred threads
 
 

@@ -17,7 +17,8 @@ class Steps:
 
     `timeout_ms`: how long a step may take (0: no limit). `intra_op_threads`: how many threads a kernel may
     use (0: as many as torch has). `thread_pools`: how many RunOptions may choose from. `turns`: the lock that
-    is held by the thread whose turn it is to repeat short steps (`repetition.py`).
+    is held by the thread whose turn it is to repeat short steps (`repetition.py`). `common`: the step of all
+    executions that need none of their own; it too is cancelled when the session ends.
     """
 
     def __init__(self, config: Any = None) -> None:
@@ -26,6 +27,7 @@ class Steps:
         self.intra_op_threads: int = 0 if config is None else max(0, config.intra_op_parallelism_threads)
         self.thread_pools = 1 if config is None else max(1, len(config.session_inter_op_thread_pool))
         self.turns = threading.Lock()
+        self.common = Step()
         self._under_way: weakref.WeakSet[Step] = weakref.WeakSet()
         self._has_ended = False
 
@@ -40,6 +42,7 @@ class Steps:
     def end(self) -> None:
         """Cancels the running steps, and all that begin later."""
         self._has_ended = True
+        self.common.cancel(closed_error())
         for step in list(self._under_way):
             step.cancel(closed_error())
 

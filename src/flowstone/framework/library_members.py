@@ -191,6 +191,8 @@ def infer_shapes(operation: Operation) -> None:
         dims = infer_function(operation)
     except ValueError as error:
         raise _shape_error(operation, error) from None
+    except (TypeError, IndexError) as error:  # a known value is a vector where a number is wanted, or so
+        raise _shape_error(operation, ValueError(f"An input has a wrong rank or value: {error}")) from None
     if isinstance(dims, list):
         for output, shape in zip(outputs, dims):
             output.dims = shape

@@ -153,10 +153,12 @@ class Node:
         """Input `i`, a vector of sizes, as a static shape with None for what is not known; -1 counts as
         unknown.
 
-        None if not even its length is known.
+        None if not even its length is known. ValueError for a value that is no vector.
         """
         value = value_where_alive(self.inputs[i])
         if value is not None:
+            if isinstance(value, np.ndarray) and value.ndim != 1:
+                raise ValueError(f"Shape must be rank 1 but is rank {value.ndim}")
             return tuple([None if n is None or n < 0 else int(n) for n in value])
         dims = self.inputs[i].dims
         if dims is None or len(dims) != 1 or dims[0] is None:

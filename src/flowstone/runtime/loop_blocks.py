@@ -1,14 +1,16 @@
 """Loop blocks: loops (`rewriting/analyses/frames.py`) as ``while`` in generated code.
 
     m3 = v2
-    while True:
+    while step.error is None:
      v4 = less(m3, limit)
      if not v4: break
      v5 = add(m3, one)
      m3 = v5
+    else: step.check()
 
 The Merges of the head are locals that hold the loop's variables; the body ends with one assignment of all
-their next values. The lines of scalars that `numbers.py` keeps as Python numbers are written here as well.
+their next values. A step that was cancelled, because its session was closed, ends before the next iteration.
+The lines of scalars that `numbers.py` keeps as Python numbers are written here as well.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ class LoopBlocks:
                 first = self.number(head.inputs[0].op.inputs[0]) or f"{first}.item()"
             self._code.line(depth, f"{name} = {first}", head)
         self._write_entered_numbers(frame, depth)
-        self._code.line(depth, "while True:", node)
+        self._code.line(depth, "while step.error is None:", node)
         self._open.append(_Loop(frame, depth))
         condition = self._names.loop_conditions[frame] = self._liveness.node(node)
         self._blocks.begin_loop(depth, condition)
@@ -100,6 +102,7 @@ class LoopBlocks:
             loop = self._open.pop()
             self._write_next_values(loop, self._blocks.leave_all())
             self._blocks.end_loop()
+            self._code.line(loop.depth, "else: step.check()")
             released = self._released_after(loop, aliasing)
             if released:
                 self._code.line(loop.depth, f"del {', '.join(released)}")

@@ -37,8 +37,14 @@ def dense_entries(rank: int, begin: Any, end: Any, strides: Any, masks: Masks) -
     """One entry a dimension, in order: an int (shrink), a Python slice, or None for a new axis.
 
     begin, end and strides are sequences of int; None among them marks what only the step knows.
-    Raises ValueError for two ellipses, a stride of 0, or more entries than dimensions.
+    Raises ValueError for sequences of different lengths, two ellipses, a stride of 0, or more entries than
+    dimensions.
     """
+    if not len(begin) == len(end) == len(strides):
+        raise ValueError(
+            "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
+            f"[{len(begin)}], [{len(end)}], and [{len(strides)}] instead."
+        )
     entries: list[Any] = []
     whole_at = None
     for i, (first, last, step) in enumerate(zip(begin, end, strides)):

@@ -77,6 +77,8 @@ def _known_vector(node: Node, i: int) -> tuple[int | None, ...] | None:
     if found is not None:
         return found
     dims = node.dims(i)
+    if dims is not None and len(dims) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
     return (None,) * dims[0] if dims and dims[0] is not None else None
 
 
@@ -347,14 +349,17 @@ def _(node: Node, env: Environment) -> Kernel:
 
 
 def _slice(x: Any, begin: Any, size: Any) -> Any:
+    if not begin.shape == size.shape == (x.ndim,):
+        raise invalid(
+            f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got shapes "
+            f"{list(begin.shape)} and {list(size.shape)} instead."
+        )
     index = []
     for axis, (n, first, count) in enumerate(zip(x.shape, begin.tolist(), size.tolist())):
         last = n if count == -1 else first + count
         if not 0 <= first <= last <= n:
             raise invalid(f"Expected begin[{axis}] and size[{axis}] within [0, {n}], got {first} and {count}")
         index.append(PythonSlice(first, last))
-    if len(index) != x.ndim or begin.shape != size.shape:
-        raise invalid(f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}")
     return boxed(x[tuple(index)]) if isinstance(x, np.ndarray) else x[tuple(index)]
 
 
