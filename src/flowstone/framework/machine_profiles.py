@@ -170,7 +170,6 @@ INTEL = X86._replace(
     features=("avx512f", "avx512dq", "avx512bw", "avx512vl"),
     operations_per_us=150e3,
     convolution_by_onednn=1_800_000,  # a call of oneDNN costs 22 us there
-    narrow_columns=16,
     narrow_plain=False,  # 007
     packed_rows=64,
     layer_cells=16,
