@@ -155,6 +155,19 @@ def test_pictures_as_scipy_had_them(tmp_path: Path) -> None:
         scientific.bytescale(np.zeros(3), cmin=2, cmax=1)
 
 
+def test_the_six_of_scipy(tmp_path: Path) -> None:
+    pytest.importorskip("six")
+    (tmp_path / "scipy" / "_lib").mkdir(parents=True)
+    for package in ("scipy", "scipy/_lib"):
+        (tmp_path / package / "__init__.py").write_text("")
+    program = """
+        from scipy._lib.six import callable, string_types, xrange
+        print(list(xrange(2)), callable(len), isinstance("a", string_types))
+        """
+    result = run_as_program(program, tmp_path)
+    assert result.stdout == "[0, 1] True True\n", result.stderr
+
+
 def test_names_of_pillow(tmp_path: Path) -> None:
     result = run_as_program("from PIL import Image; print(int(Image.ANTIALIAS))", tmp_path)
     assert result.stdout == "1\n", result.stderr

@@ -149,11 +149,18 @@ def _fill_scipy(module: ModuleType) -> None:
     add_missing(module, {"pi": math.pi, "nan": np.nan, "inf": np.inf})
 
 
+def _fill_six(module: ModuleType) -> None:
+    """SciPy's own copy of `six`, in which the new names of built-in functions stood, too."""
+    _fill_moved("six")(module)
+    add_missing(module, {"xrange": range, "callable": callable})
+
+
 def install() -> None:
     """Has these modules and names found when a program imports them."""
     complete("scipy", _fill_scipy)
     complete("scipy.misc", _fill_misc)
     replace("scipy.misc", _fill_misc)
+    replace("scipy._lib.six", _fill_six)
     complete("PIL.Image", _fill_pil)
     replace("sklearn.cross_validation", _fill_moved("sklearn.model_selection"))
     replace("sklearn.grid_search", _fill_moved("sklearn.model_selection"))
