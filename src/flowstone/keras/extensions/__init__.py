@@ -18,7 +18,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "callbacks": ("callbacks",),
     "callbacks.callbacks": ("callbacks",),
     "constraints": ("constraints",),
-    "engine.base_layer": ("layers",),
+    "engine.base_layer": ("layers", "operation_layers"),
     "engine.input_layer": ("inputs",),
     "engine.network": ("networks",),
     "engine.saving": ("saving",),

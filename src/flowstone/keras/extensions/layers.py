@@ -23,6 +23,7 @@ from flowstone.keras.published import OWN, own, published_class
 from flowstone.keras.settings import floatx
 from flowstone.layers.base import InputSpec
 from flowstone.layers.base import Layer as LayerOfGraph
+from flowstone.ops.variables.modules import Module
 
 __all__ = ["extend"]
 
@@ -342,6 +343,7 @@ _MEMBERS: dict[str, Any] = {
     "variables": _of("weights", "All variables."),
     "_checkpoint_children": weight_checkpoints.children_of,
     "_layers": property(_tracked_layers, _set_tracked_layers),
+    "_track_trackable": Module._track_trackable,
     "__call__": calls.call_layer,
     "__setattr__": __setattr__,
 }

@@ -1,4 +1,7 @@
-"""`tf.keras.losses`: similarities are positive, as TensorFlow 1.15 has them, and reductions may be AUTO."""
+"""`tf.keras.losses`: similarities are positive, as TensorFlow 1.15 has them, and reductions may be AUTO.
+
+The class `Reduction` is among the names, as in `tf.compat.v2.losses`.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,8 @@ def extend(module: ModuleType) -> None:
     loss = names["Loss"]
     loss.__init__ = _changed_init(loss.__init__)
     loss.get_config = _changed_config(loss.get_config)
-    own("utils.losses_utils").Reduction.AUTO = _AUTO
+    names["Reduction"] = reduction = own("utils.losses_utils").Reduction
+    reduction.AUTO = _AUTO
     for made in list(names.values()):
         init = getattr(made, "__init__", None) if isinstance(made, type) and issubclass(made, loss) else None
         defaults = getattr(init, "__defaults__", None)

@@ -9,27 +9,22 @@ for whatever it computes. What does not depend on a layer's output is a constant
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import flowstone as tf
 from flowstone.framework import nest
 from flowstone.keras.published import own
 
-__all__ = ["operation_layer_class", "with_history"]
-
-_made: dict[str, Any] = {}
+__all__ = ["extend", "with_history"]
 
 
-def operation_layer_class() -> Any:
-    """The class `TensorFlowOpLayer`."""
-    if "class" not in _made:
-        _made["class"] = _make_class()
-    return _made["class"]
+def extend(module: ModuleType) -> None:
+    """Gives `keras.engine.base_layer` the class `TensorFlowOpLayer`."""
+    vars(module)["TensorFlowOpLayer"] = _class_over(vars(module)["Layer"])
 
 
-def _make_class() -> Any:
-    layer: Any = own("engine.base_layer").Layer
-
+def _class_over(layer: Any) -> Any:
     class TensorFlowOpLayer(layer):  # type: ignore[misc]
         """One operation: of its inputs, those that layers give are the layer's, the others `constants`."""
 
@@ -101,7 +96,7 @@ def _as_layer(op: Any) -> None:
     """Gives the outputs of `op` a layer of their own, without computing them again."""
     inputs = [x for x in op.inputs if hasattr(x, "_keras_history")]
     constants = {i: _constant(x) for i, x in enumerate(op.inputs) if not hasattr(x, "_keras_history")}
-    layer = operation_layer_class()(op.node_def, op.name, constants)
+    layer = own("engine.base_layer").TensorFlowOpLayer(op.node_def, op.name, constants)
     outputs = list(op.outputs)
     layer._add_inbound_node(
         input_tensors=inputs,
