@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from flowstone.framework import flags
-from flowstone.native import compiler, llvm
+from flowstone.native import compiler, making, llvm
 
 TEXT = "define i64 @seven(i64 %x) {\n %y = add i64 %x, 7\n ret i64 %y\n}"
 
@@ -20,6 +20,7 @@ def call(module: compiler.Module, x: int) -> int:
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    making.wait_until_made()  # what other tests have had made, which must not meet what is replaced here
     monkeypatch.setattr(flags, "CACHE", str(tmp_path))
     return tmp_path / "flowstone" / "native"
 
