@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from flowstone.framework import flags
-from flowstone.native import compiler, making, llvm
+from flowstone.native import compiler, llvm, making
 
 TEXT = "define i64 @seven(i64 %x) {\n %y = add i64 %x, 7\n ret i64 %y\n}"
 
