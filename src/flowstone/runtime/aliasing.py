@@ -28,7 +28,7 @@ from typing import Any
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.partition.send_receive import SENDS, crosses_tasks
-from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, Frame, Frames, is_head
+from flowstone.rewriting.analyses.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.analyses.state_versions import References, hands_on
 
@@ -84,7 +84,7 @@ class Aliasing:
         for i, node in enumerate(subgraph.nodes):
             for x in node.inputs:
                 if x.op.type not in NEXT_ITERATIONS:
-                    self.last_use[x] = max(self._end_of_use(node, x, i), self.last_use.get(x, -1))
+                    self.last_use[x] = i
         for x in subgraph.fetches:
             self.last_use[x] = FOREVER
         if frames.exist:
@@ -110,18 +110,6 @@ class Aliasing:
                 self._kept_roots |= self.roots[node.inputs[index]]
         for root in self._kept_roots:
             self.root_last_use[root] = FOREVER
-
-    def _end_of_use(self, node: PlanNode, x: PlanOutput, i: int) -> int:
-        """When `node`, at position `i`, has used `x` for the last time: what is computed outside of a loop it
-        uses in every iteration, even if no Enter brings it in."""
-        outside, frame = self._frames.of.get(x.op), self._frames.of.get(node)
-        if frame is not None and node.type in ENTERS:
-            frame = frame.parent
-        if frame is outside or node.type in EXITS:
-            return i
-        while frame is not None and frame is not outside:
-            i, frame = self.spans[frame][1], frame.parent
-        return i
 
     def _state(self, owner: Any) -> Foreign:
         found = self._foreign.get(id(owner))
