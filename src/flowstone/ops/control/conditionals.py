@@ -362,7 +362,7 @@ def _asserting_last(predicates: list[Any], functions: list[Any]) -> Callable[[],
 def _packed(predicates: list[Any]) -> Tensor:
     if all(isinstance(predicate, bool) for predicate in predicates):
         return constant(predicates, dtypes.bool, name="preds_c")
-    return F.Pack(predicates, name="preds_c")  # type: ignore[no-any-return]
+    return F.Pack(predicates, name="preds_c")
 
 
 def _at_most_true(predicates: list[Any], limit: int, message: str) -> Operation:
