@@ -350,3 +350,22 @@ def test_patterns_of_operations() -> None:
     assert matcher.GraphMatcher(ordered).match_op(y.op.inputs[0].op) is None
     with pytest.raises(ValueError, match="expected to be a Pattern"):
         matcher.GraphMatcher("Mul")
+
+
+def test_a_case_by_a_function_of_ones_own() -> None:
+    """As prefer_static.case of TFP 0.8 does."""
+    helper = internal("ops.control_flow_ops")._case_helper
+    asked = []
+
+    def choose(pred: Any, true_fn: Any, false_fn: Any, **keywords: Any) -> Any:
+        asked.append((pred, keywords))
+        return true_fn() if pred else false_fn()
+
+    pairs = [(False, lambda: 1), (True, lambda: 2)]
+    assert helper(choose, pairs, lambda: 3, True, "n", allow_python_preds=True, strict=True) == 2
+    assert asked == [(False, {"strict": True}), (True, {"strict": True})]
+    assert helper(choose, pairs[:1], lambda: 3, False, "n", allow_python_preds=True) == 3
+    with pytest.raises(TypeError, match="pred must be a Tensor, got: False"):
+        helper(choose, pairs, None, False, "n")
+    with pytest.raises(TypeError, match="pred must be a Tensor or bool, got: 1"):
+        helper(choose, [(1, lambda: 1)], None, False, "n", allow_python_preds=True)

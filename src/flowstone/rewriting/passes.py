@@ -22,6 +22,7 @@ from flowstone.framework import flags
 from flowstone.framework.subgraph import StaleAnalysisError, Subgraph
 from flowstone.rewriting.analyses.dependences import dependences
 from flowstone.rewriting.invariants import check, check_kept
+from flowstone.rewriting.loop_effects import LoopEffects, hold
 from flowstone.rewriting.loops.loop_invariants import hold_invariants
 from flowstone.rewriting.loops.loop_stacks import drop_stacks
 from flowstone.rewriting.memory.joined_values import read_joined_values
@@ -109,7 +110,9 @@ def run_passes(
             continue
         before = str(subgraph) if show else ""
         try:
+            in_loops = subgraph.analysis(LoopEffects)
             each.function(subgraph)
+            hold(subgraph, in_loops)
         except StaleAnalysisError as error:
             raise StaleAnalysisError(f"in {each.name}: {error}") from error
         if known:

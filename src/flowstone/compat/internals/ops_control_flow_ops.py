@@ -6,7 +6,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.ops.control.conditionals import CondContext
+from flowstone.ops.control.conditionals import CondContext, case_by
 from flowstone.ops.control.control_flow import zeros_for_gradient
 from flowstone.ops.control.loop_context import WhileContext
 
@@ -53,6 +53,9 @@ def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str |
     if known is None:
         return tf.cond(pred, true_fn, false_fn, name=name)
     return true_fn() if known else false_fn()
+
+
+_case_helper = case_by
 
 
 def _Identity(data: Any, name: str | None = None) -> Any:

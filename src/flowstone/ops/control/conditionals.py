@@ -256,6 +256,21 @@ def case(
     predicates' names unless it is an OrderedDict). The step fails with InvalidArgumentError if more than one
     predicate is true with `exclusive`, or none without `default`. Raises TypeError for invalid pairs.
     """
+    return case_by(cond, pred_fn_pairs, default, exclusive, name, strict=strict)
+
+
+def case_by(
+    cond_fn: Callable[..., Any],
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None,
+    exclusive: bool,
+    name: str,
+    allow_python_preds: bool = False,
+    **keywords: Any,
+) -> Any:
+    """`case` with `cond_fn`, called as `cond` is with the `keywords`, in the place of `cond`.
+
+    `allow_python_preds`: predicates may be Python's True and False."""
     if isinstance(pred_fn_pairs, dict):
         ordered = isinstance(pred_fn_pairs, OrderedDict)
         pairs = (
@@ -268,33 +283,45 @@ def case(
     else:
         raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}")
     for pair in pairs:
-        _check_pair(pair)
+        _check_pair(pair, allow_python_preds)
     if default is not None and not callable(default):
         raise TypeError("'false_fn' must be callable.")
     predicates, functions = map(list, zip(*pairs)) if pairs else _no_pairs()
     with get_default_graph().name_scope(name):
         if default is None:
             default = _asserting_last(predicates, functions)
-        return _chained(predicates, functions, default, exclusive, strict)
+        return _chained(cond_fn, predicates, functions, default, exclusive, keywords)
 
 
 def _no_pairs() -> Any:
     raise ValueError("not enough values to unpack (expected 2, got 0)")
 
 
-def _check_pair(pair: Any) -> None:
+def _check_pair(pair: Any, allow_python_preds: bool) -> None:
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
     pred, function = pair
-    if not isinstance(pred, Tensor):
-        raise TypeError(f"pred must be a Tensor, got: {pred}")
-    if pred.dtype is not dtypes.bool:
+    if not (isinstance(pred, Tensor) or (allow_python_preds and isinstance(pred, bool))):
+        wanted = "a Tensor or bool" if allow_python_preds else "a Tensor"
+        raise TypeError(f"pred must be {wanted}, got: {pred}")
+    if isinstance(pred, Tensor) and pred.dtype is not dtypes.bool:
         raise TypeError(f"pred must be Tensor of type bool: {pred.name}")
     if not callable(function):
-        raise TypeError(f"fn for pred {pred.name} must be callable.")
+        raise TypeError(f"fn for pred {_pred_name(pred)} must be callable.")
 
 
-def _chained(predicates: list[Any], functions: list[Any], default: Any, exclusive: bool, strict: bool) -> Any:
+def _pred_name(pred: Any) -> str:
+    return pred.name if isinstance(pred, Tensor) else str(pred)
+
+
+def _chained(
+    cond_fn: Callable[..., Any],
+    predicates: list[Any],
+    functions: list[Any],
+    default: Any,
+    exclusive: bool,
+    keywords: dict[str, Any],
+) -> Any:
     """Nested conds; the checks of exclusive cases come before the first."""
     graph = get_default_graph()
     checks = [_at_most_true(predicates, 1, "Input error: exclusive=True")] if exclusive else []
@@ -302,7 +329,7 @@ def _chained(predicates: list[Any], functions: list[Any], default: Any, exclusiv
     def branch(i: int) -> Any:
         if i == len(predicates):
             return default()
-        return cond(predicates[i], functions[i], lambda: branch(i + 1), strict=strict)
+        return cond_fn(predicates[i], true_fn=functions[i], false_fn=lambda: branch(i + 1), **keywords)
 
     with graph.control_dependencies(checks):
         return branch(0)
@@ -314,7 +341,7 @@ def _asserting_last(predicates: list[Any], functions: list[Any]) -> Callable[[],
     predicate, function = predicates.pop(), functions.pop()
 
     def default() -> Any:
-        preds = F.Pack([*predicates, predicate], name="preds_c")
+        preds = _packed([*predicates, predicate])
         checks = [
             _at_most_true(
                 predicates,
@@ -332,10 +359,16 @@ def _asserting_last(predicates: list[Any], functions: list[Any]) -> Callable[[],
     return default
 
 
+def _packed(predicates: list[Any]) -> Tensor:
+    if all(isinstance(predicate, bool) for predicate in predicates):
+        return constant(predicates, dtypes.bool, name="preds_c")
+    return F.Pack(predicates, name="preds_c")
+
+
 def _at_most_true(predicates: list[Any], limit: int, message: str) -> Operation:
-    preds = F.Pack(predicates, name="preds_c") if predicates else constant([], dtypes.bool, name="preds_c")
+    preds = _packed(predicates)
     count = F.Sum(F.Cast(preds, DstT=dtypes.int32), constant([0], dtypes.int32), name="num_true_conds")
     condition = F.LessEqual(count, constant(limit, name="n_true_conds"))
-    names = ", ".join(predicate.name for predicate in predicates)
+    names = ", ".join(_pred_name(predicate) for predicate in predicates)
     words = f"{message}: more than {limit} conditions ({names}) evaluated as True:"
     return Assert(condition, [words, preds], len(predicates))

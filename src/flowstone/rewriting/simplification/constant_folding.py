@@ -4,9 +4,6 @@
 kernel), and every node whose value is known without its inputs' (a static shape, a rank, a shape that comes
 back from a stack). `apply_identities` asks a node's declaration for what equals it (x + 0 = x, Identity): its
 `fold` hook. Where that is a constant, it computes what depends on constants alone since then.
-
-A constant is in no loop. So that effects and random numbers stay in theirs, whoever takes a constant in the
-place of a loop's value, and leads to such a node, waits for what the value came from.
 """
 
 from __future__ import annotations
@@ -16,13 +13,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from flowstone.framework import dtypes
 from flowstone.framework.node import static_value
 from flowstone.framework.operation import evaluate, registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.values import to_numpy
-from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
-from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, Frames
+from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.rewriting.analyses.stored_values import is_pop
 from flowstone.rewriting.patterns import Replacement, rewrite
 
@@ -30,59 +25,12 @@ LARGEST_CONSTANT_BYTES = (
     256 << 10
 )  # a plan is not to hold every initial value; smaller than its inputs is welcome
 _GIVEN = frozenset({"constant", "feed"})  # roles
-_FLOW = LOOP_TYPES | MERGES | SWITCHES
-
-
-class _LoopTies:
-    """What those wait for who take constants in the place of values of a loop."""
-
-    def __init__(self, subgraph: Subgraph) -> None:
-        frames = subgraph.analysis(Frames)
-        self._frames = {node: frame for node, frame in frames.of.items() if frame is not None}
-        self._leads_to_effects: set[PlanNode] = set()
-        if self._frames:
-            for node in reversed(subgraph.nodes):
-                if node.type in _FLOW or node not in self._frames:
-                    continue
-                if node in self._leads_to_effects or (not node.declaration.is_pure and not _is_held(node)):
-                    self._leads_to_effects.update([x.op for x in node.inputs])
-
-    def tied(self, node: PlanNode, replacement: Replacement) -> Replacement | None:
-        """The replacement of a node by constants; None if nothing would hold what follows in the loop."""
-        if node not in self._leads_to_effects or node not in self._frames or node.type in _FLOW:
-            return replacement
-        origin = self._origin(node)
-        if origin is None:
-            return None
-        return replacement._replace(controls=(*replacement.controls, origin))
-
-    def _origin(self, node: PlanNode) -> PlanNode | None:
-        """The first node on the way to this one in the body of its loop."""
-        frame, origin = self._frames[node], None
-        while True:
-            sources = [x.op for x in node.inputs if self._frames.get(x.op) is frame]
-            source = next((x for x in sources if x.type not in _FLOW), None)
-            if source is None:
-                return origin
-            node = origin = source
-
-
-def _is_held(node: PlanNode) -> bool:
-    """Whether a node takes a stack, an array or a variable that enters the loop, which is never constant."""
-    entering = [x for x in node.inputs if x.op.type in ENTERS]
-    return any(x.dtype.is_ref or x.dtype.base_dtype in (dtypes.resource, dtypes.variant) for x in entering)
 
 
 def fold_constants(subgraph: Subgraph) -> None:
     """Replaces nodes whose value does not depend on the step by constants."""
 
-    ties = _LoopTies(subgraph)
-
     def rule(node: PlanNode) -> Replacement | None:
-        replacement = constant(node)
-        return None if replacement is None else ties.tied(node, replacement)
-
-    def constant(node: PlanNode) -> Replacement | None:
         declaration = node.declaration
         if not node.outputs or declaration.role in _GIVEN:
             return None
@@ -145,7 +93,6 @@ def _constants(subgraph: Subgraph, node: PlanNode, values: list[Any], reason: st
 def apply_identities(subgraph: Subgraph) -> None:
     """Replaces nodes by what their declaration says they equal."""
     found: set[PlanNode] = set()  # constants that were none before
-    ties = _LoopTies(subgraph)
 
     def rule(node: PlanNode) -> Replacement | None:
         replacement = identity(node)
@@ -165,7 +112,7 @@ def apply_identities(subgraph: Subgraph) -> None:
         if equal is None:
             return None
         if isinstance(equal, np.ndarray):
-            return ties.tied(node, _constants(subgraph, node, [equal], "a constant by identity"))
+            return _constants(subgraph, node, [equal], "a constant by identity")
         if any(x is not equal and x.op.control_inputs for x in node.inputs):
             return None  # the other input, dropped, is what the node waits for
         return Replacement([cast(PlanOutput, equal)], "equals its input", controls=tuple(node.control_inputs))
