@@ -544,7 +544,7 @@ WRONG = [
     (A.replace("DT_FLOAT", "DT_INT32", 1), "Node 'a'.*'dtype' is int32"),
     (A + neg("a", _output_shapes=SHAPE), "_output_shapes attribute inconsistent"),
     (A.replace("op:", 'device: "/foo" op:'), "foo"),
-    (A + node("f", "Fragile", "a", T="type: DT_FLOAT"), "Node 'import/f'"),
+    (A + node("f", "Fragile", "a", T="type: DT_FLOAT"), "'import/f' \\(op: 'Fragile'\\)"),
     (A + node("k", "Pack", "a", T="type: DT_FLOAT", N="i: 1000000000000"), "Node 'k'"),
     (A + node("k", "Pack", "a", T="type: DT_FLOAT", N="i: -1"), "Node 'k'"),
     (A + node("s", "Split", "a", "a", T="type: DT_FLOAT", num_split="i: 1000000000000"), "num_split"),

@@ -21,7 +21,7 @@ INF, NAN = float("inf"), float("nan")
 def test_the_text_is_valid(monkeypatch, team, dtype) -> None:
     has = host.has
     monkeypatch.setattr(host, "has", lambda name: has(name) if "Sleef" in name else team)
-    text = class_choice.class_choice_code(dtype, 4)
+    text = class_choice.class_choice_code(dtype, host.lanes() // 2)
     assert ("GOMP_parallel" in text) == team
     assert shown_functions(text) == {"draw"}
 

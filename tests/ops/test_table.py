@@ -577,6 +577,7 @@ EXEMPT: dict[str, str] = {
     "_DepthwiseConv2DBackpropInput": "a plan's own; tests/lowering/convolutions/test_depthwise.py",
     "_JoinedRows": "a plan's own; tests/lowering/arrays/test_joined_rows.py",
     "_KeptByMargin": "a plan's own; tests/lowering/arrays/test_dropout_choices.py",
+    "_PresentRows": "a plan's own; tests/lowering/arrays/test_present_rows.py",
     "_LSTMLayer": "a plan's own; tests/lowering/recurrences/test_lstm_layers.py",
     "_CountTrue": "a plan's own; tests/lowering/arrays/test_truth_counts.py",
     "_LSTMLayerGradient": "a plan's own; tests/lowering/recurrences/test_lstm_layers.py",

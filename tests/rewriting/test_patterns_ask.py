@@ -39,7 +39,7 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     """Has passes apply to small programs, too."""
     called = getattr(request.node, "callspec", None)
     if called and called.params["program"].name in OF_LARGE_LOOPS:
-        monkeypatch.setattr(program_regions, "LIMITS", [NARROW._replace(memory=0, in_loops=0)])
+        monkeypatch.setattr(program_regions, "LIMITS", [NARROW._replace(memory=-1, in_loops=-1)])
     set_profile(**{**SMALL, "layer_cells": machine.current().profile.layer_cells, "narrow_columns": 16})
     for module in (joined_values, memory_schedule, recomputation):
         monkeypatch.setattr(module, "WORTHWHILE", 1)

@@ -42,7 +42,7 @@ WITHOUT_MACHINE_CODE = {
     "pool_in_bytes",
 }
 # No program casts truths, picks rows of distinct indices or joins picked ones; programs for the patterns do.
-UNDRAWN = {"count_truths", "join_rows", "pick_rows_directly"}
+UNDRAWN = {"count_truths", "join_rows", "pick_present_rows", "pick_rows_directly"}
 
 
 def known_answers() -> Iterator[tuple[int, int, np.ndarray]]:

@@ -309,6 +309,12 @@ def _(d: Draft) -> list[Any]:
     return [tf.sparse_segment_sum(rows, places, [0, 0, 1, 3, 3]), tf.gather(rows, places)]
 
 
+@program("pick_present_rows", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, ids = d.fed(6, 4), d.indices(6, 6)
+    return gradients(tf.unsorted_segment_sum(x, ids - 1, 5), x)
+
+
 @program("join_rows", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     table, other = d.fed(6, 4), d.variable(5, 2)

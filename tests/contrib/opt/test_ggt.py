@@ -15,7 +15,7 @@ import flowstone as tf
     "given, expected, tolerance",
     [
         # While there are fewer gradients than columns, what is left over is rounding times a thousand.
-        ({}, [10.68, 9.184, 7.776, 6.532, 5.415, 4.488], 3e-3),
+        ({}, [10.68, 9.184, 7.776, 6.532, 5.415, 4.488], 1e-2),
         ({"window": 3}, [10.68, 9.184, 7.782, 6.658, 5.723, 4.931], 3e-3),
         (
             {"window": 2, "beta1": 0.5, "svd_eps": 1e-3},

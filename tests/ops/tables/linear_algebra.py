@@ -214,8 +214,8 @@ SOLUTIONS = [
     case("MatrixSolveLs", normal(4, 2), normal(3, 1), NO_L2, error=INVALID),
     case(
         "MatrixSolveLs",
-        literal([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], "T"),
-        normal(3, 1),
+        literal([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], "T"),  # whose factors are exact
+        normal(4, 1),
         NO_L2,
         error=INVALID,
     ),

@@ -68,7 +68,7 @@ def _is_true(x: PlanOutput) -> bool:
 
 def _is_zero(value: Any) -> bool:
     """Whether all bits are zero."""
-    return value.size > 0 and not value.any() and not np.signbit(value).any()
+    return value.size > 0 and not any(value.tobytes())
 
 
 _ZERO = Either(Op("ZerosLike", Value()), Number(where=_is_zero))

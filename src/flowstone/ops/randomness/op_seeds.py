@@ -12,7 +12,7 @@ True
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -86,7 +86,10 @@ def seed_attributes(op_seed: int | None) -> dict[str, Any]:
 def seeds_of(numbers: Sequence[Any]) -> tuple[int, int]:
     """Two seeds; random ones if both are 0."""
     first, second = (int(number) for number in numbers)
-    return (first, second) if first or second else (secrets.randbits(64), secrets.randbits(64))
+    if first or second:
+        return first, second
+    chance = os.urandom(16)
+    return int.from_bytes(chance[:8], "little"), int.from_bytes(chance[8:], "little")
 
 
 def first_state(seed: int, seed2: int) -> State:
