@@ -33,6 +33,24 @@ def test_what_cannot_be_made_is_told_and_the_next_is_made(capsys: pytest.Capture
     assert made == ["flowstone-native"] and "LLVM refuses" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_was_ended_is_replaced() -> None:
+    made: list[int] = []
+
+    def end() -> None:
+        raise SystemExit
+
+    making.wait_until_made()
+    making.later(end)
+    making.later(lambda: made.append(1))
+    for _ in range(500):
+        if not making._threads[0].is_alive():
+            break
+        time.sleep(0.01)
+    making.wait_until_made()
+    assert made == [1]
+
+
 def test_a_lock_for_each_key() -> None:
     locks = making.Locks()
     with locks.of("one"):

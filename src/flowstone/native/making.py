@@ -53,15 +53,22 @@ def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]
 def later(make: Callable[[], object]) -> None:
     """Has `make` called on the thread for better code; it prints what it raises."""
     _waiting.put(make)
-    with _thread_lock:
-        if not _threads:
-            _threads.append(threading.Thread(target=_make_all, name="flowstone-native", daemon=True))
-            _threads[0].start()
+    _begin_thread()
 
 
 def wait_until_made() -> None:
     """Returns when all that was to be made later is there."""
+    if not _waiting.empty():
+        _begin_thread()
     _waiting.join()
+
+
+def _begin_thread() -> None:
+    """Has the thread for better code run; a new one where that was ended by what is no `Exception`."""
+    with _thread_lock:
+        if not (_threads and _threads[0].is_alive()):
+            _threads[:] = [threading.Thread(target=_make_all, name="flowstone-native", daemon=True)]
+            _threads[0].start()
 
 
 _all_locks: weakref.WeakSet[Locks] = weakref.WeakSet()
