@@ -100,6 +100,20 @@ def graph() -> Iterator[Any]:
 
 
 @pytest.fixture
+def nothing_set() -> Iterator[None]:
+    """No setting of `tf.config` holds for the process, before and after the test."""
+    from flowstone.client import process_settings  # after `pytest_configure`
+
+    def clear() -> None:
+        for each in (process_settings._config, process_settings._hidden, process_settings._logical):
+            each.clear()  # type: ignore[attr-defined]
+
+    clear()
+    yield
+    clear()
+
+
+@pytest.fixture
 def set_profile() -> Iterator[Callable[..., None]]:
     """A function that changes fields of the profile until the test ends."""
     from flowstone.framework import machine  # after `pytest_configure`

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import flowstone as tf
-from flowstone.client import process_settings
 
-
-@pytest.fixture(autouse=True)
-def nothing_set() -> Iterator[None]:
-    def clear() -> None:
-        for each in (process_settings._config, process_settings._hidden, process_settings._logical):
-            each.clear()  # type: ignore[attr-defined]
-
-    clear()
-    yield
-    clear()
+pytestmark = pytest.mark.usefixtures("nothing_set")
 
 
 def taken(**given: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Any
 
@@ -15,6 +14,7 @@ from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.shapes import reshape
 from flowstone.ops.numbers.reductions import reduce_prod
+from flowstone.ops.randomness.op_seeds import salted_seed
 
 
 def as_vector(sample_shape: Tensor) -> tuple[Tensor, Any]:
@@ -41,9 +41,7 @@ def static_sample_shape(sample_shape: Tensor, batch: TensorShape, event: TensorS
 
 def gen_new_seed(seed: int | None, salt: str) -> int | None:
     """Another seed, TensorFlow's own, that depends on this one and a word; None of None."""
-    if seed is None:
-        return None
-    return int(hashlib.md5(f"{seed}{salt}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF
+    return None if seed is None else salted_seed(seed, salt)
 
 
 def integer_vector(sizes: Any, name: str) -> Tensor:

@@ -2,9 +2,10 @@
 
 A node is in a loop by what it takes and waits for (`analyses/frames.py`). Where a pass finds that all of this
 is constant, the node would leave the loop. A random number that is drawn, an array that is made or a line
-that is printed must not, nor what enters a loop inside. So each pass is followed by `hold`: a node that has
-left its loop waits for a variable of the loop from then on, in the body or, where it was, before the
-predicate. What has no effect is computed by each loop that takes it: only an Enter leads into one.
+that is printed must not, nor what enters a loop inside. So each pass that changes a graph is followed by
+`hold`: a node that has left its loop waits for a variable of the loop from then on, in the body or, where it
+was, before the predicate. What has no effect is computed by each loop that takes it: only an Enter leads
+into one.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _repeat(subgraph: Subgraph) -> None:
     nodes: list[PlanNode] = []
     for node in subgraph.nodes:
         home = _around(frames, node) if node.type in ENTERS else frames.home(node)
-        if home is not None:
+        if home is not None and any(frames.of.get(x.op) is not home for x in node.inputs):
             node.inputs[:] = [_inside(subgraph, x, home, (frames, copies, nodes)) for x in node.inputs]
         nodes.append(node)
     if copies:

@@ -112,7 +112,8 @@ def run_passes(
         try:
             in_loops = subgraph.analysis(LoopEffects)
             each.function(subgraph)
-            hold(subgraph, in_loops)
+            if subgraph.analysis(LoopEffects) is not in_loops:  # the pass has changed something
+                hold(subgraph, in_loops)
         except StaleAnalysisError as error:
             raise StaleAnalysisError(f"in {each.name}: {error}") from error
         if known:

@@ -7,6 +7,8 @@ import pytest
 
 import flowstone as tf
 
+pytestmark = pytest.mark.usefixtures("nothing_set")
+
 # The scale, the good steps, the variable's first element and the global step after each gradient.
 GRADIENTS = [1, 1, 1, np.inf, 2, np.nan, np.nan, np.nan, np.nan, 1]
 STEPS = [

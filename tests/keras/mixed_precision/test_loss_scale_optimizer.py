@@ -16,7 +16,7 @@ if find_spec("keras") is None:
 
 from flowstone.keras.mixed_precision.experimental import LossScaleOptimizer
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("keras_graph")]
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("keras_graph", "nothing_set")]
 
 
 def test_steps_with_a_dynamic_scale() -> None:

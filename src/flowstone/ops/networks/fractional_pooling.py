@@ -186,13 +186,12 @@ def _kernel(node: Node, env: Environment) -> Kernel:
                     f"Pooling ratio is higher than input dimension size for dimension {axis}. "
                     f"Input dim size: {size} pooling ratio: {ratio}"
                 )
-        counts = [math.floor(x.shape[axis] / ratios[axis]) for axis in (1, 2)]
+        lengths = x.shape[1:3]
+        counts = [math.floor(length / ratio) for length, ratio in zip(lengths, ratios[1:3])]
         sizes = [_blocks(count, pseudo) for count in counts]
         start = first if fixed else drawn.take_blocks(sum(sizes))
-        sequences = [
-            random_sequence(x.shape[axis], counts[axis - 1], pseudo, RandomWords(state, sizes[axis - 1]))
-            for axis, state in ((1, start), (2, start.skipped(sizes[0])))
-        ]
+        words = RandomWords(start, sizes[0]), RandomWords(start.skipped(sizes[0]), sizes[1])
+        sequences = [random_sequence(*each[:2], pseudo, each[2]) for each in zip(lengths, counts, words)]
         rows, columns = (
             _Windows(sequence, x.shape[axis], overlapping, x.device)
             for axis, sequence in zip((1, 2), sequences)

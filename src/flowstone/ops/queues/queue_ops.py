@@ -77,11 +77,12 @@ def _make_random(node: Node, env: Environment, name: str) -> Queue:
     if 0 <= capacity <= spare:
         raise invalid(f"min_after_dequeue {spare} must be < capacity {capacity}")
     seeds = _seeds(node)
-    words, storage = RandomWords(first_state(*seeds_of(seeds))), None
+    words = RandomWords(first_state(*seeds_of(seeds)))
+    storage: Any = ListStorage(words)
     if attributes["shapes"]:
         most = capacity if capacity >= 0 else UNLIMITED
         storage = SlotStorage(attributes["shapes"], most, words if any(seeds) else None)
-    return _make(node, env, name, "RandomShuffleQueue", storage or ListStorage(words), spare)
+    return _make(node, env, name, "RandomShuffleQueue", storage, spare)
 
 
 def _make_priority(node: Node, env: Environment, name: str) -> Queue:

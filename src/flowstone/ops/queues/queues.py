@@ -12,7 +12,6 @@ fifo_queue_enqueue (3, 2)
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ from flowstone.framework.shape import TensorShape, as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.gathering import gather
 from flowstone.ops.arrays.packing import stack
-from flowstone.ops.randomness.op_seeds import get_seed
+from flowstone.ops.randomness.op_seeds import get_seed, salted_seed
 
 __all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
 
@@ -325,7 +324,7 @@ class RandomShuffleQueue(QueueBase):
         if seed1 is None and seed2 is None:
             seed1, seed2 = 0, 0
         elif seed is None and shared_name is not None:
-            seed2 = _seed_of_name(seed1, shared_name)
+            seed2 = salted_seed(seed1, shared_name)  # of all graphs that share the queue
         handle = F.RandomShuffleQueueV2(
             component_types=types,
             shapes=shapes or (),
@@ -337,12 +336,6 @@ class RandomShuffleQueue(QueueBase):
             name=name,
         )
         super().__init__(types, shapes, names, handle)
-
-
-def _seed_of_name(graph_seed: int | None, shared_name: str) -> int:
-    """The same for all graphs that share the queue, whatever else they hold."""
-    text = f"{graph_seed}{shared_name}".encode()
-    return int(hashlib.md5(text).hexdigest()[:8], 16) & 0x7FFFFFFF
 
 
 class PaddingFIFOQueue(QueueBase):

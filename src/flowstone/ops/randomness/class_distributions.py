@@ -23,13 +23,12 @@ import torch
 
 from flowstone.framework import errors
 from flowstone.ops.randomness.op_seeds import SeededSequence
-from flowstone.ops.randomness.philox import WORD, State, blocks_after
+from flowstone.ops.randomness.philox import WORD, State, blocks_after, doubles
 
 NONE = -1
 """In place of a class, where words give none: the next ones are taken instead."""
 
-_ONE, _ONE_DOUBLE = np.uint32(127 << 23), np.uint64(1023 << 52)  # bits of 1.0
-_FRACTION, _UPPER_FRACTION = np.uint64((1 << 23) - 1), np.uint64((1 << 20) - 1)
+_FRACTION, _STEP = np.uint64((1 << 23) - 1), np.float32(2.0**-23)  # of a word's lowest bits
 _HALF = np.uint64(32)
 
 
@@ -84,8 +83,8 @@ class LogUniform:
         self.log_size = math.log1p(size)
 
     def classes(self, words: np.ndarray) -> np.ndarray:
-        bits = (words[:, ::2] & _UPPER_FRACTION) << _HALF | words[:, 1::2] | _ONE_DOUBLE
-        values = np.exp((bits.view(np.float64) - 1) * self.log_size)
+        fractions = doubles(torch.from_numpy(words.view(np.int64))).view(len(words), -1).numpy()
+        values = np.exp(fractions * self.log_size)
         found: np.ndarray = (values.astype(np.int64) - 1) % self.size  # rounding may lead to class n
         return found
 
@@ -118,7 +117,7 @@ class Weighted:
         heights = words[:, ::2]
         for call in np.flatnonzero((places == NONE).any(1)):
             self._pair_again(words[call], heights[call], places[call])
-        fractions = ((heights & _FRACTION).astype(np.uint32) | _ONE).view(np.float32) - 1
+        fractions = (heights & _FRACTION).astype(np.float32) * _STEP
         found = np.where(fractions < self._thresholds[places], places, self._others[places])
         return np.where(places == NONE, NONE, found)
 

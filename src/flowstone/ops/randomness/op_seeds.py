@@ -12,6 +12,7 @@ True
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ __all__ = [
     "generator_of",
     "get_seed",
     "own_sequence",
+    "salted_seed",
     "seed_attributes",
     "seeds_of",
     "sequence_of",
@@ -92,6 +94,11 @@ def seeds_of(numbers: Sequence[Any]) -> tuple[int, int]:
     return int.from_bytes(chance[:8], "little"), int.from_bytes(chance[8:], "little")
 
 
+def salted_seed(seed: int | None, salt: str) -> int:
+    """Another seed that depends on this one and a word."""
+    return int(hashlib.md5(f"{seed}{salt}".encode()).hexdigest()[:8], 16) & _LARGEST
+
+
 def first_state(seed: int, seed2: int) -> State:
     """Where the sequence of two seeds begins: they are the key and the upper half of the counter."""
     return State(seed % _WHOLE, (seed2 % _WHOLE) << 64)
@@ -122,8 +129,8 @@ def generator_of(node: Node, env: Environment) -> torch.Generator:
 class SeededSequence:
     """Where a sequence of Philox stands, which two seeds begin; several threads may draw from it.
 
-    Each run draws from where the one before has left
-    256 blocks for each of its numbers, or as many as it says.
+    Each run draws from where the one before has left 256 blocks for each of its numbers, or as many as it
+    says.
     """
 
     def __init__(self, seed: int, seed2: int) -> None:
@@ -160,8 +167,7 @@ def sequence_of(node: Node, env: Environment) -> SeededSequence | None:
     seed, seed2 = node.attributes["seed"], node.attributes["seed2"]
     if env.device.type != "cpu" or not (seed or seed2):
         return None
-    sequence: SeededSequence = env.state(node, lambda: SeededSequence(seed, seed2))
-    return sequence
+    return own_sequence(node, env)
 
 
 def own_sequence(node: Node, env: Environment) -> SeededSequence:
