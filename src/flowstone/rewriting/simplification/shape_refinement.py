@@ -95,7 +95,7 @@ def _untaken(switch: PlanNode) -> list[PlanOutput]:
 
 
 def _merged(node: PlanNode, empty: set[PlanOutput]) -> list[Dims] | None:
-    """What is known of the outputs of a node some of whose inputs never have a value; None if it never runs."""
+    """The shapes of a node some of whose inputs never have a value; None if it never runs."""
     alive = [x.dims for x in node.inputs if x not in empty]
     if node.type not in MERGES or not alive or is_head(node):
         return None
