@@ -155,6 +155,12 @@ class Machine:
         """Whether oneDNN's own call of a float32 convolution pays, as opposed to ATen's."""
         return self.has_onednn and multiplications >= self.profile.convolution_by_onednn
 
+    def spread_element(self, size: int) -> float:
+        """What an element costs that a product of so many bytes in all adds to few results a position, in
+        multiplications of a direct convolution."""
+        profile = self.profile
+        return profile.spread_element if size <= profile.spread_cache else profile.spread_uncached
+
     def runs_layers(self, cells: int, weights: int) -> bool:
         """Whether so many LSTM cells with the same weights, of so many elements, are faster as one kernel."""
         return self.has_onednn and cells >= self.profile.layer_cells and weights <= self.profile.layer_weights

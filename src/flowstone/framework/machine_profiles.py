@@ -83,6 +83,12 @@ class Profile(NamedTuple):
     winograd_channels: int = 32  # the fewest for which it is considered
     winograd_gain: float = 0.93  # of the direct convolution's time, from which the algorithm is taken
 
+    # Elements of few results a position, and of folded images, in multiplications of a direct convolution.
+    spread_element: float = 40  # of a product, when it is added to the results
+    spread_uncached: float = 40  # the same where the product takes more than `spread_cache`
+    spread_cache: int = 400_000
+    folded_element: float = 25  # of images that are cut up for strides
+
     # Recurrent layers in one kernel.
     layer_cells: int = NEVER  # from which arranging the weights pays
     layer_weights: int = 1 << 22  # up to which two threads do not multiply them as fast one by one
@@ -175,6 +181,8 @@ INTEL = X86._replace(
     layer_cells=16,
     band_channels=128,
     sliding_maxima=100_000,
+    spread_uncached=160,  # 033
+    folded_element=60,
     softmax_columns=15,
     team_by_element=1_000_000,
 )

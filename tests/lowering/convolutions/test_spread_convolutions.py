@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from flowstone.framework.machine import using
+from flowstone.framework.machine_profiles import INTEL, X86, ZEN5
 from flowstone.lowering.convolutions import spread_convolutions
 from flowstone.lowering.convolutions.spread_convolutions import (
     Spreading,
@@ -131,7 +133,23 @@ SIZES: list[tuple[Any, Any, Any, Any, bool]] = [
 @pytest.mark.parametrize(("images", "results", "taps", "strides", "expected"), SIZES)
 def test_few_results_of_many_channels_pay(monkeypatch, images, results, taps, strides, expected) -> None:
     monkeypatch.setattr(spread_convolutions, "_lanes", lambda: 16)
-    assert pays(Spreading(images, results, taps, strides, (1, 1))) == expected
+    with using(X86):
+        assert pays(Spreading(images, results, taps, strides, (1, 1))) == expected
+
+
+@pytest.mark.parametrize(
+    ("batch", "channels", "outputs", "expected"),
+    [(16, 64, 3, False), (16, 128, 3, True), (16, 32, 1, True), (16, 32, 2, False), (1, 32, 2, True)],
+)
+def test_spreading_what_no_cache_holds_pays_where_that_is_cheap(
+    monkeypatch, batch, channels, outputs, expected
+) -> None:
+    monkeypatch.setattr(spread_convolutions, "_lanes", lambda: 16)
+    spreading = Spreading((batch, 64, 64, channels), (batch, 64, 64, outputs), (3, 3), (1, 1), (1, 1))
+    with using(INTEL):
+        assert pays(spreading) == expected
+    with using(ZEN5):
+        assert pays(spreading)
 
 
 def test_gradients_by_filters_of_few_results_pay(monkeypatch) -> None:

@@ -10,6 +10,8 @@ import torch
 
 import flowstone as tf
 from flowstone.framework import flags
+from flowstone.framework.machine import using
+from flowstone.framework.machine_profiles import INTEL, ZEN5
 from flowstone.lowering.convolutions import tiles
 from flowstone.lowering.convolutions.tiled_convolutions import Convolution, pays
 from flowstone.native import host
@@ -109,3 +111,10 @@ def test_folded_convolutions_pay_for_large_filters() -> None:
     for taps, expected in ((3, False), (5, True)):
         convolution = Convolution((16, 32, 32, 64), (16, 16, 16, 128), taps, taps // 2 - 1, taps // 2 - 1, 2)
         assert pays(convolution, "results") == pays(convolution, "images") == expected
+
+
+def test_folding_pays_where_moving_is_cheap() -> None:
+    convolution = Convolution((16, 16, 16, 32), (16, 8, 8, 64), 5, 1, 2, 2)
+    for profile, expected in ((ZEN5, True), (INTEL, False)):
+        with using(profile):
+            assert pays(convolution, "results") == expected

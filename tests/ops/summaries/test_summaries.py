@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,3 +124,21 @@ def test_many_values_are_counted_like_few() -> None:
     one, many = histogram_proto(few), histogram_proto(np.repeat(few, 500))
     assert list(many.bucket_limit) == list(one.bucket_limit)
     assert list(many.bucket) == [500 * count for count in one.bucket]
+
+
+def test_images_of_a_batch_are_scaled_each_by_itself() -> None:
+    images = np.random.default_rng(3).standard_normal([5, 4, 3, 1]).astype("f")
+    images[1], images[2] = abs(images[1]) * 1e-9, abs(images[2])
+    images[3, 0, 1], images[4] = np.nan, np.inf
+
+    def pixels(some: Any, most: int) -> list[Any]:
+        with tf.Graph().as_default(), tf.Session() as session:
+            summary = tf.Summary.FromString(session.run(tf.summary.image("i", some, most)))
+            return [session.run(tf.image.decode_png(x.image.encoded_image_string)) for x in summary.value]
+
+    together, alone = pixels(images, 5), [pixels(image[None], 1)[0] for image in images]
+    np.testing.assert_array_equal(together, alone)
+    assert together[2].max() == 255 and not together[1].any() and (together[4] == 255).all()
+    positive, negative = images[0].max(), images[0].min()
+    assert abs(together[0].astype(int) - 128).max() == 127
+    assert (together[0] > 128).any() == (positive > 0) and (together[0] < 128).any() == (negative < 0)

@@ -177,3 +177,39 @@ def test_contradictions_are_left_to_the_step() -> None:
     assert refined([total], {x: values(1, 4), y: values(2, 4)}).fetches[0].dims == (None, 4)
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
         session.run(total, {x: values(3, 4), y: values(2, 4)})
+
+
+def reduced(x: Any, is_short: Any) -> Any:
+    """The last state of a recurrence over steps; of one step, that step itself."""
+    w = tf.constant(values(4, 4))
+    steps = tf.transpose(x, [1, 0, 2])
+
+    def many() -> Any:
+        shapes = [tf.TensorShape([]), tf.TensorShape([None, 4])]
+        more = lambda i, _: i < tf.shape(x)[1]  # noqa: E731
+        body = lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w)) + steps[i])  # noqa: E731
+        return tf.while_loop(more, body, [1, steps[0]], shape_invariants=shapes)[1]
+
+    return tf.cond(is_short, lambda: tf.squeeze(x, [1]), many)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_the_branch_that_shapes_exclude_may_contradict_them(n: int) -> None:
+    x = tf.placeholder(tf.float32, [None, None, 4])
+    y = tf.exp(reduced(x, tf.equal(tf.shape(x)[1], 1)))
+    gradient = tf.gradients(y, x)
+    feed = {x: values(2, n, 4)}
+    subgraph = refined([y, *gradient], feed)
+    assert subgraph.fetches[0].dims == (2, 4) and dims_of(subgraph, "Exp") == [(2, 4)]
+    assert "BroadcastGradientArgs" not in ops(str(run_passes(subgraph, EVERY)).splitlines())
+    same_for_other_shapes([y, *gradient], [feed, {x: values(2, 4 - n, 4)}])
+
+
+def test_a_loop_in_a_branch_has_a_gradient_without_shapes() -> None:
+    x, is_short = tf.placeholder(tf.float32, [None, None, 4]), tf.placeholder(tf.bool, [])
+    y = tf.cond(is_short, lambda: x[:, 0], lambda: reduced(x, tf.constant(False)))
+    gradient = tf.gradients(y, x)
+    feed = {x: values(2, 3, 4), is_short: False}
+    pops = dims_of(refined(gradient, feed), "StackPopV2")
+    assert pops and all(dims is not None and None not in dims for dims in pops)
+    same_for_other_shapes([y, *gradient], [feed, {**feed, is_short: True}])

@@ -24,6 +24,7 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU
+from flowstone.framework.machine import current
 from flowstone.framework.operation import op
 from flowstone.ops.algebra.matrices import ACTIVATED
 
@@ -166,7 +167,7 @@ def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
 # ---- when it pays
 
 _CALL = 2e6  # in multiplications of a direct convolution, what the calls cost
-_PRODUCT, _SPREAD = 1.3, 40.0  # a multiplication of the product, an element that is spread
+_PRODUCT = 1.3  # a multiplication of the product
 _MOST = 4  # outputs a position
 WORTHWHILE = 0.7  # of the direct convolution's time, from which it is done
 
@@ -179,7 +180,8 @@ def pays(spreading: Spreading) -> bool:
         return False
     each = batch * rows * columns * taps
     direct = each * channels * -(-outputs // _lanes()) * _lanes()
-    return each * outputs * (_PRODUCT * channels + _SPREAD) + _CALL <= WORTHWHILE * direct
+    spread = current().spread_element(each * outputs * 4)
+    return each * outputs * (_PRODUCT * channels + spread) + _CALL <= WORTHWHILE * direct
 
 
 def gradient_pays(spreading: Spreading) -> bool:

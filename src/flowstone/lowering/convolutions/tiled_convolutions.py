@@ -17,6 +17,7 @@ import torch
 
 from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, X0, Call
+from flowstone.framework.machine import current
 from flowstone.framework.operation import op
 from flowstone.lowering.convolutions.folded_images import (
     fold_filter,
@@ -263,7 +264,6 @@ for _declaration in (_filter, _forward, _by_input, _by_filter):
 
 _CALL = 1.5e6  # in multiplications of a direct convolution, what a call costs
 _MOVED, _MOVED_BY_FILTER = 12.0, 18.0  # an element of the 36 matrices of a tile
-_FOLDED = 25.0  # an element of folded images
 _SUMMED = 30.0  # an element of the 36 matrices of a filter
 WORTHWHILE = 0.85  # of the direct convolution's time, from which the algorithm is taken
 _CHANNELS = 8  # the fewest that are worth it
@@ -288,7 +288,8 @@ def pays(convolution: Convolution, what: str) -> bool:
     by_filter = what == "filter"
     left = 36 * tiles * (channels * results[3] if by_filter else images[3] * outputs)
     moved = 36 * tiles * (channels + outputs) * (_MOVED_BY_FILTER if by_filter else _MOVED)
-    moved += 0 if convolution.stride == 1 else math.prod(geometry.images) * _FOLDED
+    if convolution.stride != 1:
+        moved += math.prod(geometry.images) * current().profile.folded_element
     return left + moved + 36 * channels * outputs * _SUMMED + _CALL <= WORTHWHILE * direct
 
 

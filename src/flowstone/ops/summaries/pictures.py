@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
@@ -21,39 +20,31 @@ from flowstone.ops.summaries.summaries import collect, new_summary, serialized, 
 __all__ = ["audio", "image"]
 
 _BAD_COLOR = (255, 0, 0, 255)
-_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+_CHANNELS = (1, 3, 4)  # grey, RGB, RGBA
 _SMALL = 1e-6  # of an image without contrast
 
 
-def image_bytes(image: np.ndarray[Any, Any], bad_color: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Pixels of 0 to 255 of a float image [height, width, channels].
+def image_bytes(images: np.ndarray[Any, Any], bad_color: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Pixels of 0 to 255 of float images [batch, height, width, channels], each by itself.
 
     Non-negative ones are scaled so that the largest is 255, others so that the largest distance from zero is
     127, and zero is 128. A pixel that is not finite gets the bad color.
     """
-    finite = np.isfinite(image)
-    good = image[finite]
-    least, largest = (good.min(), good.max()) if good.size else (0.0, 0.0)
-    if least < 0:
-        most, offset, top = max(abs(least), abs(largest)), 128.0, 127.0
-    else:
-        most, offset, top = largest, 0.0, 255.0
-    scale, offset = (image.dtype.type(x) for x in (0 if most < _SMALL else top / most, offset))
-    scaled = np.where(finite, image, 0).astype(image.dtype) * scale + offset
+    finite = np.isfinite(images)
+    is_finite = finite.all()
+    values = images if is_finite else np.where(finite, images, 0).astype(images.dtype)
+    limits = {"axis": (1, 2, 3), "keepdims": True, "initial": 0}
+    least, largest = values.min(**limits), values.max(**limits)
+    has_sign = least < 0
+    most = np.maximum(-least, largest)
+    tops = np.where(has_sign, 127, 255).astype(images.dtype)
+    flat = most < _SMALL
+    scales = np.where(flat, 0, tops / np.where(flat, 1, most)).astype(images.dtype)
+    scaled = values * scales + np.where(has_sign, 128, 0).astype(images.dtype)
     pixels: np.ndarray[Any, Any] = scaled.astype(np.uint8)
-    pixels[~finite.all(-1)] = bad_color[: image.shape[-1]]
+    if not is_finite:
+        pixels[~finite.all(-1)] = bad_color[: images.shape[-1]]
     return pixels
-
-
-def png(pixels: np.ndarray[Any, Any]) -> bytes:
-    """The PNG file of pixels [height, width, channels]: grey, RGB or RGBA."""
-    from PIL import Image
-
-    channels = pixels.shape[-1]
-    picture = Image.fromarray(pixels[..., 0] if channels == 1 else pixels, _MODES[channels])
-    file = io.BytesIO()
-    picture.save(file, "PNG")
-    return file.getvalue()
 
 
 image_summary_op = op(
@@ -67,25 +58,29 @@ image_summary_op.not_differentiable()
 
 @image_summary_op.kernel(CPU)
 def _(node: Node, env: Environment) -> Kernel:
+    from flowstone.io.image_files.png import encode_png
+
     most, bad_color = node.attributes["max_images"], np.asarray(node.attributes["bad_color"])
 
     def summarize(tag: np.ndarray[Any, Any], tensor: torch.Tensor) -> np.ndarray[Any, Any]:
         name = tag_of(tag)
-        if tensor.dim() != 4 or tensor.shape[3] not in _MODES:
+        if tensor.dim() != 4 or tensor.shape[3] not in _CHANNELS:
             raise invalid(
                 f"Tensor must be 4-D with last dim 1, 3, or 4, not {format_dims(tuple(tensor.shape))}"
             )
         if bad_color.size < tensor.shape[3]:
             raise invalid(f"expected depth >= {tensor.shape[3]}, but bad_color has {bad_color.size} elements")
         summary = new_summary()
-        _, height, width, channels = tensor.shape
-        for number, picture in enumerate(tensor[:most]):
-            pixels = picture.numpy()
-            if pixels.dtype != np.uint8:
-                pixels = image_bytes(pixels, bad_color)
+        count, height, width, channels = tensor.shape
+        if count and not height * width:
+            raise invalid("PNG encoding failed: an image without pixels")
+        pictures = tensor[:most].numpy()
+        if pictures.dtype != np.uint8:
+            pictures = image_bytes(pictures, bad_color)
+        for number, pixels in enumerate(pictures):
             value = summary.value.add(tag=_tag(name, "image", most, number))
             value.image.height, value.image.width, value.image.colorspace = height, width, channels
-            value.image.encoded_image_string = png(pixels)
+            value.image.encoded_image_string = encode_png(pixels)
         return serialized(summary)
 
     return summarize

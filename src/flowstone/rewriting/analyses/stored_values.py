@@ -15,7 +15,7 @@ from flowstone.framework.shape import Dims
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 
 _MADE = frozenset({"stack", "array", "sum"})
-_HANDING_ON = frozenset({"enter", "identity"})  # roles
+_HANDING_ON = frozenset({"enter", "identity", "switch"})  # roles
 _PUTS = frozenset({"push", "write", "scatter", "unpack", "split"})
 _TAKES = frozenset({"pop", "read", "gather"})
 _LARGEST_BYTES = 4096  # of constants that are not left on stacks
@@ -77,7 +77,7 @@ class StoredValues:
         written = self.written_for(node)
         if not is_taken(node) or not written:
             return None
-        dims = _common([_element_dims(*each) for each in written])
+        dims = common([_element_dims(*each) for each in written])
         return dims if dims is None or node.declaration.container != "gather" else (None, *dims)
 
     def constant_for(self, pop: PlanNode) -> np.ndarray | None:
@@ -112,8 +112,8 @@ def _element_dims(value: PlanOutput | None, is_element: bool) -> Dims:
     return dims if is_element or not dims else dims[1:]
 
 
-def _common(shapes: list[Dims]) -> Dims:
-    """All that is true of each."""
+def common(shapes: list[Dims]) -> Dims:
+    """All that is true of each of these shapes."""
     first, *others = shapes
     for dims in others:
         if first is None or dims is None or len(first) != len(dims):

@@ -14,10 +14,14 @@ gradients computes no shapes either.
 
 from __future__ import annotations
 
+import numpy as np
+
+from flowstone.framework.node import static_value
 from flowstone.framework.shape import Dims, merge
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head
-from flowstone.rewriting.analyses.stored_values import StoredValues, is_pop, is_taken
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, decisive
+from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head, is_loop_switch
+from flowstone.rewriting.analyses.stored_values import StoredValues, common, is_pop, is_taken
 
 _ATTEMPTS = 8  # then nothing is believed of loop variables any more
 
@@ -49,13 +53,23 @@ def refine_shapes(subgraph: Subgraph) -> None:
 
 def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) -> None:
     refined: set[PlanOutput] = set(subgraph.feeds)
+    empty: set[PlanOutput] = set()  # which never have a value
     stored = StoredValues(subgraph) if any([is_taken(node) for node in subgraph.nodes]) else None
     for node in subgraph.nodes:
         infer = node.declaration.infer_function
         is_stored = stored is not None and is_taken(node)
         if infer is None or not node.outputs or not (is_stored or any([x in refined for x in node.inputs])):
             continue
-        inferred = infer(node)
+        if node.type in SWITCHES:
+            empty.update(_untaken(node))
+        if empty and not empty.isdisjoint(node.inputs):
+            inferred = _merged(node, empty)
+            if inferred is None:
+                empty.update(node.outputs)
+                refined.update(node.outputs)
+                continue
+        else:
+            inferred = infer(node)
         if node in believed:
             inferred = [_entering(node, believed[node]), ()]
         elif is_stored and stored is not None and not isinstance(inferred, list):
@@ -69,6 +83,23 @@ def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) 
                 if merged != output.dims:
                     output.dims = merged
             refined.add(output)
+
+
+def _untaken(switch: PlanNode) -> list[PlanOutput]:
+    """The output of a conditional's Switch that has no value, if the predicate is known."""
+    if is_loop_switch(switch):
+        return []
+    predicate, negated = decisive(switch.inputs[1])
+    value = static_value(predicate)
+    return [switch.outputs[bool(np.all(value)) == negated]] if isinstance(value, np.ndarray) else []
+
+
+def _merged(node: PlanNode, empty: set[PlanOutput]) -> list[Dims] | None:
+    """The shapes of a node some of whose inputs never have a value; None if it never runs."""
+    alive = [x.dims for x in node.inputs if x not in empty]
+    if node.type not in MERGES or not alive or is_head(node):
+        return None
+    return [common(alive), ()]
 
 
 def _entering(head: PlanNode, axes: set[int] | None) -> Dims:
