@@ -29,7 +29,8 @@ def suits(cluster: Cluster) -> bool:
     loops, lanes = cluster.loops(), host.lanes()
     columns = loops.columns
     reduces = any(step.over == "row" for step in cluster.steps)
-    if not 2 <= columns <= (lanes - 1 if reduces else lanes // 2) or cluster.pitched:
+    longest = lanes - 1 if reduces else lanes // 4  # whose shuffles cost less than lanes that stay empty
+    if not 2 <= columns <= longest or cluster.pitched:
         return False
     if columns * len(cluster.steps) > _MOST_WRITTEN or not (cluster.is_open or loops.rows >= lanes):
         return False
