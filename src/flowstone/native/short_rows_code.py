@@ -1,4 +1,4 @@
-"""LLVM's text of the loops of a cluster whose rows fill no vector: a vector has one element of each of many rows.
+"""LLVM's text of the loops of clusters with short rows: a vector has an element of each of many rows.
 
 ``rows`` is as in `loop_code.py`. As many rows as a vector has lanes are read at once, whole vector by whole
 vector, and turned by shuffles, so that each column is a vector; what is computed is turned back and written.
