@@ -19,6 +19,7 @@ from flowstone.native.resampling_code import PLACES, WORDS, resampling_code
 __all__ = ["resampler"]
 
 _Taps = tuple[torch.Tensor, torch.Tensor]
+_APART = 32  # elements between threads' lines, so that no two write to one line of the cache
 _WORK = 4  # of a term, in additions
 _MOST_ELEMENTS = (1 << 31) - 1  # of a line, whose numbers are int32
 
@@ -50,7 +51,8 @@ def _resample(images: torch.Tensor, vertical: _Taps, horizontal: _Taps) -> torch
     out = torch.empty((batch, rows, columns, channels))
     if rows <= 2 * height:
         words["threads"] = _threads(batch * rows * (line * vertical[0].shape[1] + new_line))
-        between = torch.empty((words["threads"], line))
+        words["apart"] = line + _APART
+        between = torch.empty((words["threads"], words["apart"]))
         given = {"x": images, "out": out, "between": between, **by_row, **by_column}
         _library().call("rows_columns", words, given)
         return out

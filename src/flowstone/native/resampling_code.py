@@ -15,9 +15,10 @@ __all__ = ["PLACES", "WORDS", "resampling_code"]
 
 WORDS = (
     "threads", "batch", "height", "line", "rows", "columns", "channels", "new_line", "row_terms",
-    "column_terms", "gathers",
+    "column_terms", "gathers", "apart",
 )  # fmt: skip
-"""The whole numbers of a call: `line` and `new_line` are elements, `gathers` is 1 for few channels."""
+"""The whole numbers of a call: `line` and `new_line` are elements, `gathers` is 1 for few channels,
+`apart` how far the lines of `between` are apart."""
 _ROWS = ("row_places", "row_weights")
 _COLUMNS = ("column_places", "column_weights", "elements", "element_weights")
 PLACES = {
@@ -44,7 +45,7 @@ def _texts(name: str, lanes: int, declarations: dict[str, str]) -> list[str]:
     total = e.variable(e.wide, e.number(0))
     height = words["height"] if name == "columns" else words["rows"]
     me, start, end = my_part(e, e.mul(words["batch"], height))
-    between = e.at(a["between"], e.mul(me, words["line"])) if name == "rows_columns" else ""
+    between = e.at(a["between"], e.mul(me, words["apart"])) if name == "rows_columns" else ""
     with e.loop(start, end) as unit:
         if name == "columns":
             _columns(e, a, words, e.at(a["x"], e.mul(unit, words["line"])), unit, total)
