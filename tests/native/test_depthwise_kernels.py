@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -76,8 +76,8 @@ def test_random_shapes_agree_with_float64(lanes) -> None:
         check(*drawn(rng))
 
 
-def test_threads_share_the_rows(monkeypatch) -> None:
-    monkeypatch.setattr(depthwise_kernels, "_TEAM_PRODUCTS", 1)
+def test_threads_share_the_rows(set_profile: Callable[..., None]) -> None:
+    set_profile(depthwise_team=1)
     torch.manual_seed(8)
     rng = np.random.default_rng(8)
     before = torch.get_num_threads()

@@ -65,9 +65,9 @@ def stateful_program() -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("calls", [1, 30])
 def test_what_its_own_run_changes_begins_by_aten(
-    calls: int, compiled: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+    calls: int, compiled: list[tuple[str, bool]], set_profile
 ) -> None:
-    monkeypatch.setattr(kernels, "_MUCH_WORK", 0 if calls == 1 else 1e6)
+    set_profile(cluster_much=0 if calls == 1 else 1e6)
     with tf.Graph().as_default(), tf.Session() as session:
         v, fetches, feed = stateful_program()
         session.run(v.initializer)

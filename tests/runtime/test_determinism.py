@@ -8,17 +8,16 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.native import kernels
 from seeded_programs import X, recurrent
 
 
 def test_training_that_goes_on_from_a_checkpoint_is_the_same(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, set_profile
 ) -> None:
     monkeypatch.setattr(flags, "NATIVE", 1)
     monkeypatch.setattr(flags, "DETERMINISTIC", False)  # and what it was afterwards
     tf.config.experimental.enable_op_determinism()
-    monkeypatch.setattr(kernels, "_MUCH_WORK", 0)
+    set_profile(cluster_much=0)
     with tf.Graph().as_default():
         tf.set_random_seed(7)
         train, loss, _, x = recurrent()

@@ -2,8 +2,8 @@
 
 `sampler(images, nearest)` crops, `box_choice(softly)` chooses boxes that overlap little, `projection`,
 `glimpse_cut`, `box_drawing` and `colour_change(name, dtype)` change images, `cut_windows(dtype)` gives
-gradients of fractional pooling. They are None where there is no machine code; kernels then do the same by
-NumPy and ATen, with the same results.
+gradients of fractional pooling, `resampler()` weighted sums of rows and columns. They are None where there
+is no machine code; kernels then do the same by NumPy and ATen, with the same results.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "CutWindows",
     "GlimpseCut",
     "Projection",
+    "Resampler",
     "Sampler",
     "box_choice",
     "box_drawing",
@@ -29,6 +30,7 @@ __all__ = [
     "cut_windows",
     "glimpse_cut",
     "projection",
+    "resampler",
     "sampler",
 ]
 
@@ -106,6 +108,19 @@ class Projection(Protocol):
         """Images of `size`; `transforms` float32 [1 or batch, 8], `fill` float32 [1]."""
 
 
+class Resampler(Protocol):
+    """Weighted sums of rows and columns (`ops/images/weighted_sampling.py`), on the host."""
+
+    def __call__(
+        self,
+        images: torch.Tensor,
+        vertical: tuple[torch.Tensor, torch.Tensor],
+        horizontal: tuple[torch.Tensor, torch.Tensor],
+    ) -> torch.Tensor | None:
+        """`sample` of float32 images, by places (int64) and weights (float32), each [results, terms] and
+        contiguous; None if lines are too long."""
+
+
 class Sampler(Protocol):
     """Crops of images [batch, height, width, channels] of a type, on the host (`ops/images/box_crops.py`).
 
@@ -135,4 +150,5 @@ colour_change: Slot[[str, torch.dtype | None], ColourChange] = Slot()
 cut_windows: Slot[[torch.dtype | None], CutWindows] = Slot()
 glimpse_cut: Slot[[], GlimpseCut] = Slot()
 projection: Slot[[torch.dtype | None, str, bool], Projection] = Slot()
+resampler: Slot[[], Resampler] = Slot()
 sampler: Slot[[torch.dtype | None, bool], Sampler] = Slot()

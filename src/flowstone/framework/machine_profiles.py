@@ -113,6 +113,19 @@ class Profile(NamedTuple):
     native_team: int = 200_000  # work from which a team of threads shares a cluster's loops
     native_unlocked: int = 1_000_000  # work during which other threads of Python may run
     native_reduction: int = 1 << 16  # elements up to which a reduction alone is faster than ATen's
+    native_update_unlocked: int = 1 << 17  # elements of rows' updates, as native_unlocked
+    # The same as native_team, of other functions than clusters'.
+    product_team: int = 400_000  # multiplications
+    depthwise_team: int = 500_000  # products of an element and a filter's
+    sparse_team: int = 50_000  # products of two numbers
+    pool_team: int = 50_000  # elements of images
+    # Work of a call that takes longer by ATen, or by code made quickly, than good code takes to make.
+    cluster_much: float = 5e6  # so that one call by ATen, not 30, comes before it
+    tiles_much: float = (
+        2.5e8  # multiplications of a convolution in tiles: it waits for good code, as the next
+    )
+    depthwise_much: float = 2e7  # products
+    normalization_much: float = 1e6  # elements
 
 
 # torch's own linear layers keep weights column by column, and so do these.

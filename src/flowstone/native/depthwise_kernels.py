@@ -12,14 +12,12 @@ from typing import NamedTuple
 
 import torch
 
+from flowstone.framework import machine
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.depthwise_code import PLACES, WORDS, depthwise_code
 
 __all__ = ["Channels", "by_filter", "by_images", "convolve", "prepare"]
-
-_TEAM_PRODUCTS = 500_000  # from which a team of threads pays
-_MUCH_WORK = 2e7  # products, from which good code takes less time to make than quick code loses
 
 
 class Channels(NamedTuple):
@@ -42,12 +40,12 @@ def _library() -> CodeLibrary:
 def prepare(channels: Channels, name: str) -> None:
     """Has this function compiled for such a convolution."""
     products = math.prod(channels.results) * math.prod(channels.taps)
-    _library().prepare(name, waits=products >= _MUCH_WORK)
+    _library().prepare(name, waits=products >= machine.current().profile.depthwise_much)
 
 
 def _words(channels: Channels) -> dict[str, int]:
     images, results, taps, strides, dilations, before = channels
-    large = math.prod(results) * math.prod(taps) >= _TEAM_PRODUCTS
+    large = math.prod(results) * math.prod(taps) >= machine.current().profile.depthwise_team
     lanes = host.lanes()
     return {
         "threads": torch.get_num_threads() if large else 1, "batch": images[0], "height": images[1],

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from flowstone.native import exponential_functions as functions
 from flowstone.native import host, transcendental
+from flowstone.native.circular_functions import CIRCULAR
 from flowstone.native.emitter import FLOATS, INTEGERS, Emitter, sleef_name
 from flowstone.native.error_functions import POLYNOMIALS
 from flowstone.native.special_functions import FUNCTIONS
@@ -245,9 +246,11 @@ _POLYNOMIALS = {
 
 
 def _function(name: str, sleef: str) -> Emit:
+    polynomials = _POLYNOMIALS.get(name) or CIRCULAR.get(name)
+
     def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-        if name in _POLYNOMIALS and functions.is_polynomial(dtype):
-            return _POLYNOMIALS[name](e, x[0])
+        if polynomials is not None and functions.is_polynomial(dtype):
+            return polynomials(e, x[0])
         return e.sleef(sleef, dtype, *x, accuracy=_accuracy(sleef))
 
     return emit

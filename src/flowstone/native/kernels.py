@@ -38,7 +38,6 @@ __all__ = ["Code", "NativeKernel", "is_on", "kernel_of", "overwritable", "source
 
 _MOST_LAYOUTS = 8  # of arguments that code is compiled for
 _ATEN_CALLS = 30  # before code is waited for
-_MUCH_WORK = 5e6  # so many calls of it by ATen cost more than making code
 
 
 def is_on() -> bool:
@@ -90,7 +89,7 @@ class NativeKernel:
 
     def begin_by_aten(self) -> None:
         """Has the first calls be calls of `otherwise`, if it is not compiled yet."""
-        self._aten_calls = 1 if self.work >= _MUCH_WORK else _ATEN_CALLS
+        self._aten_calls = 1 if self.work >= machine.current().profile.cluster_much else _ATEN_CALLS
 
     @property
     def work(self) -> float:

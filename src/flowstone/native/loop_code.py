@@ -12,7 +12,7 @@ go over more than a row (`accumulators.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flowstone.native import accumulators, host
 from flowstone.native.clusters import Cluster, Level, Step
@@ -30,7 +30,7 @@ from flowstone.native.vector_memory import (
     store_one,
 )
 
-__all__ = ["lanes_of", "number_of", "rows_code"]
+__all__ = ["lanes_of", "number_of", "rows_code", "value_of"]
 
 _BLOCK = 4  # vectors that are reduced at a time
 _FEW_STEPS = 12  # of an element, in a block
@@ -193,12 +193,7 @@ class _Writer:
             self.fixed[array] = self.value(e, array, self.fixed)
 
     def value(self, e: Emitter, array: int, values: dict[int, str]) -> str:
-        """What a step computes of these values."""
-        step = self.cluster.steps[array - self.count]
-        if step.op == "Const":
-            return e.constant(step.dtype, number_of(step.dtype, str(dict(step.attributes)["value"])))
-        dtype = self.cluster.dtype(step.operands[-1])
-        return ELEMENTS[step.op].emit(e, dtype, [values[j] for j in step.operands], dict(step.attributes))
+        return value_of(self.cluster, e, array, values)
 
     # ---- passes
 
@@ -324,6 +319,15 @@ class _Writer:
 
     def step(self, array: int) -> Step:
         return self.cluster.steps[array - self.count]
+
+
+def value_of(cluster: Cluster, e: Emitter, array: int, values: Mapping[int, str]) -> str:
+    """What a step, but for reductions and places, computes of the values of arrays."""
+    step = cluster.steps[array - len(cluster.inputs)]
+    if step.op == "Const":
+        return e.constant(step.dtype, number_of(step.dtype, str(dict(step.attributes)["value"])))
+    dtype = cluster.dtype(step.operands[-1])
+    return ELEMENTS[step.op].emit(e, dtype, [values[j] for j in step.operands], dict(step.attributes))
 
 
 def number_of(dtype: str, text: str) -> float | int | bool:

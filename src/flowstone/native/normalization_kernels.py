@@ -20,7 +20,6 @@ from flowstone.native.normalization_code import FACTORS, PLACES, WORDS, normaliz
 __all__ = ["Moments", "differentiate", "normalize", "prepare"]
 
 _WORK = 8  # of an element, in additions
-_MUCH_WORK = 1e6  # elements, from which good code takes less time to make than quick code loses
 
 
 class Moments(NamedTuple):
@@ -39,7 +38,7 @@ def _library() -> CodeLibrary:
 def prepare(elements: float, activation: str, has_more: bool = False, is_gradient: bool = False) -> None:
     """Has the function compiled that `normalize`, or else `differentiate`, calls for so many elements."""
     name = _gradient(activation) if is_gradient else _forward(activation, has_more)
-    _library().prepare(name, waits=elements >= _MUCH_WORK)
+    _library().prepare(name, waits=elements >= machine.current().profile.normalization_much)
 
 
 def _forward(activation: str, has_more: bool) -> str:

@@ -25,6 +25,7 @@ from flowstone.native import (
     random_values,
     random_words,
     rejection_values,
+    resampling,
     row_moves,
     segment_sums,
     small_matrices,
@@ -51,6 +52,7 @@ def offer_all() -> None:
     image_code.colour_change.offer(colours.colour_change)
     image_code.cut_windows.offer(cut_windows.cut_windows)
     image_code.sampler.offer(image_sampling.sampler)
+    image_code.resampler.offer(resampling.resampler)
     image_code.projection.offer(image_windows.projection)
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)

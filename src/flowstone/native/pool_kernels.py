@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 
+from flowstone.framework import machine
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.pool_code import PLACES, WORDS, pool_code
@@ -20,7 +21,6 @@ __all__ = ["MOST_PLACES", "Windows", "pool", "prepare", "spread"]
 
 MOST_PLACES = 256
 """Positions of a window, of which a byte names one."""
-_TEAM_ELEMENTS = 50_000  # of images, from which a team of threads pays
 
 
 class Windows(NamedTuple):
@@ -51,7 +51,8 @@ def _spreading(windows: Windows) -> str:
 
 def _words(windows: Windows) -> dict[str, int]:
     images, results, sizes, strides, padding = windows
-    threads = torch.get_num_threads() if math.prod(images) >= _TEAM_ELEMENTS else 1
+    has_team = math.prod(images) >= machine.current().profile.pool_team
+    threads = torch.get_num_threads() if has_team else 1
     batch, height, width, channels = images
     return {
         "threads": threads, "batch": batch, "height": height, "width": width, "channels": channels,

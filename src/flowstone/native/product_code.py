@@ -10,6 +10,7 @@ the processor finds at once, and many tiles read it, it is copied to the stack f
 
 from __future__ import annotations
 
+from flowstone.framework import machine
 from flowstone.native import host
 from flowstone.native.clusters import Cluster
 from flowstone.native.elements import ELEMENTS
@@ -18,7 +19,6 @@ from flowstone.native.loop_code import number_of
 
 __all__ = ["copies_panels", "product_code"]
 
-_TEAM_WORK = 400_000  # multiplications from which waking a team of threads pays
 _FOLDED = 4  # columns whose sums are folded at a time
 _COPIED_ROWS = 48  # from which a copy of a panel pays
 _FOUND_BYTES = 1 << 18  # of the second matrix, on so many pages as addresses are found for at once
@@ -38,7 +38,8 @@ def product_code(
     writer = _Writer(rows, inner, columns, is_transposed, after, declarations, is_pitched)
     text = [writer.panels()]
     panels = writer.panel_count
-    if rows * inner * columns < _TEAM_WORK or panels < 2 or not host.has("GOMP_parallel"):
+    is_small = rows * inner * columns < machine.current().profile.product_team
+    if is_small or panels < 2 or not host.has("GOMP_parallel"):
         call = f"call void @panels(ptr %a, i64 0, i64 {panels})"
         return "\n".join([*text, f"define internal void @run(ptr %a) {{\n {call}\n ret void\n}}"])
     declarations["GOMP_parallel"] = "declare void @GOMP_parallel(ptr, ptr, i32, i32)"

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework import flags
+from flowstone.framework import flags, machine
 from flowstone.native import host, layouts
 from flowstone.native.clusters import Array, Cluster
 from flowstone.native.entry_points import entry_code
@@ -26,7 +26,6 @@ from flowstone.native.product_code import copies_panels, product_code
 __all__ = ["Product", "ProductKernel", "is_suitable", "product_kernel", "product_source"]
 
 _NAME = "new"
-_LOCK_WORK = 1_000_000  # multiplications from which giving the lock to other threads of Python pays
 _MOST_ROWS = 128
 _MOST_BYTES = 1 << 22  # of the second matrix: larger ones do not stay in a cache, and are packed
 
@@ -146,6 +145,6 @@ def product_source(product: Product) -> str:
         declarations,
         product.pitched,
     )
-    frees_lock = product.multiplications >= _LOCK_WORK
+    frees_lock = product.multiplications >= machine.current().profile.native_unlocked
     entry = entry_code(_NAME, product.inputs, product.outputs, None, frees_lock, declarations)
     return "\n".join([*declarations.values(), code, entry])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flowstone.framework import machine
 from flowstone.native import host
 from flowstone.native.emitter import KINDS, SIZES
 from flowstone.native.entry_points import DECLARATIONS, TYPE_CODES
@@ -31,7 +32,6 @@ from flowstone.native.updates import RowUpdate, Update
 
 __all__ = ["row_update_code", "row_update_kernel"]
 
-_LOCK_WORK = 1 << 17  # elements from which giving the lock to other threads of Python pays
 _AHEAD = 8  # rows that memory is asked for before they are updated
 _FUNCTIONS = {
     "malloc": "declare ptr @malloc(i64)",
@@ -258,7 +258,7 @@ def _entry(update: RowUpdate, part: Update, declarations: dict[str, str]) -> str
         " %fine = and i1 %agree, %suits",
         " br i1 %fine, label %start, label %other",
         "start:",
-        f" %frees = icmp sgt i64 %elements, {_LOCK_WORK}",
+        f" %frees = icmp sgt i64 %elements, {machine.current().profile.native_update_unlocked}",
         " br i1 %frees, label %long_one, label %short_one",
         "long_one:",
         " %state = call ptr @PyEval_SaveThread()",

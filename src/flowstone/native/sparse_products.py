@@ -11,7 +11,7 @@ import functools
 
 import torch
 
-from flowstone.framework import dtypes, flags
+from flowstone.framework import dtypes, flags, machine
 from flowstone.framework.machine_code import SparseProduct
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
@@ -22,7 +22,6 @@ __all__ = ["sparse_product"]
 
 _VALUES = frozenset({torch.float32, torch.float64})
 _INDICES = frozenset({torch.int32, torch.int64})
-_TEAM_TERMS = 50_000  # products of two numbers from which a team of threads pays
 _NONE = -1
 
 
@@ -52,8 +51,9 @@ def _product(
     inner, columns = dense.shape
     terms = len(values) * columns
     notes = torch.full((2,), _NONE)
+    has_team = terms >= machine.current().profile.sparse_team
     words = {
-        "threads": torch.get_num_threads() if terms >= _TEAM_TERMS else 1, "count": len(values),
+        "threads": torch.get_num_threads() if has_team else 1, "count": len(values),
         "height": height, "inner": inner, "columns": columns, "row": int(adjoint), "column": int(not adjoint),
     }  # fmt: skip
     result = torch.zeros((height, columns), dtype=values.dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from flowstone.native import accumulators, host
+from flowstone.native import accumulators, host, short_rows_code
 from flowstone.native.clusters import OPEN, Cluster
 from flowstone.native.emitter import KINDS, Emitter
 from flowstone.native.loop_code import lanes_of, rows_code
@@ -25,7 +25,8 @@ _SLOTS = 1 << 18  # bytes of all slots
 def loop_code(cluster: Cluster, team_work: float, declarations: dict[str, str]) -> str:
     """The text of ``run`` and what it calls; a team of threads shares work of `team_work` additions or
     more."""
-    text, loops = rows_code(cluster, declarations), cluster.loops()
+    writer = short_rows_code.short_rows_code if short_rows_code.suits(cluster) else rows_code
+    text, loops = writer(cluster, declarations), cluster.loops()
     slot = accumulators.Slot(cluster, lanes_of(cluster))
     has_team = (cluster.is_open or cluster.work >= team_work) and host.has("GOMP_parallel")
     threads = max(1, min(_MANY_THREADS, _SLOTS // max(slot.size, 1))) if has_team else 1

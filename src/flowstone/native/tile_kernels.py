@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 
+from flowstone.framework import machine
 from flowstone.native import host
 from flowstone.native.code_library import CodeLibrary
 from flowstone.native.tile_code import PLACES, SKEW, WORDS, row_counts, tile_code
@@ -25,7 +26,6 @@ _MATRICES = SIDE * SIDE
 _KEPT = 1 << 18  # elements of all that one thread has between the steps of a convolution
 _SUMMED = 1 << 19  # elements of tiles that are multiplied at once for a filter's gradient
 _FEWEST = 128  # tiles even if they have more
-_MUCH_WORK = 2.5e8  # multiplications, from which good code takes less time to make than quick code loses
 
 
 class Geometry(NamedTuple):
@@ -53,7 +53,8 @@ def prepare(geometry: Geometry, *names: str) -> None:
     images, results, taps, *_ = geometry
     step = SIDE + 1 - taps
     tiles = results[0] * -(-results[1] // step) * -(-results[2] // step)
-    _library(taps).prepare(*names, waits=_MATRICES * tiles * images[3] * results[3] >= _MUCH_WORK)
+    multiplications = _MATRICES * tiles * images[3] * results[3]
+    _library(taps).prepare(*names, waits=multiplications >= machine.current().profile.tiles_much)
 
 
 def _wide(count: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flowstone.framework import machine
 from flowstone.native import host
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
@@ -30,7 +31,6 @@ __all__ = [
 ]
 
 TEAM_WORK = 400_000.0  # additions from which waking a team of threads pays
-_LOCK_WORK = 1_000_000.0  # additions from which giving the lock to other threads of Python pays
 MORE = {
     "PyFloat_AsDouble": "declare double @PyFloat_AsDouble(ptr)",
     "flowstone_variable_type": "@flowstone_variable_type = external global i8",
@@ -353,7 +353,7 @@ done:
 def _entry(update: Update, declarations: dict[str, str]) -> str:
     rule, kind = update.rule, KINDS[update.dtype]
     arrays, shared = (rule.held + rule.given) * len(update.sizes), shared_numbers(update)
-    frees = update.work >= _LOCK_WORK
+    frees = update.work >= machine.current().profile.native_unlocked
     return "\n".join([
         "define ptr @update(ptr %self, ptr %args, i64 %n) {",
         "entry:",

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from flowstone.framework import image_code
+
 Array = np.ndarray[Any, Any]
 _AT_ONCE = 2**17  # elements
 
@@ -68,6 +70,11 @@ def sample(images: torch.Tensor, vertical: Taps, horizontal: Taps) -> torch.Tens
     rows, columns = len(vertical.places), len(horizontal.places)
     if not images.numel():
         return images.new_zeros((batch, rows, columns, channels), dtype=torch.float32)
+    resample = image_code.resampler() if images.device.type == "cpu" else None
+    if resample is not None:
+        found = resample(images.float(), _tensors(vertical), _tensors(horizontal))
+        if found is not None:
+            return found
     lines = images.float().reshape(batch * height, -1)
     if rows <= 2 * height:
         lines = _sampled_columns(_Lines(lines, vertical, batch, height), horizontal, channels)
@@ -75,6 +82,12 @@ def sample(images: torch.Tensor, vertical: Taps, horizontal: Taps) -> torch.Tens
         lines = _sampled_columns(lines, horizontal, channels)
         lines = _Lines(lines, vertical, batch, height).whole()
     return lines.view(batch, rows, columns, channels)
+
+
+def _tensors(taps: Taps) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both, contiguous."""
+    places, weights = map(np.ascontiguousarray, taps)
+    return torch.from_numpy(places), torch.from_numpy(weights)
 
 
 class _Lines:
