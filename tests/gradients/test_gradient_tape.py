@@ -1,4 +1,4 @@
-"""`tf.GradientTape`: values and refusals are those of TensorFlow 1.15 in graphs, unless a test says otherwise."""
+"""`tf.GradientTape`: values and refusals are those of TensorFlow 1.15, unless a test says otherwise."""
 
 from __future__ import annotations
 

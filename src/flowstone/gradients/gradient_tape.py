@@ -169,9 +169,9 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Tensor:
-        """The derivatives of all elements of ``target[i]`` by ``source[i]``, for each i: zeros without a path.
+        """The derivatives of all elements of ``target[i]`` by ``source[i]``, for each i.
 
-        ValueError if one of them has fewer than two axes or their first sizes differ. See `jacobian`.
+        Zeros if no recorded path leads to `source`. ValueError if one of them has fewer than two axes or their first sizes differ. See `jacobian`.
         """
         shape, source_shape = target.shape.with_rank_at_least(2), source.shape.with_rank_at_least(2)
         if not shape[0].is_compatible_with(source_shape[0]):

@@ -76,7 +76,7 @@ def no_batch_jacobian(target: Tensor, source: Any) -> Tensor:
 def _shape_of_both(target: Tensor, source: Any) -> Tensor:
     """The shape of `target` and then that of `source` but for its first axis."""
     after = F.StridedSlice(F.Shape(convert_to_tensor(source)), [1], [0], [1], end_mask=1)
-    return F.ConcatV2([F.Shape(target), after], 0)  # type: ignore[no-any-return]
+    return F.ConcatV2([F.Shape(target), after], 0)
 
 
 def _rows(
