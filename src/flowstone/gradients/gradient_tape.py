@@ -171,7 +171,8 @@ class GradientTape:
     ) -> Tensor:
         """The derivatives of all elements of ``target[i]`` by ``source[i]``, for each i.
 
-        Zeros if no recorded path leads to `source`. ValueError if one of them has fewer than two axes or their first sizes differ. See `jacobian`.
+        Zeros if no recorded path leads to `source`. ValueError if one of them has fewer than two axes or
+        their first sizes differ. See `jacobian`.
         """
         shape, source_shape = target.shape.with_rank_at_least(2), source.shape.with_rank_at_least(2)
         if not shape[0].is_compatible_with(source_shape[0]):
