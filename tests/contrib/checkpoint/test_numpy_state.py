@@ -1,4 +1,4 @@
-"""`tf.contrib.checkpoint.NumpyState`, and states of other Python objects, in checkpoints as TensorFlow 1.15's."""
+"""`tf.contrib.checkpoint.NumpyState`, and states of other Python objects, in checkpoints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_arrays_are_saved_and_restored(tmp_path: Path) -> None:
 def test_what_is_no_array_is_refused(tmp_path: Path) -> None:
     arrays = tf.contrib.checkpoint.NumpyState()
     for value in (5, "text", [1, 2], None, tf.train.Checkpoint()):
-        with pytest.raises(NotImplementedError, match="to the x property of .* which is not a NumPy array"):
+        with pytest.raises(NotImplementedError, match=r"to the x property of .* which is not a NumPy array"):
             arrays.x = value
     with pytest.raises(AttributeError, match="'NumpyState' object has no attribute 'x'"):
         _ = arrays.x
@@ -66,8 +66,8 @@ def test_states_of_python_objects(tmp_path: Path) -> None:
         count.number = 4
         checkpoint.restore(path).assert_consumed().run_restore_ops()
         assert count.number == 3
-        with pytest.raises(AssertionError, match="count/.ATTRIBUTES/py_state"):
+        with pytest.raises(AssertionError, match=r"count/\.ATTRIBUTES/py_state"):
             tf.train.Checkpoint(v=v).restore(path).assert_consumed()
         without = tf.train.Checkpoint(v=v).save(tmp_path / "d")
-        with pytest.raises(AssertionError, match="count/.ATTRIBUTES/py_state"):
+        with pytest.raises(AssertionError, match=r"count/\.ATTRIBUTES/py_state"):
             checkpoint.restore(without).assert_existing_objects_matched()

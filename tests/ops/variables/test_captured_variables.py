@@ -1,4 +1,4 @@
-"""`tf.contrib.checkpoint.capture_dependencies`, and templates in checkpoints, under TensorFlow 1.15's names."""
+"""`tf.contrib.checkpoint.capture_dependencies`, and templates in checkpoints, by TensorFlow's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tf.contrib.checkpoint.split_dependency`: several tensors of a checkpoint that one function makes and takes."""
+"""`tf.contrib.checkpoint.split_dependency`: tensors of a checkpoint that one function makes and takes."""
 
 from __future__ import annotations
 
