@@ -266,19 +266,15 @@ def _forget(self: Any, name: str, value: Any) -> None:
         return
     if any(other is held for key, other in self.__dict__.items() if key != name):
         return
-    is_outline = getattr(self, "_is_graph_network", False) or isinstance(
-        self, own("engine.sequential").Sequential
-    )
-    for kind in (
-        "_trainable_weights",
-        "_non_trainable_weights",
-        *(() if is_outline else ("_layer_entries",)),
-    ):
+    kinds = ["_trainable_weights", "_non_trainable_weights"]
+    if not getattr(self, "_is_graph_network", False):  # whose layers are those between its tensors
+        kinds += ["_layer_entries"]
+    for kind in kinds:
         entries = self.__dict__.get(kind)
         if isinstance(entries, list) and any(entry is held for entry in entries):
             entries[:] = [entry for entry in entries if entry is not held]
             if isinstance(held, tf.Variable):
-                held._tracked = False
+                vars(held)["_tracked"] = False
 
 
 def _track(self: Any, name: str, value: Any) -> None:
