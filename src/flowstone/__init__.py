@@ -162,13 +162,14 @@ __getattr__, __dir__ = _late_names(
         "flowstone.data.specs": "OptionalSpec type_spec_from_value",
         "flowstone.framework.build_facts": "CXX11_ABI_FLAG CXX_VERSION MONOLITHIC_BUILD",
         "flowstone.framework.init_scope": "init_scope is_symbolic_tensor",
-        "flowstone.framework.refused_names": "GradientTape RaggedTensor RaggedTensorSpec check_pinned"
+        "flowstone.framework.refused_names": "RaggedTensor RaggedTensorSpec check_pinned"
         " ragged_fill_empty_rows ragged_fill_empty_rows_grad random_index_shuffle wrap_function",
         "flowstone.framework.logging": "get_logger",
         "flowstone.framework.op_packages": "load_file_system_library load_library load_op_library",
         "flowstone.framework.type_specs": "IndexedSlicesSpec NoneTensorSpec SparseTensorSpec TensorSpec"
         " TypeSpec",
         "flowstone.functions.traced_functions": "function",
+        "flowstone.gradients.gradient_tape": "GradientTape",
         "flowstone.gradients.recomputation": "grad_pass_through recompute_grad",
         "flowstone.gradients.registration": "no_gradient=NotDifferentiable",
         "flowstone.layers.confusion_matrix": "confusion_matrix",

@@ -273,3 +273,30 @@ def test_slices_that_reach_a_broadcast_become_dense(other: np.ndarray) -> None:
         dx, dy = session.run(gradients, {x: np.zeros([4, 3]), y: other})
     assert dx.tolist() == [[0.0] * 3, [2.0] * 3, [0.0] * 3, [1.0] * 3]
     assert dy.sum() == 9.0 and dy.shape == other.shape
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+def test_the_gradient_of_a_bias_is_a_reshaped_sum(batch: int | None) -> None:
+    """Programs that look for the inputs of layers walk the graph of gradients through these two ops."""
+    x, bias = tf.placeholder(tf.float32, [batch, 3]), tf.placeholder(tf.float32, [3])
+    z = tf.add(x, bias, name="z")
+    upstream = tf.gradients(tf.square(z), z)[0]
+    gradient = tf.gradients(z, bias, grad_ys=[upstream], name="walked")[0]
+    total = gradient.op.inputs[0].op
+    assert (gradient.op.type, total.type) == ("Reshape", "Sum")
+    assert gradient.name.startswith("walked/z_grad/") and gradient.shape == [3]
+    assert total.inputs[0].op.inputs[0] is upstream
+    with tf.Session() as session:
+        fed = {x: np.ones([4, 3]), bias: [0.0, 1.0, 2.0]}
+        assert session.run(gradient, fed).tolist() == [8.0, 16.0, 24.0]
+
+
+def test_the_reshape_of_a_bias_gradient_is_in_no_plan() -> None:
+    """Neither for a batch of unknown size nor in a loop."""
+    x, bias = tf.placeholder(tf.float32, [None, 3]), tf.get_variable("bias", [3])
+    _, y = tf.while_loop(lambda i, _: i < 3, lambda i, h: (i + 1, tf.tanh(h + bias)), [0, tf.sin(x + bias)])
+    gradient = tf.gradients(y, bias)[0]
+    assert any(op.type == "Reshape" for op in gradient.graph.get_operations())
+    with tf.Session() as session:
+        session.run(bias.initializer)
+        assert "Reshape(" not in session.explain(gradient, {x: np.ones([4, 3])})

@@ -206,6 +206,8 @@ class Graph(GraphElements):
         self._by_name[operation.name] = operation
         for tensor in operation.inputs:
             tensor._consumers.append(operation)
+        for recording in scope.recordings.items:
+            recording.operations.append(operation)
 
     def as_default(self) -> contextlib.AbstractContextManager[Graph]:
         """Within the context, new operations of this thread go to this graph."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from flowstone.framework.refusals import refused_class, refused_function
 
 __all__ = [
-    "Asset", "CheckpointOptions", "GradientTape", "NumpyIterator", "RaggedFeature", "RaggedTensor",
+    "Asset", "CheckpointOptions", "NumpyIterator", "RaggedFeature", "RaggedTensor",
     "RaggedTensorSpec", "SaveOptions", "check_pinned", "decode_proto", "enable_check_numerics",
     "encode_proto", "experimental_connect_to_cluster", "experimental_connect_to_host",
     "experimental_run_functions_eagerly",
@@ -24,7 +24,6 @@ _TARGET = 'tf.Session("grpc://host:port")'
 
 # ---- tf
 
-GradientTape = refused_class("tf.GradientTape", "tf.gradients, which asks the graph")
 RaggedTensor = refused_class("tf.RaggedTensor", _PADDED)
 RaggedTensorSpec = refused_class("tf.RaggedTensorSpec", "tf.SparseTensorSpec, for " + _PADDED)
 check_pinned = refused_function("tf.check_pinned", "nothing: sessions pin memory where it helps")

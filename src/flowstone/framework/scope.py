@@ -82,6 +82,7 @@ def capturing() -> Iterator[None]:
 
 graphs = DefaultStack()
 sessions = DefaultStack()
+recordings = DefaultStack()  # of the thread's open gradient tapes; see `recording.py`
 _lowest = DefaultStack()  # of each thread the graph where it builds outside of `with graph.as_default()`
 graph_class: list[Callable[[], Graph]] = []  # added by `graph.py`, which is above this file
 _global_lock = threading.Lock()

@@ -22,6 +22,7 @@ from flowstone.framework.function_graph import FunctionGraph
 from flowstone.framework.function_library import FunctionBody
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.operation import F
+from flowstone.framework.recording import Recording, note_read
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.framework.type_specs import TensorSpec, type_spec_from_value
 from flowstone.functions.call_arguments import flat_tensors, is_tensor, with_leaves
@@ -56,11 +57,17 @@ class ConcreteFunction:
         outer = scope.get_default_graph()
         self.graph = graph = TracingGraph(outer, may_create)
         self.structured_input_signature = nest.map_structure(_spec, (args, kwargs))
-        with graph.as_default(), scope.capturing(), variable_creator_scope(graph.creator):
+        reads = Recording()
+        with (
+            graph.as_default(),
+            scope.capturing(),
+            scope.recordings.entered(reads),
+            variable_creator_scope(graph.creator),
+        ):
             arguments = [_placeholder(spec, names, i) for i, spec in enumerate(flat_tensors((args, kwargs)))]
             given, named = with_leaves((args, kwargs), arguments)
             self.structured_outputs = self._finished(function, function(*given, **named))
-        self._arguments = arguments
+        self._arguments, self._variables_read = arguments, reads.variables
         self._define(outer, f"__inference_{_plain(name)}_{next(_numbers)}")
 
     def _finished(self, function: Any, result: Any) -> Any:
@@ -146,6 +153,8 @@ class ConcreteFunction:
             graph.called.append(self)
         values = [convert_to_tensor(x, y.dtype) for x, y in zip(tensors, self._arguments)]
         captured = [convert_to_tensor(x) for x in self.captured_inputs]
+        for variable in self._variables_read:
+            note_read(variable)
         call = _calls[self.function_def.signature.is_stateful]
         types = [x.dtype.base_dtype for x in self.outputs]
         name = call.name if self.outputs else "PartitionedFunctionCall"

@@ -22,6 +22,7 @@ from flowstone.framework.building import graph_of
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.operation import F
+from flowstone.framework.recording import Recording
 from flowstone.framework.shape import TensorShape, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.aggregation import aggregate, check_method
@@ -78,6 +79,25 @@ def gradients(
 
     Raises LookupError for an op without a gradient, ValueError for lists of unequal lengths or a wrong number
     or shape of gradients, TypeError for gradients of a type that does not fit."""
+    return gradients_within(
+        None, ys, xs, grad_ys, name, colocate_gradients_with_ops, gate_gradients, aggregation_method,
+        stop_gradients, unconnected_gradients,
+    )  # fmt: skip
+
+
+def gradients_within(
+    recording: Recording | None,
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: str = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """`gradients`, but if a `recording` is given only along what it recorded, by xs that it watched."""
     if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
     ys, xs = _as_list(ys), _as_list(xs)
@@ -92,7 +112,7 @@ def gradients(
             xs = [_differentiated(x, f"x_{i}") for i, x in enumerate(xs)]
             stops = [_differentiated(x, f"stop_gradients_{i}") for i, x in enumerate(stops)]
             flows = [None if g is None else _converted(g, f"grad_y_{i}") for i, g in enumerate(flows)]
-            computation = _Computation(graph, ys, xs, stops, check_method(aggregation_method))
+            computation = _Computation(graph, ys, xs, stops, check_method(aggregation_method), recording)
             computation.colocates = colocate_gradients_with_ops
             computation.gates = gate_gradients
             with collector.paused():
@@ -125,12 +145,22 @@ def _differentiated(x: Any, name: str) -> Any:
 class _Computation:
     """One call of `gradients`; see the module."""
 
-    def __init__(self, graph: Any, ys: list[Any], xs: list[Any], stops: list[Any], method: int) -> None:
+    def __init__(
+        self,
+        graph: Any,
+        ys: list[Any],
+        xs: list[Any],
+        stops: list[Any],
+        method: int,
+        recording: Recording | None,
+    ) -> None:
         self.graph, self.ys, self.xs, self.method = graph, ys, xs, method
         self.colocates = self.gates = False
         self.arrived: dict[Tensor, list[Any]] = {}
-        targets, sources = [y.op for y in ys], [x.op for x in xs]
-        self.between = _between(targets, sources)
+        self.unwatched = set() if recording is None else {x for x in xs if not recording.watches(x)}
+        targets, sources = [y.op for y in ys], [x.op for x in xs if x not in self.unwatched]
+        within = None if recording is None else recording.dependents()
+        self.between = _between(targets, sources, within)
         self.pending: dict[Any, int] = dict.fromkeys(self.between, 0)
         self.loops: LoopGradients | None = None
         self.has_loops = False
@@ -142,6 +172,8 @@ class _Computation:
                     self.pending[x.op] += 1
         self.stops = {op for op in sources if not any(self.pending.get(x.op) for x in op.inputs)}
         self.stops.update(x.op for x in stops)
+        if within is not None:
+            self.stops.update(op for op in sources if op not in within)
 
     # ---- visiting the operations, backwards
 
@@ -235,7 +267,7 @@ class _Computation:
     def result(self, x: Any, unconnected: str) -> Any:
         """The gradient with respect to `x`."""
         grads = self.arrived.get(x)
-        if grads is None:
+        if grads is None or x in self.unwatched:
             return _zeros(x) if unconnected == UnconnectedGradients.ZERO else None
         return grads[0]
 
@@ -243,8 +275,13 @@ class _Computation:
 _UNCHANGED: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
 
 
-def _between(targets: Iterable[Any], sources: Iterable[Any]) -> dict[Any, None]:
-    """The operations on a path of trainable tensors from `sources` to `targets`, both included."""
+def _between(
+    targets: Iterable[Any], sources: Iterable[Any], within: set[Operation] | None
+) -> dict[Any, None]:
+    """The operations on a path of trainable tensors from `sources` to `targets`, both included.
+
+    After its source a path has only operations of `within`, if that is given.
+    """
     reached = set()
     queue = deque(sources)
     while queue:
@@ -254,7 +291,8 @@ def _between(targets: Iterable[Any], sources: Iterable[Any]) -> dict[Any, None]:
         reached.add(op)
         for output in op.outputs:
             if output.dtype.base_dtype in _TRAINABLE:
-                queue.extend(output._consumers)
+                consumers = output._consumers
+                queue.extend(consumers if within is None else [op for op in consumers if op in within])
     between: dict[Any, None] = {}
     queue = deque(targets)
     while queue:

@@ -17,6 +17,7 @@ from flowstone.ops.variables.variables import Variable
 from flowstone.training.checkpoint_reading import NewCheckpointReader
 from flowstone.training.checkpoint_state import update_checkpoint_state
 from flowstone.training.object_graph import GRAPH_KEY, ObjectGraph, Root, is_trackable
+from flowstone.training.python_state import STATE, PythonState, StoredTensor
 
 __all__ = ["Checkpoint"]
 
@@ -53,7 +54,7 @@ class Checkpoint(Root):
                     f"got {kwargs[name]!r}."
                 )
             setattr(self, name, kwargs[name])
-        self._writers: dict[Any, tuple[Any, Any]] = {}
+        self._writers: dict[Any, tuple[Any, Any, list[Any]]] = {}
 
     def _checkpoint_children(self) -> list[tuple[str, Any]]:
         """What a checkpoint has of it: its attributes, and its counter behind them."""
@@ -81,21 +82,27 @@ class Checkpoint(Root):
         """
         session, path = session_or_default(session), as_path(file_prefix)
         self._start_counter(session)
+        objects = ObjectGraph(_Saved(self))
         with session.graph.as_default():
-            operation, prefix = self._writer(ObjectGraph(_Saved(self)))
-        session.run(operation, {prefix: path})
+            operation, prefix, states = self._writer(objects)
+        found = [each.serialize() for each in objects.states.values()]
+        session.run(operation, {prefix: path, **dict(zip(states, found))})
         return path
 
-    def _writer(self, objects: ObjectGraph) -> tuple[Any, Any]:
-        """The operation that saves these objects, and the prefix to feed."""
-        key = tuple((name, id(variable)) for name, variable in objects.variables.items())
+    def _writer(self, objects: ObjectGraph) -> tuple[Any, Any, list[Any]]:
+        """The operation that saves these objects, and the prefix and the states to feed."""
+        saved = {**objects.variables, **objects.states, **objects.tensors}
+        key = tuple((name, id(each)) for name, each in saved.items())
         if key not in self._writers:
-            names = [*objects.variables, GRAPH_KEY]
-            tensors = [*objects.variables.values(), objects.message().SerializeToString()]
+            names = [*saved, GRAPH_KEY]
             with get_default_graph().control_dependencies(None), get_default_graph().device("/cpu:0"):
                 prefix = placeholder(dtypes.string, [], name="save_prefix")
-                operation = F.SaveV2.operation(prefix, names, [""] * len(names), _values(tensors))
-            self._writers[key] = (operation, prefix)
+                states = [placeholder(dtypes.string, [], name="state") for _ in objects.states]
+                others = [each.saved_tensor() for each in objects.tensors.values()]
+                tensors = [*objects.variables.values(), *states, *others]
+                values = _values([*tensors, objects.message().SerializeToString()])
+                operation = F.SaveV2.operation(prefix, names, [""] * len(names), values)
+            self._writers[key] = (operation, prefix, states)
         return self._writers[key]
 
     def save(self, file_prefix: Any, session: Any = None) -> str:
@@ -121,7 +128,7 @@ class Checkpoint(Root):
             session.run(counter.initializer)
 
     def restore(self, save_path: Any) -> Any:
-        """What will give the variables the values of a checkpoint; nothing runs now.
+        """What will give the variables the values of a checkpoint; only states of Python objects change now.
 
         Checkpoints of `tf.train.Saver` are matched by the variables' names. `save_path`: a prefix; None
         restores nothing, so that `initialize_or_restore` initialises.
@@ -134,7 +141,7 @@ class Checkpoint(Root):
         objects = ObjectGraph(_Saved(self))
         if save_path is None:
             return NothingRestored(objects)
-        return Restored(objects, NewCheckpointReader(save_path))
+        return Restored(objects, NewCheckpointReader(save_path), as_path(save_path))
 
 
 class _Saved(Root):
@@ -151,8 +158,8 @@ def _values(tensors: list[Any]) -> list[Any]:
 class Restored:
     """A checkpoint that will be, or was, restored; see `Checkpoint.restore`."""
 
-    def __init__(self, objects: ObjectGraph, reader: Any) -> None:
-        self._objects, self._reader = objects, reader
+    def __init__(self, objects: ObjectGraph, reader: Any, path: str) -> None:
+        self._objects, self._reader, self._path = objects, reader, path
         self._message = messages("trackable_object_graph_pb2").TrackableObjectGraph()
         self._matched: dict[int, int] = {}
         self._by_name = not reader.has_tensor(GRAPH_KEY)
@@ -160,6 +167,32 @@ class Restored:
             self._message.ParseFromString(reader.get_tensor(GRAPH_KEY))
             self._matched = objects.matched(self._message)
         self._keys = self._found_keys()
+        self._taken: set[str] = set()  # keys of other values
+        self._operations: list[Any] = []  # that take other tensors
+        for number, node in self._matched.items():
+            self._take(objects.objects[number], node)
+
+    def _take(self, each: Any, node: int) -> None:
+        """Gives states of Python objects their values, and asks what takes other tensors."""
+        if isinstance(each, PythonState):
+            for key in self._state_keys(node):
+                each.deserialize(self._reader.get_tensor(key))
+        elif isinstance(each, StoredTensor):
+            for attribute in self._message.nodes[node].attributes:
+                self._taken.add(attribute.checkpoint_key)
+                tensor = F.RestoreV2(self._path, [attribute.checkpoint_key], [""], dtypes=[each.dtype])[0]
+                operation = each.restored(tensor)
+                self._operations += [] if operation is None else [operation]
+        elif hasattr(each, "_take_state"):  # what it has of these is decided by the checkpoint
+            for child in self._message.nodes[node].children:
+                for key in self._state_keys(child.node_id):
+                    each._take_state(child.local_name, self._reader.get_tensor(key))
+
+    def _state_keys(self, node: int) -> list[str]:
+        attributes = self._message.nodes[node].attributes
+        keys = [each.checkpoint_key for each in attributes if each.name == STATE]
+        self._taken.update(keys)
+        return keys
 
     def _found_keys(self) -> dict[str, Any]:
         """The variables that the checkpoint has, by its own keys."""
@@ -179,7 +212,10 @@ class Restored:
         known = {id(each) for each in self._keys.values()}
         counter = vars(self._objects.objects[0])["save_counter"]
         variables = self._objects.variables.items()
-        return [key for key, each in variables if id(each) not in known and each is not counter]
+        missing = [key for key, each in variables if id(each) not in known and each is not counter]
+        found = {id(self._objects.objects[number]) for number in self._matched}
+        others = {**self._objects.states, **self._objects.tensors}.items()
+        return missing + [key for key, each in others if id(each) not in found]
 
     def assert_existing_objects_matched(self) -> Restored:
         """AssertionError if the checkpoint lacks the value of a variable that exists."""
@@ -194,7 +230,8 @@ class Restored:
         """AssertionError if the checkpoint lacks the value of a variable, or has values that none takes."""
         self.assert_existing_objects_matched()
         names = self._reader.get_variable_to_shape_map()
-        left = sorted(name for name in names if name not in self._keys and name != GRAPH_KEY)
+        known = {*self._keys, *self._taken, GRAPH_KEY}
+        left = sorted(name for name in names if name not in known)
         left = [name for name in left if not name.startswith("save_counter/")]
         if left:
             raise AssertionError(f"Unresolved object in checkpoint: {left}")
@@ -216,6 +253,7 @@ class Restored:
         session = session_or_default(session)
         for key, variable in self._keys.items():
             variable.load(self._reader.get_tensor(key), session)
+        session.run(self._operations)
 
     def initialize_or_restore(self, session: Any = None) -> None:
         """`run_restore_ops`; first the variables that were not matched are initialised."""

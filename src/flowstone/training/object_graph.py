@@ -16,8 +16,9 @@ from flowstone.layers.base import Layer
 from flowstone.ops.variables.modules import Module
 from flowstone.ops.variables.variables import Variable
 from flowstone.training.optimizer import Optimizer
+from flowstone.training.python_state import STATE, PythonState, StoredTensor
 
-__all__ = ["GRAPH_KEY", "VALUE", "ObjectGraph", "is_trackable"]
+__all__ = ["GRAPH_KEY", "VALUE", "ObjectGraph", "attribute_of", "is_trackable"]
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VALUE = "VARIABLE_VALUE"
@@ -30,12 +31,19 @@ class Root:
 def is_trackable(value: Any) -> bool:
     """Whether a value is, or holds, what a checkpoint can have."""
     known = isinstance(value, (Variable, Optimizer, Module, Layer, Root, list, tuple, Mapping))
-    return known or hasattr(value, "_checkpoint_children")
+    return known or attribute_of(value) is not None or hasattr(value, "_checkpoint_children")
+
+
+def attribute_of(value: Any) -> str | None:
+    """The name of what a checkpoint has of the object itself; None if it has only what the object holds."""
+    if isinstance(value, (Variable, StoredTensor)):
+        return VALUE
+    return STATE if isinstance(value, PythonState) else None
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
     """(name, object) of what an object holds."""
-    if isinstance(value, Variable):
+    if attribute_of(value) is not None:
         return
     if hasattr(value, "_checkpoint_children"):
         pairs: Any = value._checkpoint_children()
@@ -70,7 +78,10 @@ def _slot(optimizer: Any, variable: Any, name: str) -> Any:
 
 
 class ObjectGraph:
-    """The objects below `root`, numbered breadth-first; `variables` has those to save by their keys."""
+    """The objects below `root`, numbered breadth-first.
+
+    `variables`, `states` and `tensors` have what is saved, by its keys.
+    """
 
     def __init__(self, root: Any) -> None:
         self.objects: list[Any] = [root]
@@ -83,9 +94,12 @@ class ObjectGraph:
             self.edges.append([self._edge(at, name, item) for name, item in _children(self.objects[at])])
             at += 1
         self._add_slots()
-        self.variables: dict[str, Any] = {
-            self.key(i): each for i, each in enumerate(self.objects) if isinstance(each, Variable)
-        }
+        self.variables: dict[str, Any] = self._by_key(Variable)
+        self.states: dict[str, PythonState] = self._by_key(PythonState)
+        self.tensors: dict[str, StoredTensor] = self._by_key(StoredTensor)
+
+    def _by_key(self, kind: type) -> dict[str, Any]:
+        return {self.key(i): each for i, each in enumerate(self.objects) if isinstance(each, kind)}
 
     def _edge(self, holder: int, name: str, item: Any) -> tuple[str, int]:
         number = self._numbers.get(id(item))
@@ -113,8 +127,8 @@ class ObjectGraph:
                         self.edges.append([])
 
     def key(self, number: int) -> str:
-        """The key of the variable with this number."""
-        return f"{self.paths[number]}/.ATTRIBUTES/{VALUE}"
+        """The key of the variable, state or tensor with this number."""
+        return f"{self.paths[number]}/.ATTRIBUTES/{attribute_of(self.objects[number])}"
 
     def message(self) -> Any:
         """The TrackableObjectGraph."""
@@ -124,8 +138,10 @@ class ObjectGraph:
             node.has_checkpoint_values.value = True
             for name, child in edges:
                 node.children.add(node_id=child, local_name=name)
-            if isinstance(each, Variable):
-                node.attributes.add(name=VALUE, full_name=each.op.name, checkpoint_key=self.key(number))
+            attribute = attribute_of(each)
+            if attribute is not None:
+                name = each.op.name if isinstance(each, Variable) else ""
+                node.attributes.add(name=attribute, full_name=name, checkpoint_key=self.key(number))
         for optimizer, of, name, slot in self.slots:
             message.nodes[optimizer].slot_variables.add(
                 original_variable_node_id=of, slot_name=name, slot_variable_node_id=slot

@@ -168,6 +168,28 @@ def test_the_six_of_scipy(tmp_path: Path) -> None:
     assert result.stdout == "[0, 1] True True\n", result.stderr
 
 
+def test_private_names_of_modules_of_scipy_that_have_moved(tmp_path: Path) -> None:
+    """In a module that is left under the old name, in one that is gone, and in one that never moved."""
+    files = {
+        "__init__": "",
+        "optimize/__init__": "",
+        "optimize/_optimize": "_status_message = 1",
+        "optimize/optimize": "__all__ = []",
+        "optimize/_linesearch": "_status_message = 2",
+        "optimize/lbfgsb": "_status_message = 3",
+    }
+    for name, text in files.items():
+        path = tmp_path / "scipy" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    program = """
+        from scipy.optimize import lbfgsb, linesearch, optimize
+        print(optimize._status_message, linesearch._status_message, lbfgsb._status_message)
+        """
+    result = run_as_program(program, tmp_path)
+    assert result.stdout == "1 2 3\n", result.stderr
+
+
 def test_names_of_pillow(tmp_path: Path) -> None:
     result = run_as_program("from PIL import Image; print(int(Image.ANTIALIAS))", tmp_path)
     assert result.stdout == "1\n", result.stderr

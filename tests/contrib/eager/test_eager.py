@@ -42,7 +42,7 @@ def test_the_program_ends_as_with_app_run() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "EagerVariableStore", "GradientTape", "Iterator", "Network", "Sequential", "add_execution_callback",
+        "EagerVariableStore", "Iterator", "Network", "Sequential", "add_execution_callback",
         "async_wait", "clear_execution_callbacks", "connect_to_remote_host", "enable_remote_eager_execution",
         "gradients_function", "implicit_gradients", "implicit_value_and_gradients", "set_execution_mode",
         "value_and_gradients_function",

@@ -64,3 +64,11 @@ def test_a_sequence_begins_with_an_input() -> None:
     assert model.output_shape == (None, 2)
     with pytest.raises(TypeError, match="instance of class Layer"):
         model.add(tf.constant(1.0))
+
+
+def test_a_copy_of_a_sequence_is_built_though_its_layers_do_not_know_the_inputs() -> None:
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.InputLayer((3,)), layers.Dense(2)])
+    copy = tf.keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    np.testing.assert_array_equal(copy.predict(np.ones([1, 3])), model.predict(np.ones([1, 3])))

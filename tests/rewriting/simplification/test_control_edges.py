@@ -219,7 +219,7 @@ def test_a_gradients_computations_do_not_wait_for_pops_that_the_next_iteration_w
     assert any("^" + trigger.split(" = ")[0] in line for line in lines if "NextIteration(" in line)
     feed = {x: np.random.RandomState(1).randn(3, 5)}
     setup = tf.global_variables_initializer()
-    agree(monkeypatch, [train, h], feed, "drop_waits", fires=20, setup=setup)
+    agree(monkeypatch, [train, h], feed, "drop_waits", fires=24, setup=setup)
 
 
 def test_two_pops_of_one_stack_keep_their_order() -> None:

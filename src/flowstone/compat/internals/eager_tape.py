@@ -1,14 +1,7 @@
-"""`tensorflow.python.eager.tape`: what graphs need of the record of eager operations, which is nothing."""
+"""`tensorflow.python.eager.tape`: what graphs have of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from flowstone.framework.recording import stop_recording
 
 __all__ = ["stop_recording"]
-
-
-@contextmanager
-def stop_recording() -> Iterator[None]:
-    """Changes nothing: no operation of a graph is recorded."""
-    yield

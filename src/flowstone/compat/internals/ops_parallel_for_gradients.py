@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.compat.internals.ops_parallel_for_control_flow_ops import pfor
 from flowstone.framework import nest
+from flowstone.gradients import jacobians
 
 __all__ = ["batch_jacobian", "jacobian"]
 
@@ -16,15 +16,8 @@ def jacobian(output: Any, inputs: Any, use_pfor: bool = True, parallel_iteration
 
     In the structure of `inputs`; None for an input that the output does not depend on.
     """
-    elements = tf.reshape(output, [-1])
     flat = nest.flatten(inputs)
-    rows = pfor(lambda i: tf.gradients(tf.gather(elements, i), flat), tf.size(elements), parallel_iterations)
-    found = []
-    for x, each in zip(flat, rows):
-        if each is not None:
-            each = tf.reshape(each, tf.concat([tf.shape(output), tf.shape(each)[1:]], 0))
-            each.set_shape(output.shape.concatenate(x.shape))
-        found.append(each)
+    found = jacobians.jacobian(output, flat, lambda y: tf.gradients(y, flat), parallel_iterations)
     return nest.pack_sequence_as(inputs, found)
 
 
@@ -39,15 +32,6 @@ def batch_jacobian(
         raise ValueError(
             f"Need first dimension of output shape ({output.shape}) and inp shape ({inp.shape}) to match."
         )
-    batch = tf.shape(output)[0]
-    with tf.control_dependencies([tf.assert_equal(batch, tf.shape(inp)[0])]):
-        rows = tf.reshape(output, [batch, tf.size(output) // batch])
-    found = pfor(
-        lambda i: tf.gradients(tf.gather(rows, i, axis=1), inp)[0], tf.shape(rows)[1], parallel_iterations
-    )
-    if found is None:
-        return None
-    by_example = tf.transpose(tf.reshape(found, [tf.shape(rows)[1], batch, -1]), [1, 0, 2])
-    result = tf.reshape(by_example, tf.concat([tf.shape(output), tf.shape(inp)[1:]], 0))
-    result.set_shape(output.shape.concatenate(inp.shape[1:]))
-    return result
+    with tf.control_dependencies([tf.assert_equal(tf.shape(output)[0], tf.shape(inp)[0])]):
+        output = tf.identity(output)
+    return jacobians.batch_jacobian(output, inp, lambda y: tf.gradients(y, inp), parallel_iterations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import math
 from types import ModuleType
 from typing import Any
@@ -129,6 +129,14 @@ def _fill_moved(name: str) -> Any:
     return fill
 
 
+def _fill_if_moved(name: str) -> Any:
+    def fill(module: ModuleType) -> None:
+        if importlib.util.find_spec(name) is not None:
+            _fill_moved(name)(module)
+
+    return fill
+
+
 def _fill_scipy(module: ModuleType) -> None:
     """The functions that `scipy` itself had of NumPy's."""
     names = (
@@ -155,12 +163,28 @@ def _fill_six(module: ModuleType) -> None:
     add_missing(module, {"xrange": range, "callable": callable})
 
 
+_MOVED = {  # modules of SciPy that have a name with an underscore now; the old ones lack what is not public
+    "fftpack": ("basic", "helper", "realtransforms"),
+    "interpolate": ("fitpack", "interpolate"),
+    "linalg": ("basic", "decomp"),
+    "ndimage": ("filters", "interpolation", "measurements", "morphology"),
+    "optimize": ("lbfgsb", "linesearch", "optimize"),
+    "signal": ("signaltools", "wavelets"),
+    "sparse": ("base", "coo", "csc", "csr", "lil"),
+}
+
+
 def install() -> None:
     """Has these modules and names found when a program imports them."""
     complete("scipy", _fill_scipy)
     complete("scipy.misc", _fill_misc)
     replace("scipy.misc", _fill_misc)
     replace("scipy._lib.six", _fill_six)
+    for package, names in _MOVED.items():
+        for name in names:
+            moved = f"scipy.{package}._{name}"
+            complete(f"scipy.{package}.{name}", _fill_if_moved(moved))
+            replace(f"scipy.{package}.{name}", _fill_moved(moved))
     complete("PIL.Image", _fill_pil)
     replace("sklearn.cross_validation", _fill_moved("sklearn.model_selection"))
     replace("sklearn.grid_search", _fill_moved("sklearn.model_selection"))

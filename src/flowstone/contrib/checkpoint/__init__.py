@@ -12,6 +12,9 @@ __getattr__, __dir__ = package_names(
         " list_objects object_metadata",
         "flowstone.contrib.checkpoint.objects": "Checkpointable CheckpointableBase NoDependency"
         " PythonStateWrapper",
+        "flowstone.contrib.checkpoint.numpy_state": "NumpyState",
+        "flowstone.contrib.checkpoint.split_tensors": "split_dependency",
+        "flowstone.ops.variables.captured_variables": "capture_dependencies",
         "flowstone.training.checkpoint_rotation": "CheckpointManager",
     },
 )

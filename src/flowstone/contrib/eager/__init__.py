@@ -7,7 +7,7 @@ from flowstone.contrib.package_names import package_names
 __getattr__, __dir__ = package_names(
     globals(),
     {
-        "flowstone": "TensorSpec custom_gradient make_template py_func",
+        "flowstone": "GradientTape TensorSpec custom_gradient make_template py_func",
         "flowstone.compat.behaviour": "enable_eager_execution executing_eagerly"
         " in_eager_mode=executing_eagerly",
         "flowstone.compat.internals.framework_test_util": "run_test_in_graph_and_eager_modes"
@@ -15,7 +15,7 @@ __getattr__, __dir__ = package_names(
         "=run_all_in_graph_and_eager_modes",
         "flowstone.contrib.eager.functions": "get_optimizer_variables list_devices num_gpus run",
         "flowstone.functions.traced_functions": "defun function=defun",
-        "flowstone.contrib.eager.refused_names": "EagerVariableStore GradientTape Iterator Network Sequential"
+        "flowstone.contrib.eager.refused_names": "EagerVariableStore Iterator Network Sequential"
         " add_execution_callback async_wait clear_execution_callbacks connect_to_remote_host"
         " enable_remote_eager_execution gradients_function implicit_gradients implicit_value_and_gradients"
         " set_execution_mode value_and_gradients_function",

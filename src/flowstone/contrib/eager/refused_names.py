@@ -10,7 +10,6 @@ _FILTERS = "tensorflow.python.debug's wrapper sessions, which filter tensors"
 _SERVER = 'tf.Session("grpc://host:port")'
 
 EagerVariableStore = refused_class(_NAME + "EagerVariableStore", "tf.variable_scope")
-GradientTape = refused_class(_NAME + "GradientTape", _GRADIENTS)
 Iterator = refused_class(_NAME + "Iterator", "tf.data.Dataset.make_one_shot_iterator")
 Network = refused_class(_NAME + "Network", _LAYERS)
 Sequential = refused_class(_NAME + "Sequential", _LAYERS)

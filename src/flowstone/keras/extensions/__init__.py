@@ -13,6 +13,7 @@ from types import ModuleType
 __all__ = ["EXTENSIONS", "extend"]
 
 EXTENSIONS: dict[str, tuple[str, ...]] = {
+    "activations": ("activations",),
     "applications": ("applications",),
     "backend": ("backend",),
     "callbacks": ("callbacks",),
@@ -31,6 +32,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "layers.convolutional": ("shapes", "graph_layers"),
     "layers.core": ("shapes", "core_layers", "graph_layers"),
     "layers.normalization": ("normalization", "shapes", "graph_layers"),
+    "layers.wrappers": ("shapes", "wrappers"),
     "layers.pooling": ("shapes", "graph_layers"),
     "layers.recurrent": ("recurrent_cells", "shapes", "recurrent_layers"),
     "legacy.interfaces": ("arguments",),

@@ -66,13 +66,16 @@ def _changed_clone(published: Callable[..., Any]) -> Callable[..., Any]:
             clone_function: gives for each layer, except for inputs, the layer in its place; by default
                 a new one of the same configuration.
         """
+        is_sequence = isinstance(model, own("models").Sequential)
         if clone_function is None:
-            return published(model, input_tensors)
-        if not getattr(model, "_is_graph_network", False) and not isinstance(model, own("models").Sequential):
+            if not is_sequence or input_tensors is not None:
+                return published(model, input_tensors)
+            clone_function = _copy  # behind a copy of the input, which layers need not describe
+        if not getattr(model, "_is_graph_network", False) and not is_sequence:
             raise ValueError(f"Expected `model` to be a Sequential or a model between tensors, got {model!r}")
         if input_tensors is not None and not isinstance(input_tensors, list | tuple):
             input_tensors = [input_tensors]
-        clone = _clone_sequence if isinstance(model, own("models").Sequential) else _clone_graph
+        clone = _clone_sequence if is_sequence else _clone_graph
         return clone(model, input_tensors, clone_function)
 
     return clone_model

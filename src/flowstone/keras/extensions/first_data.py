@@ -24,11 +24,12 @@ def prepare(self: Any, x: Any, y: Any = None) -> None:
     if not self.inputs:
         self._set_inputs(x)
     is_open = not getattr(self, "_is_compiled", True) and getattr(self, "optimizer", None) is not None
-    if y is None or not is_open:
+    if not is_open or (y is None and (self.loss or not self.losses)):
         return
-    targets = [
-        _placeholder(f"{name}_target", each) for name, each in zip(self.output_names, _by_output(self, y))
-    ]
+    targets = None  # where the losses are those that layers add
+    if y is not None:
+        pairs = zip(self.output_names, _by_output(self, y))
+        targets = [_placeholder(f"{name}_target", each) for name, each in pairs]
     self.compile(
         self.optimizer,
         self.loss,

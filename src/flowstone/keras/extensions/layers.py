@@ -248,8 +248,33 @@ def _set_tracked_layers(self: Any, layers: list[Any]) -> None:
 
 def __setattr__(self: Any, name: str, value: Any) -> None:
     if name != "_layers":
+        _forget(self, name, value)
         _track(self, name, value)
     object.__setattr__(self, name, value)
+
+
+def __delattr__(self: Any, name: str) -> None:
+    _forget(self, name, None)
+    object.__delattr__(self, name)
+
+
+def _forget(self: Any, name: str, value: Any) -> None:
+    """Makes the layer or variable that an attribute held no longer one of this layer's, unless another
+    attribute holds it, too."""
+    held = self.__dict__.get(name)
+    if held is None or held is value or isinstance(held, (str, int, float)):
+        return
+    if any(other is held for key, other in self.__dict__.items() if key != name):
+        return
+    kinds = ["_trainable_weights", "_non_trainable_weights"]
+    if not getattr(self, "_is_graph_network", False):  # whose layers are those between its tensors
+        kinds += ["_layer_entries"]
+    for kind in kinds:
+        entries = self.__dict__.get(kind)
+        if isinstance(entries, list) and any(entry is held for entry in entries):
+            entries[:] = [entry for entry in entries if entry is not held]
+            if isinstance(held, tf.Variable):
+                vars(held)["_tracked"] = False
 
 
 def _track(self: Any, name: str, value: Any) -> None:
@@ -345,6 +370,7 @@ _MEMBERS: dict[str, Any] = {
     "_layers": property(_tracked_layers, _set_tracked_layers),
     "_track_trackable": Module._track_trackable,
     "__call__": calls.call_layer,
+    "__delattr__": __delattr__,
     "__setattr__": __setattr__,
 }
 

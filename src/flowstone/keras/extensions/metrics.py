@@ -1,4 +1,4 @@
-"""`tf.keras.metrics`: the classes that the package lacks, or has only for TensorFlow 2."""
+"""`tf.keras.metrics`: what the package lacks, has only for TensorFlow 2, or for fewer types."""
 
 from __future__ import annotations
 
@@ -145,9 +145,20 @@ def _iou_class(metric: Any) -> Any:
     return MeanIoU
 
 
+def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
+    """For each example whether the largest prediction is that of its class, as a number."""
+    true, predicted = tf.convert_to_tensor(y_true), tf.convert_to_tensor(y_pred)
+    ranks = true.shape.ndims, predicted.shape.ndims
+    if None not in ranks and ranks[0] == ranks[1]:
+        true = tf.squeeze(true, [-1])
+    found = tf.cast(tf.argmax(predicted, -1), true.dtype.base_dtype)
+    return tf.cast(tf.equal(true, found), tf.keras.backend.floatx())
+
+
 def extend(module: ModuleType) -> None:
-    """Puts the classes into `keras.metrics`."""
+    """Puts the functions and classes into `keras.metrics`."""
     names = vars(module)
+    names["sparse_categorical_accuracy"] = sparse_categorical_accuracy
     if "Metric" not in names:  # Keras 2.2
         return
     names["Metric"].add_weight = add_weight

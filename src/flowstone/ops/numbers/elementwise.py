@@ -212,8 +212,9 @@ def sum_to(dz: Tensor, x: Tensor, other: Tensor | None = None) -> Tensor:
     """`dz`, of the shape that `x` was broadcast to, summed to the shape of `x`.
 
     `other`: the input that `x` was broadcast with, from whose static shape more can be told. `dz` itself is
-    returned where nothing was broadcast; axes that are known make one Sum; else the axes are computed by
-    the step.
+    returned where nothing was broadcast; axes that are known are constants; else the step computes them. A
+    Reshape follows the Sum, as in TensorFlow, where programs look for it; not where it would change nothing
+    and could not be folded.
     """
     dz = convert_to_tensor(dz)  # IndexedSlices become dense here, as in TensorFlow
     x_dims, dz_dims = x.dims, dz.dims
@@ -229,8 +230,9 @@ def sum_to(dz: Tensor, x: Tensor, other: Tensor | None = None) -> Tensor:
         full = F.Shape(dz) if other is None else F.Shape(other)
         return F.Reshape(F.Sum(dz, F.BroadcastGradientArgs(shape, full)[0]), shape)
     assert x_dims is not None and dz_dims is not None  # or no axes were known
+    total = F.Sum(dz, np.array(axes, np.int32))
     if axes == tuple(range(len(dz_dims) - len(x_dims))):
-        return F.Sum(dz, np.array(axes, np.int32))
-    if None in x_dims:
-        return F.Reshape(F.Sum(dz, np.array(axes, np.int32)), F.Shape(x))
-    return F.Reshape(F.Sum(dz, np.array(axes, np.int32)), np.array(x_dims, np.int32))
+        total.dims = x_dims
+        if None in x_dims:
+            return total
+    return F.Reshape(total, F.Shape(x) if None in x_dims else np.array(x_dims, np.int32))

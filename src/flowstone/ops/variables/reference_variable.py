@@ -11,6 +11,7 @@ from typing import Any
 from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.dtypes import DType
 from flowstone.framework.operation import F
+from flowstone.framework.recording import note_read
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.identities import identity
@@ -78,10 +79,16 @@ class ReferenceVariable(Variable):
 
     def value(self) -> Tensor:
         """The shared read of the variable."""
+        note_read(self)
         return self._snapshot  # type: ignore[return-value]
+
+    @property
+    def _shared_read(self) -> Tensor | None:
+        return self._snapshot
 
     def read_value(self) -> Tensor:
         """The value, read where the control dependencies in force say."""
+        note_read(self)
         return identity(self._handle, name="read")
 
     def _as_graph_element(self) -> Tensor:
@@ -93,7 +100,7 @@ class ReferenceVariable(Variable):
                 f"Incompatible type conversion requested to type '{dtype.name}' for variable of "
                 f"type '{self.dtype.name}'"
             )
-        return self._handle if as_ref else self._snapshot  # type: ignore[return-value]
+        return self._handle if as_ref else self.value()
 
     # ---- updates: each returns the reference, or the operation if `read_value` is False
 

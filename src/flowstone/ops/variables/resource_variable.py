@@ -16,6 +16,7 @@ from flowstone.framework.composite import IndexedSlices
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph import Graph
 from flowstone.framework.operation import F
+from flowstone.framework.recording import note_read
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -122,13 +123,19 @@ class ResourceVariable(Variable):
 
     def value(self) -> Tensor:
         """The value: a new read, or the cached one."""
+        note_read(self)
         if self._cached_value is not None:
             return self._cached_value
         with self._place.as_default(), self._beside():
             return self._read()
 
+    @property
+    def _shared_read(self) -> Tensor | None:
+        return self._cached_value
+
     def read_value(self) -> Tensor:
         """The value, read where the control dependencies in force say."""
+        note_read(self)
         with self._place.as_default() as graph:
             with graph.name_scope("Read"), self._beside():
                 read = self._read()
@@ -149,11 +156,13 @@ class ResourceVariable(Variable):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Rows of the value, read from the variable itself."""
+        note_read(self)
         name = "Gather" if name is None else name
         return F.ResourceGather(self._handle, indices, dtype=self._dtype, name=name)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """Elements of the value by index tuples, read from the variable itself."""
+        note_read(self)
         return F.ResourceGatherNd(self._handle, indices, dtype=self._dtype, name=name)
 
     # ---- updates: each returns an `UpdatedVariable`, or the operation if `read_value` is False
@@ -204,6 +213,7 @@ class UpdatedVariable(ResourceVariable):
 
     def __init__(self, variable: ResourceVariable, update: Any) -> None:
         self.__dict__.update(variable.__dict__)
+        self._updated_variable = getattr(variable, "_updated_variable", variable)
         self._update, self._cached_value = update, None
         with self._place.control_dependencies([update]), self._beside():
             self._snapshot = super()._read()
@@ -224,6 +234,7 @@ class UpdatedVariable(ResourceVariable):
 
     def value(self) -> Tensor:
         """The value after the update."""
+        note_read(self._updated_variable)
         with self._place.as_default(), self._beside():
             return self._read()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from flowstone.framework.graph import GraphKeys
 from flowstone.framework.scope import get_default_graph
+from flowstone.ops.variables.captured_variables import capture_dependencies
 from flowstone.ops.variables.scope_defaults import VariableScope
 from flowstone.ops.variables.variable_scope import variable_scope
 
@@ -57,6 +58,7 @@ class Template:
             custom_getter,
         )
         self._scope: VariableScope | None = None
+        self._tracked: dict[str, Any] = {}
         self._variables_created = False
         if create_scope_now:
             with self._first_scope() as scope:
@@ -80,7 +82,8 @@ class Template:
         graph = get_default_graph()
         keys = (GraphKeys.TRAINABLE_VARIABLES, GraphKeys.GLOBAL_VARIABLES)
         before = [len(graph.get_collection(key)) for key in keys]
-        result = self._func(*arguments, **keywords)
+        with capture_dependencies(self):
+            result = self._func(*arguments, **keywords)
         after = [len(graph.get_collection(key)) for key in keys]
         if self._variables_created and before[0] != after[0]:
             raise ValueError(
@@ -89,6 +92,13 @@ class Template:
             )
         self._variables_created = True
         return result
+
+    def _track_trackable(self, trackable: Any, name: str) -> Any:
+        self._tracked[name] = trackable
+        return trackable
+
+    def _checkpoint_children(self) -> list[tuple[str, Any]]:
+        return list(self._tracked.items())
 
     @property
     def name(self) -> str:
