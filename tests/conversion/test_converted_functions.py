@@ -643,7 +643,7 @@ def lambdas_on_one_line() -> list[Any]:
     # fmt: off
     operators = (lambda x: x + 2.0), (lambda x: x * 2.0), (lambda x: 2.0 - x)
     values = (lambda x: x * 2), (lambda x: x * 2.5), (lambda x: x * 1.0)
-    branches = (lambda x: x if x > 0 else -x), (lambda x: x if x > 1 else x * 10), (lambda x: x if x < 1 else 5.0)
+    branches = (lambda x: x if x > 0 else -x), (lambda x: x if x > 1 else -x), (lambda x: x if x < 1 else 5.0)
     captured = (lambda x: x + y), (lambda x: x + z), (lambda x: y - z + x)
     inner = holding(lambda x: x + 1.0), holding(lambda x: x * 3.0), holding(lambda x: (lambda v: v - x)(2.0))
     defaults = (lambda x, k=1.0: x + k), (lambda x, k=2.0: x - k), (lambda x, *k: x + len(k))

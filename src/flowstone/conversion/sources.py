@@ -1,12 +1,11 @@
 """The syntax tree of a Python function, found in the file that it was written in.
 
 A file is parsed once. A function's definition begins on the line that its code names; of several lambdas on
-one line it is the one whose code, compiled anew, is the function's. If there is none, because what stands there
-is not what was compiled, no source is better than that of another function.
+one line it is the one whose code, compiled anew, is the function's. If there is none, because what stands
+there is not what was compiled, no source is better than that of another function.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
