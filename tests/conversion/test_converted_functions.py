@@ -633,9 +633,41 @@ def test_globals_closures_partials_and_nested_functions() -> None:
     assert value(lambda x: decorated(x, least=-5.0), -2.0) == -4.0
 
 
-def test_lambdas_on_one_line_are_told_apart() -> None:
-    first, second = (lambda x: x if x > 0 else -x), (lambda x: x if x > 1 else x * 10)
-    assert (value(first, -3.0), value(second, -3.0)) == (3.0, -30.0)
+def lambdas_on_one_line() -> list[Any]:
+    """Functions, three a line."""
+    y, z = 3.0, 7.0
+
+    def holding(f: Any) -> Any:
+        return lambda x: f(x)
+
+    # fmt: off
+    operators = (lambda x: x + 2.0), (lambda x: x * 2.0), (lambda x: 2.0 - x)
+    values = (lambda x: x * 2), (lambda x: x * 2.5), (lambda x: x * 1.0)
+    branches = (lambda x: x if x > 0 else -x), (lambda x: x if x > 1 else -x), (lambda x: x if x < 1 else 5.0)
+    captured = (lambda x: x + y), (lambda x: x + z), (lambda x: y - z + x)
+    inner = holding(lambda x: x + 1.0), holding(lambda x: x * 3.0), holding(lambda x: (lambda v: v - x)(2.0))
+    defaults = (lambda x, k=1.0: x + k), (lambda x, k=2.0: x - k), (lambda x, *k: x + len(k))
+    # fmt: on
+    return [*operators, *values, *branches, *captured, *inner, *defaults]
+
+
+@pytest.mark.parametrize("given", [-3.0, 0.5, 4.0])
+def test_lambdas_on_one_line_are_told_apart(given: float) -> None:
+    for function in lambdas_on_one_line():
+        assert value(function, given) == function(given)
+
+
+at_module_level = (lambda x: x + 2.0), (lambda x: x * 2.0)
+
+
+def test_lambdas_of_a_module_are_told_apart() -> None:
+    assert [value(each, 5.0) for each in at_module_level] == [7.0, 10.0]
+
+
+def test_a_lambda_that_no_source_is_like_is_called_as_it_is() -> None:
+    both = (lambda x: x + 2.0), (lambda x: x * 2.0)
+    changed = both[0].__code__.replace(co_consts=(None, 9.0))
+    assert value(type(both[0])(changed, {}), 1.0) == 10.0
 
 
 def test_what_is_not_to_be_converted() -> None:

@@ -1,19 +1,29 @@
 """The syntax tree of a Python function, found in the file that it was written in.
 
 A file is parsed once. A function's definition begins on the line that its code names; of several lambdas on
-one line it is the one whose code, compiled anew, is the function's.
+one line it is the one whose code, compiled anew, is the function's. If there is none, because what stands
+there is not what was compiled, no source is better than that of another function.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
+import functools
+import inspect
 import linecache
+import operator
 from types import CodeType, FunctionType
 from typing import Any
+
+from flowstone.conversion.new_nodes import new_function
 
 __all__ = ["NoSourceError", "definition_of"]
 
 _parsed: dict[str, tuple[str, ast.Module]] = {}  # by file its text and tree
+_FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
 _Definition = ast.FunctionDef | ast.Lambda
 
 
@@ -27,7 +37,7 @@ def definition_of(function: FunctionType) -> _Definition:
     tree = _tree(code.co_filename, function.__globals__)
     found = [node for node in ast.walk(tree) if _begins(node) == code.co_firstlineno and _is_like(node, code)]
     if len(found) > 1:
-        found = [node for node in found if _compiles_to(node, code)] or found[:1]
+        found = [node for node in found if _compiles_to(node, code)]
     if not found:
         raise NoSourceError(f"the source of {function!r} is not in {code.co_filename}")
     return found[0]  # type: ignore[return-value]
@@ -68,15 +78,16 @@ def _names_of(code: CodeType) -> tuple[str, ...]:
 
 
 def _compiles_to(node: Any, code: CodeType) -> bool:
-    """Whether a lambda's body has this code; names that are free in one are global in the other, so
-    only what does not depend on that is compared."""
-    compiled = compile(ast.Expression(node), "", "eval")
-    inner = next((each for each in compiled.co_consts if isinstance(each, CodeType)), None)
-    if inner is None:
-        return False
-    used = set(inner.co_names) | set(inner.co_freevars), set(code.co_names) | set(code.co_freevars)
-    return used[0] == used[1] and _constants(inner) == _constants(code)
+    """Whether a lambda has this code, where the same names are free."""
+    surrounding = new_function("surrounding", code.co_freevars, [ast.Return(node)])
+    module = ast.fix_missing_locations(ast.Module([surrounding], []))
+    outer = compile(module, "", "exec", code.co_flags & _FUTURES, dont_inherit=True).co_consts[0]
+    return any(_meaning(each) == _meaning(code) for each in outer.co_consts if isinstance(each, CodeType))
 
 
-def _constants(code: CodeType) -> list[Any]:
-    return [each for each in code.co_consts if not isinstance(each, CodeType)]
+def _meaning(code: CodeType) -> tuple[Any, ...]:
+    """All of a code but where it stands, and how deep."""
+    constants = [_meaning(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    flags = code.co_flags & ~inspect.CO_NESTED
+    return code.co_code, flags, code.co_argcount, code.co_kwonlyargcount, names, constants

@@ -14,6 +14,7 @@ from flowstone.framework.graph import Operation
 from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.randomness.op_seeds import get_seed
 
 __all__ = ["ITERATORS", "Iterator"]
 
@@ -147,7 +148,8 @@ def initializable_iterator(
 
 
 def one_shot_iterator(structure: Structure, make: Callable[[], Tensor]) -> Iterator:
-    """See `Dataset.make_one_shot_iterator`."""
+    """See `Dataset.make_one_shot_iterator`. It takes a number of the graph's seeds, as a random op does."""
+    get_seed(None)
 
     def _make_dataset() -> Tensor:
         return make()

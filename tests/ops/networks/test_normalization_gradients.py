@@ -85,3 +85,14 @@ def test_a_gradient_penalty_through_a_normalised_layer() -> None:
         for _ in range(20):
             session.run(step)
         assert session.run(penalty) < before
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_saved_shapes_of_the_gradients_spare_results_hold_in_every_tensorflow(training: bool) -> None:
+    """TensorFlow 1.15 takes those of inference for [3], 2.4 and later for [0]."""
+    x, three = tf.placeholder(tf.float32, [None, 2, 2, 3]), tf.ones([3])
+    found = tf.raw_ops.FusedBatchNormGradV3(
+        y_backprop=x, x=x, scale=three, reserve_space_1=three, reserve_space_2=three, reserve_space_3=three,
+        is_training=training,
+    )  # fmt: skip
+    assert [each.shape.as_list() for each in found[3:]] == [[0] if training else [None]] * 2

@@ -213,7 +213,10 @@ def _infer_batch_norm_grad(node: Node) -> Shapes:
     x, dims = (require_rank(node.dims(i), len(layout)) for i in (1, 0))
     channels = merge(_channel_dims(node, 0, 2, 3, 4)[1], x[axis : axis + 1]) or (None,)
     dims = (*dims[:axis], *channels, *dims[axis + 1 :])
-    return [dims, channels, channels, (0,), (0,)]
+    # TensorFlow 1.15 says that inference has the channels here, later ones that it has nothing, and either
+    # refuses a saved graph that says the other.
+    spare = (0,) if node.attributes["is_training"] else (None,)
+    return [dims, channels, channels, spare, spare]
 
 
 def _batch_norm_gradient(grad: OpDeclaration) -> GradientFunction:
