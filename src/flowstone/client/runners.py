@@ -32,7 +32,6 @@ from flowstone.runtime.failures import explain
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.plans_by_shape import PlanForShapes, Shapes
-from flowstone.runtime.step import Step
 from flowstone.runtime.traced_plans import with_feeds
 from flowstone.runtime.tracing import Trace
 
@@ -137,8 +136,8 @@ def _new_step(
         names.update(new_step=steps.new, trace=trace)
         cancel = "            step.cancel(error)\n"  # for kernels that keep something until the step ends
         return f"new_step({timeout_ms}, trace)", cancel
-    names.update(common=steps.common, Step=Step)
-    return f"Step({timeout_ms})" if timeout_ms else "common", ""
+    names.update(common=steps.common, new_step=steps.new)
+    return f"new_step({timeout_ms})" if timeout_ms else "common", ""
 
 
 def _call(names: dict[str, Any], intra_op_threads: int) -> str:
