@@ -28,7 +28,7 @@ from flowstone.client.steps import Steps
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
 from flowstone.runtime import team_cores, threads
-from flowstone.runtime.failures import explain
+from flowstone.runtime.failures import explain, not_fetched
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.plans_by_shape import PlanForShapes, Shapes
@@ -105,7 +105,8 @@ def compiled_runner(
     names.update({f"leave{i}": function for i, function in enumerate(leave)})
     names.update(
         program=plan.program, function=plan.function if trace is None else with_feeds(plan, trace),
-        explain=explain, InferenceMode=_InferenceMode, rebuild=structure.rebuild,
+        explain=explain, not_fetched=not_fetched, InferenceMode=_InferenceMode, rebuild=structure.rebuild,
+        fetches=structure.elements,
     )  # fmt: skip
     new_step, cancel = _new_step(names, steps, plan, timeout_ms, trace)
     call = _call(names, 1 if plan.one_thread else steps.intra_op_threads)
@@ -121,7 +122,10 @@ def compiled_runner(
         f"            results = {call}\n"
         f"        except Exception as error:\n{cancel}"
         f"            raise explain(error, program) from None\n"
-        f"        return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
+        "        try:\n"
+        f"            return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
+        "        except Exception as error:\n"
+        "            raise not_fetched(error, fetches) from None\n"
     )
     exec(compile(source, "<flowstone runner>", "exec"), names)
     return names["run"]  # type: ignore[no-any-return]

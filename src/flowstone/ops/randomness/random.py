@@ -127,7 +127,7 @@ truncated_normal_op = _filled("TruncatedNormal", _truncated, philox.truncated_no
 
 random_uniform_int_op = op(
     "RandomUniformInt",
-    "shape: T, minval: Tout, maxval: Tout -> output: Tout",
+    "shape: T, minval: Tout[], maxval: Tout[] -> output: Tout",
     f"{SEEDS} ; Tout: type in [int32, int64] ; T: type in [int32, int64]",
     stateful=True,
     host=["shape", "minval", "maxval"],
