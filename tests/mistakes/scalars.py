@@ -1,4 +1,4 @@
-"""Vectors of one element in place of scalars, known in a step alone."""
+"""Vectors of one element in place of scalars, and other shapes that nobody expects, known in a step alone."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ def _dataset(make: Any) -> Any:
         return iterator.initializer
 
     return first, (np.array([2], np.int64),), ""
+
+
+def _batches(tf: Any, dy: Any) -> Any:
+    return tf.nn.conv2d_transpose(dy, f(2, 2, 2, 3), [1, 4, 4, 2], [1, 2, 2, 1])
 
 
 SCALARS: dict[str, Any] = {
@@ -85,6 +89,34 @@ SCALARS: dict[str, Any] = {
         lambda tf, a: tf.scatter_nd(a, f(1, 0), [3, 0]),
         (np.array([[7]], np.int32),),
         "empty",
+    ),
+    "paddings of another length": (
+        lambda tf, a: tf.raw_ops.SpaceToBatch(input=f(1, 2, 2, 1), paddings=a, block_size=2),
+        (np.zeros((3, 2), np.int32),),
+        "paddings [2,2] [3,2]",
+    ),
+    "crops of another length": (
+        lambda tf, a: tf.raw_ops.BatchToSpaceND(input=f(4, 1, 1, 1), block_shape=[2, 2], crops=a),
+        (np.zeros((1, 2), np.int32),),
+        "crops [2,2] [1,2]",
+    ),
+    "transposed convolution, batch": (_batches, (f(2, 2, 2, 3),), "batch"),
+    "bias_add's gradient of a number": (
+        lambda tf, a: tf.raw_ops.BiasAddGrad(out_backprop=a),
+        (np.array(1.0, np.float32),),
+        "",
+    ),
+    "broadcast shapes of a number": (
+        lambda tf, a: tf.broadcast_dynamic_shape(a, tf.placeholder_with_default([3], None)),
+        (np.array(2, np.int32),),
+        "",
+    ),
+    "random numbers of no shape": (
+        lambda tf, a: tf.raw_ops.ParameterizedTruncatedNormal(
+            shape=a, means=f(2), stdevs=f(2), minvals=f(2), maxvals=f(2) + 1
+        ),
+        (i(),),
+        "shape",
     ),
     "too large a broadcast": (lambda tf, a: tf.broadcast_to(f(1), a), (i(2**30, 2**30),), ""),
 }

@@ -55,7 +55,10 @@ def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) 
         is_stored = stored is not None and is_taken(node)
         if infer is None or not node.outputs or not (is_stored or any([x in refined for x in node.inputs])):
             continue
-        inferred = infer(node)
+        try:
+            inferred = infer(node)
+        except (TypeError, IndexError) as error:  # a rank that the function did not expect
+            raise ValueError(f"{node.name}: {error}") from error
         if node in believed:
             inferred = [_entering(node, believed[node]), ()]
         elif is_stored and stored is not None and not isinstance(inferred, list):
