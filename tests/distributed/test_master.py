@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from typing import Any
@@ -19,6 +20,7 @@ from flowstone.framework import errors
 from flowstone.framework.tensor_proto import messages
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
+OTHER = "/job:worker/replica:0/task:1"
 
 
 @pytest.fixture
@@ -118,6 +120,21 @@ def test_a_session_that_waits_for_a_task_is_given_up() -> None:
     thread.join(20)
     server.stop()
     assert isinstance(found[0], errors.CancelledError) and PS in found[0].message
+
+
+def test_a_session_waits_for_a_task_no_longer_than_its_time_limit() -> None:
+    """Neither for one that is not there, nor for one that accepts and never answers."""
+    addresses = clusters.cluster_of(ps=1, worker=2)
+    host, port = addresses["worker"][1].split(":")
+    server = TaskServer(clusters.server_def(addresses, "worker", 0))
+    server.start()
+    config = tf.ConfigProto(operation_timeout_in_ms=400)
+    with socket.create_server((host, int(port))):
+        for missing, filters in ((PS, ["/job:ps", "/task:0"]), (OTHER, ["/job:worker"])):
+            config.device_filters[:] = filters
+            with pytest.raises(errors.DeadlineExceededError, match=missing):
+                server.master.create_session(tf.Graph().as_graph_def(), config)
+    server.stop()
 
 
 def test_a_graph_that_is_none_begins_no_session(master: Master, cluster: clusters.Cluster) -> None:

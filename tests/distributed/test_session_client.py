@@ -211,3 +211,10 @@ def test_a_server_of_tensorflow_gets_no_keep_alive_packets(monkeypatch: pytest.M
     assert made == [False, True]
     assert limits == [None, 1.5]  # such a server knows no limit of a step either
     client.close()
+    limits.clear()
+    config = tf.ConfigProto(operation_timeout_in_ms=3000)
+    client = clients.SessionClient("grpc://nobody:1", tf.get_default_graph(), config)
+    client.run([], ["a"], [])
+    client.run([], ["a"], [], tf.RunOptions(timeout_in_ms=500))
+    assert limits == [4.0, 4.0, 1.5]
+    client.close()

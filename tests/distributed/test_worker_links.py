@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import flowstone as tf
+from flowstone.distributed.neighbours import Neighbour
 from flowstone.distributed.part_graphs import divide
 from flowstone.distributed.worker import Description, Wanted
 from flowstone.distributed.worker_links import Described, RemoteLink, described_by
@@ -53,6 +54,13 @@ def ran(link: Any, task: str, fetch: Any, feeds: list[Any], given: list[Any], de
     found = answers.get(timeout=20)
     link.clean_up(number)
     return found, graph, part
+
+
+def test_a_task_that_is_not_there_is_named() -> None:
+    (address,) = clusters.cluster_of(ps=1)["ps"]
+    absent = RemoteLink(Neighbour(PS, address, WORKER, lambda task: None))
+    with pytest.raises(errors.UnavailableError, match=f"From {PS}:\n"):
+        absent.create_session(worker_pb2.CreateWorkerSessionRequest(session_handle="links"))
 
 
 def test_devices_are_those_of_the_task(link: Any, task: str) -> None:

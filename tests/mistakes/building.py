@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .arrays import f
 
 Building = tuple[Callable[[Any], Any], str]
@@ -87,6 +89,26 @@ BUILDING_SHAPES: dict[str, Building] = {
     "reshape to a number": (lambda tf: tf.reshape(tf.zeros([2, 3]), 6), "rank 1 Reshape"),
     "tile by a number": (lambda tf: tf.tile(tf.zeros([3]), 2), "rank 1 Tile"),
     "fill of a number": (lambda tf: tf.fill(3, 0.0), "rank 1 Fill"),
+    "fill with a vector": (lambda tf: tf.fill([2], tf.constant([0.1])), "rank 0 Fill"),
+    "gather by a vector": (lambda tf: tf.gather(f(3, 2), [0], axis=tf.placeholder(tf.int32, [1])), "rank 0"),
+    "concat by a vector": (
+        lambda tf: tf.concat([f(2, 3), f(2, 3)], tf.placeholder(tf.int32, [1])),
+        "rank 0 ConcatV2",
+    ),
+    "multinomial of a vector": (
+        lambda tf: tf.multinomial(f(2, 3), tf.placeholder(tf.int32, [1])),
+        "rank 0 Multinomial",
+    ),
+    "batches of a vector": (
+        lambda tf: tf.data.make_initializable_iterator(
+            tf.data.Dataset.range(5).batch(np.array([2], np.int64))
+        ),
+        "rank 0",
+    ),
+    "scatter_nd into nothing": (
+        lambda tf: tf.scatter_nd(tf.placeholder(tf.int32), f(1, 2), [0, 2]),
+        "Indices and updates specified for empty",
+    ),
     "slice from a number": (lambda tf: tf.slice(tf.zeros([3]), 0, [1]), "rank 1 Slice"),
     "strided_slice from a number": (
         lambda tf: tf.strided_slice(tf.zeros([3]), 0, [1], [1]),

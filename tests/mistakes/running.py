@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import f, i, n
+from .scalars import SCALARS
 
 Running = tuple[Callable[..., Any], tuple[Any, ...], str]
 
@@ -243,7 +244,7 @@ RUNNING_VALUES: dict[str, Running] = {
     ),
 }
 
-RUNNING = {**RUNNING_SHAPES, **RUNNING_VALUES}
+RUNNING = {**RUNNING_SHAPES, **RUNNING_VALUES, **SCALARS}
 
 # TensorFlow ends the process; here they are an InvalidArgumentError like others.
 FATAL: dict[str, Running] = {

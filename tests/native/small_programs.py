@@ -9,6 +9,7 @@ import torch
 
 from flowstone.native.program_kernels import ProgramKernel, program_kernel
 from flowstone.native.programs import Builder, Program
+from flowstone.runtime.step import UNLIMITED
 
 FAILED = "the machine code gave up"
 
@@ -29,7 +30,7 @@ def kernel_of(inputs: Sequence[torch.Tensor], write: Callable[..., Sequence[int]
 
 def run(inputs: Sequence[torch.Tensor], write: Callable[..., Sequence[int]]) -> Any:
     """Its results."""
-    return kernel_of(inputs, write)(*inputs)
+    return kernel_of(inputs, write)(UNLIMITED, *inputs)
 
 
 def counted(

@@ -1,10 +1,8 @@
-"""Kernels of programs: other arguments, failures, signals, threads, and compiling once."""
+"""Kernels of programs: other arguments, failures, threads, and compiling once."""
 
 from __future__ import annotations
 
-import signal
 import threading
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ import torch
 from flowstone.native import compiler, kernels
 from flowstone.native.program_kernels import ProgramKernel, program_kernel
 from flowstone.native.programs import Builder
+from flowstone.runtime.step import UNLIMITED
 from small_programs import FAILED, counted, kernel_of, made, run
 
 
@@ -21,24 +20,13 @@ def doubling(builder: Builder, x: int) -> list[int]:
     return counted(builder, 5, [x], lambda counter, y: [builder.add("Add", [y, y], value[:2])])
 
 
-def endless(builder: Builder, x: int) -> list[int]:
-    true = builder.constant("bool", (), [True])
-    builder.begin_loop()
-    state = builder.value("float32", ())
-    builder.begin_body()
-    following = builder.add("Neg", [state], ("float32", ()))
-    builder.end_loop([(x, state, following)], true, ())
-    builder.leave(state)
-    return [state]
-
-
 def test_arguments_of_another_layout() -> None:
     x = torch.rand(20, 3)
     kernel = kernel_of([x], doubling)
     wanted = x * 32
-    assert torch.equal(kernel(x)[0], wanted)
-    assert torch.equal(kernel(x.T.contiguous().T)[0], wanted)
-    assert kernel(x.double()) == FAILED
+    assert torch.equal(kernel(UNLIMITED, x)[0], wanted)
+    assert torch.equal(kernel(UNLIMITED, x.T.contiguous().T)[0], wanted)
+    assert kernel(UNLIMITED, x.double()) == FAILED
 
 
 def test_the_input_stays_as_it_is() -> None:
@@ -49,32 +37,13 @@ def test_the_input_stays_as_it_is() -> None:
     assert found.data_ptr() != x.data_ptr()
 
 
-def test_a_signal_ends_a_loop_that_does_not_end() -> None:
-    class Ended(Exception):
-        pass
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise Ended
-
-    kernel = kernel_of([torch.tensor(1.0)], endless)
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
-    try:
-        with pytest.raises(Ended):
-            kernel(torch.tensor(1.0))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert torch.equal(run([torch.ones(3)], doubling)[0], torch.full((3,), 32.0))
-
-
 def test_other_threads_run_meanwhile_and_may_run_the_same_kernel() -> None:
     kernel = kernel_of([torch.zeros(50)], doubling)
     results: list[bool] = []
 
     def work(number: int) -> None:
         x = torch.full((50,), float(number))
-        results.append(all(torch.equal(kernel(x)[0], x * 32) for _ in range(200)))
+        results.append(all(torch.equal(kernel(UNLIMITED, x)[0], x * 32) for _ in range(200)))
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:

@@ -211,6 +211,33 @@ def test_closing_the_session_ends_a_loop_that_waits_for_nothing() -> None:
     assert type(step.ended()) is tf.errors.CancelledError
 
 
+def endless_after(started: threading.Event) -> Any:
+    """A loop of machine code that begins after the event and never ends."""
+    began = tf.py_func(lambda: started.set() or np.float32(1), [], tf.float32)
+    began.set_shape([])
+    return tf.while_loop(lambda i: i >= 0.0, lambda i: (i + 1.0) * 0.5, [began])
+
+
+@pytest.mark.both_ways
+@pytest.mark.parametrize("timeout_ms", [0, 60_000])
+def test_closing_the_session_ends_a_loop_of_numbers(timeout_ms: int) -> None:
+    started = threading.Event()
+    session = tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=timeout_ms))
+    step = Running(session, endless_after(started))
+    assert started.wait(30)
+    session.close()
+    assert type(step.ended()) is tf.errors.CancelledError
+
+
+@pytest.mark.both_ways
+def test_a_loop_of_numbers_ends_in_time() -> None:
+    out = endless_after(threading.Event())
+    with tf.Session() as session:
+        with pytest.raises(LATE) as caught:
+            session.run(out, options=tf.RunOptions(timeout_in_ms=300))
+        assert "while" in caught.value.op.name
+
+
 # ---- a hundred threads
 
 

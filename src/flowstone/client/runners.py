@@ -28,11 +28,10 @@ from flowstone.client.steps import Steps
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
 from flowstone.runtime import team_cores, threads
-from flowstone.runtime.failures import explain
+from flowstone.runtime.failures import explain, not_fetched
 from flowstone.runtime.generated_code import Segment
 from flowstone.runtime.plan import Plan
 from flowstone.runtime.plans_by_shape import PlanForShapes, Shapes
-from flowstone.runtime.step import Step
 from flowstone.runtime.traced_plans import with_feeds
 from flowstone.runtime.tracing import Trace
 
@@ -106,7 +105,8 @@ def compiled_runner(
     names.update({f"leave{i}": function for i, function in enumerate(leave)})
     names.update(
         program=plan.program, function=plan.function if trace is None else with_feeds(plan, trace),
-        explain=explain, InferenceMode=_InferenceMode, rebuild=structure.rebuild,
+        explain=explain, not_fetched=not_fetched, InferenceMode=_InferenceMode, rebuild=structure.rebuild,
+        fetches=structure.elements,
     )  # fmt: skip
     new_step, cancel = _new_step(names, steps, plan, timeout_ms, trace)
     call = _call(names, 1 if plan.one_thread else steps.intra_op_threads)
@@ -122,7 +122,10 @@ def compiled_runner(
         f"            results = {call}\n"
         f"        except Exception as error:\n{cancel}"
         f"            raise explain(error, program) from None\n"
-        f"        return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
+        "        try:\n"
+        f"            return rebuild(({results}{',' if len(leave) == 1 else ''}))\n"
+        "        except Exception as error:\n"
+        "            raise not_fetched(error, fetches) from None\n"
     )
     exec(compile(source, "<flowstone runner>", "exec"), names)
     return names["run"]  # type: ignore[no-any-return]
@@ -137,8 +140,8 @@ def _new_step(
         names.update(new_step=steps.new, trace=trace)
         cancel = "            step.cancel(error)\n"  # for kernels that keep something until the step ends
         return f"new_step({timeout_ms}, trace)", cancel
-    names.update(common=steps.common, Step=Step)
-    return f"Step({timeout_ms})" if timeout_ms else "common", ""
+    names.update(common=steps.common, new_step=steps.new)
+    return f"new_step({timeout_ms})" if timeout_ms else "common", ""
 
 
 def _call(names: dict[str, Any], intra_op_threads: int) -> str:

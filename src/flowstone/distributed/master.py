@@ -11,8 +11,10 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import math
 import random
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -295,7 +297,8 @@ class Master:
         self, graph_def: Any, config: Any, given_up: threading.Event | None = None
     ) -> MasterSession:
         """Begins a session, once all its tasks answer or the client has `given_up`. `config`: None for the
-        server's own. InvalidArgumentError for a malformed graph."""
+        server's own. InvalidArgumentError for a malformed graph, DeadlineExceededError if a task does not
+        answer within the config's time limit of operations."""
         config = self._default_config if config is None else config
         filters = list(config.device_filters)
         links = {
@@ -303,7 +306,8 @@ class Master:
             for task, link in self._links.items()
             if task == self._task or matches_filters(task, filters)
         }
-        devices = self._devices(links, given_up or threading.Event())
+        limit_s = config.operation_timeout_in_ms / 1000 if config.operation_timeout_in_ms > 0 else math.inf
+        devices = self._devices(links, given_up or threading.Event(), time.monotonic() + limit_s)
         handle = f"{random.getrandbits(62):016x}"
         session = MasterSession(handle, config, devices, links, self._task)
         session.extend(graph_def)
@@ -321,19 +325,27 @@ class Master:
             raise
         return session
 
-    def _devices(self, links: Mapping[str, WorkerLink], given_up: threading.Event) -> list[ClusterDevice]:
+    def _devices(
+        self, links: Mapping[str, WorkerLink], given_up: threading.Event, deadline: float
+    ) -> list[ClusterDevice]:
         """The devices of these tasks, the master's own first; waits for tasks that are not there yet."""
         order = sorted(links, key=lambda task: (task != self._task, task))
-        found = _threads.at_once(lambda task: self._devices_of(task, links[task], given_up), order)
+        found = _threads.at_once(lambda task: self._devices_of(task, links[task], given_up, deadline), order)
         return [device for devices in found for device in devices]
 
-    def _devices_of(self, task: str, link: WorkerLink, given_up: threading.Event) -> list[ClusterDevice]:
+    def _devices_of(
+        self, task: str, link: WorkerLink, given_up: threading.Event, deadline: float
+    ) -> list[ClusterDevice]:
+        waiting = f"CreateSession still waiting for response from worker: {task}"
         while not given_up.is_set() and not self._has_ended.is_set():
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise errors.DeadlineExceededError(None, None, waiting)
             try:
-                return link.devices(_PATIENCE_S)
+                return link.devices(min(_PATIENCE_S, left_s))
             except (errors.DeadlineExceededError, errors.UnavailableError):
-                log.info("CreateSession still waiting for response from worker: %s", task)
-                given_up.wait(0.1)
+                log.info(waiting)
+                given_up.wait(min(0.1, left_s))
         raise errors.CancelledError(None, None, f"The session was given up while it waited for {task}.")
 
     def session(self, handle: str) -> MasterSession:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from flowstone.distributed import master_step
 from flowstone.distributed.master_step import MasterStep
 from flowstone.distributed.part_graphs import PartGraph
+from flowstone.distributed.task_names import from_task
 from flowstone.distributed.worker_links import Described, WorkerLink
 from flowstone.framework import errors
 from flowstone.framework.dtypes import DType
@@ -134,19 +135,9 @@ class RunningStep:
                 if error is None:
                     instructions = self._machine.ended(task, None)
                 else:
-                    instructions = self._machine.failed(task, _from_task(error, task))
+                    instructions = self._machine.failed(task, from_task(error, task))
             self._follow(instructions)
 
         self._links[task].run(
             self._session, part.handle, self.number, part.graph, feeds, done, self.described
         )
-
-
-def _from_task(error: BaseException, task: str) -> BaseException:
-    """The failure of a part with its task, as TensorFlow says it; what came from elsewhere names that."""
-    if not isinstance(error, errors.OpError) or error.message.startswith("From /job:"):
-        return error
-    kind: Any = type(error)
-    found: errors.OpError = kind(lambda: error.node_def, error.op, f"From {task}:\n{error.message}")
-    found.node_name = error.node_name
-    return found

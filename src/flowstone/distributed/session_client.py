@@ -37,7 +37,7 @@ __all__ = ["OwnServerClient", "SessionClient", "reset_cluster", "session_client"
 _SERVICE = "/tensorflow.MasterService/"
 _CLOSING_S = 5.0  # how long closing waits for the server
 _RESET_S = 60.0
-_LATE_S = 1.0  # how much later than the limit of a step its server may say that it is over
+_LATE_S = 1.0  # how much later than the limit a server may say that it is over
 
 
 def session_client(target: str, graph: Graph, config: Any) -> SessionClient | OwnServerClient:
@@ -76,6 +76,7 @@ class SessionClient:
         self._address, self._security = address_of(target), cluster_security()
         self._caller = Caller(self._address, self._security)
         self._graph, self._config = graph, config
+        self._limit_s = _limit_s(0 if config is None else config.operation_timeout_in_ms)
         self._handle = ""
         self._version = 0  # of the graph here, as far as the server has it
         self._remote_version = 0  # of the graph there
@@ -126,11 +127,10 @@ class SessionClient:
         request = master_pb2.RunStepRequest(fetch=fetches, target=targets, partial_run_handle=partial_run)
         for name, value, dtype in feeds:
             request.feed.add(name=name, tensor=proto_of_value(value, dtype))
-        limit_s = None
+        limit_s = self._limit_s
         if options is not None:
             request.options.CopyFrom(options)
-            if options.timeout_in_ms > 0:  # TensorFlow's servers leave the limit to their clients
-                limit_s = options.timeout_in_ms / 1000 + _LATE_S
+            limit_s = _limit_s(options.timeout_in_ms) or limit_s
         request.session_handle = self.extended()
         answer = self._caller.call(_SERVICE + "RunStep", request.SerializeToString(), limit_s)
         response = master_pb2.RunStepResponse.FromString(answer)
@@ -179,7 +179,13 @@ class SessionClient:
         self._caller.close()
 
     def _call(self, method: str, request: Any) -> bytes:
-        return self._caller.call(_SERVICE + method, request.SerializeToString())
+        return self._caller.call(_SERVICE + method, request.SerializeToString(), self._limit_s)
+
+
+def _limit_s(timeout_ms: int) -> float | None:
+    """How long to wait for a server that has a time limit (0: none). TensorFlow's servers leave the limit to
+    their clients."""
+    return timeout_ms / 1000 + _LATE_S if timeout_ms > 0 else None
 
 
 class OwnServerClient:

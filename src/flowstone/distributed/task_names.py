@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
-__all__ = ["matches_filters", "task_name", "task_of"]
+from flowstone.framework import errors
+
+__all__ = ["from_task", "matches_filters", "task_name", "task_of"]
 
 
 def task_name(job: str, task: int) -> str:
@@ -27,3 +30,13 @@ def matches_filters(task: str, filters: list[str]) -> bool:
     filters."""
     parts = set(task.strip("/").split("/"))
     return not filters or any(set(each.strip("/").split("/")) <= parts for each in filters)
+
+
+def from_task(error: BaseException, task: str) -> BaseException:
+    """A failure with the task where it happened, in TensorFlow's words; what came from elsewhere names it."""
+    if not isinstance(error, errors.OpError) or error.message.startswith("From /job:"):
+        return error
+    kind: Any = type(error)
+    found: errors.OpError = kind(lambda: error.node_def, error.op, f"From {task}:\n{error.message}")
+    found.node_name = error.node_name
+    return found

@@ -189,7 +189,8 @@ async def _refuse(context: Any, error: errors.OpError) -> None:
 def _raised(error: Any, address: str) -> errors.OpError:
     """The error of a request that failed."""
     code, details = error.code().value[0], error.details() or ""
-    if code in (errors.UNAVAILABLE, errors.UNAUTHENTICATED):
+    is_own = code == errors.DEADLINE_EXCEEDED and details == "Deadline Exceeded"  # nobody answered
+    if is_own or code in (errors.UNAVAILABLE, errors.UNAUTHENTICATED):
         details = f"{details} (the server at {address})"
     kind: Any = errors.exception_type_from_error_code(code)
     found: errors.OpError = kind(None, None, details)

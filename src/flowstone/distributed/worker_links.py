@@ -16,6 +16,7 @@ from flowstone.distributed.cluster_devices import ClusterDevice, attributes_of, 
 from flowstone.distributed.cluster_plans import WorkerPlan, read_worker_plan
 from flowstone.distributed.neighbours import EXPLAIN_PART, SERVICE, Neighbour, error_text
 from flowstone.distributed.part_graphs import PartGraph
+from flowstone.distributed.task_names import from_task
 from flowstone.distributed.tensor_codec import proto_of_value, value_of_proto
 from flowstone.distributed.transfers import complete_transfers
 from flowstone.distributed.transport import run_soon, wait_for
@@ -331,9 +332,13 @@ class RemoteLink:
         raise AssertionError("a step meets its client on the master's own task")
 
     def _ask(self, method: str, request: Any, timeout_s: float | None, waits: bool = False) -> bytes:
-        return wait_for(
-            self._neighbour.peer.call(SERVICE + method, request.SerializeToString(), timeout_s, waits)
-        )
+        """The response. Its errors name the task, of which a user knows more than of an address."""
+        try:
+            return wait_for(
+                self._neighbour.peer.call(SERVICE + method, request.SerializeToString(), timeout_s, waits)
+            )
+        except errors.OpError as error:
+            raise from_task(error, self._neighbour.task) from None
 
 
 def _sendable(value: Any, dtype: DType) -> Any:

@@ -166,6 +166,11 @@ class Node:
         unknown: tuple[int | None, ...] = (None,) * dims[0]
         return unknown
 
+    def expect_scalar(self, i: int) -> None:
+        """ValueError if input `i` is known to be no scalar."""
+        if dims := self.inputs[i].dims:
+            raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
+
     def input_argument(self, i: int) -> Any:
         """The declared argument that input `i` belongs to."""
         declaration = self.declaration

@@ -13,7 +13,8 @@
 The declaration *is* the function that adds the op to the default graph: ``maximum(a, b, name="m")``.
 
 Signature notation: ``x: T`` a tensor whose type attribute T names; ``x: float`` a fixed type; ``x: N*T`` a
-list of N tensors; ``x: *Ts`` a list with types Ts; ``x: Ref(T)`` a reference to a variable's buffer. Type
+list of N tensors; ``x: *Ts`` a list with types Ts; ``x: Ref(T)`` a reference to a variable's buffer;
+``x: T[]`` a tensor of which a step finds out whether it is a scalar, so that kernels may rely on it. Type
 attributes are given as keywords (allowed types, or None for any); all others as text in the notation of
 `attributes.py`. Attributes named in the signature that are declared nowhere become ``type`` (or ``int >= 1``
 for N, ``list(type) >= 1``).
@@ -213,6 +214,7 @@ class OpDeclaration:
         self.rows_function, self.holds_state = rows, holds_state
         if len(self.outputs) > 1:
             self._result_type = namedtuple(name.lstrip("_"), [output.name for output in self.outputs])  # type: ignore[misc]
+        self.scalars = tuple(i for i, argument in enumerate(self.inputs) if argument.is_scalar)
         self.has_lists = any(argument.is_list for argument in self.inputs)
         self.has_references = any(argument.is_ref for argument in self.inputs)
         self.inferred = _inferred_attributes(self.inputs)

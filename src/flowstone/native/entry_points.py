@@ -60,16 +60,18 @@ def entry_code(
     declarations: dict[str, str],
     checks: bool = False,
     may_fail: bool = False,
+    has_step: bool = False,
 ) -> str:
     """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
 
     `overwritten`: the input that is also the first output, if there is one. `frees_lock`: other threads of
     Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true. `may_fail`:
     ``run`` returns 0, or 1 to have the other function do the work, or 2 if it has set an exception.
+    `has_step`: a step is the first argument, whose address comes after those of the outputs.
     """
     declarations.update(DECLARATIONS)
     results = [Result(*each) for each in outputs]
-    writer = _Entry(name, inputs, results, overwritten)
+    writer = _Entry(name, inputs, results, overwritten, has_step)
     for i, array in enumerate(inputs):
         writer.take(i, array)
     writer.note_size()
@@ -91,9 +93,15 @@ def entry_code(
 
 class _Entry:
     def __init__(
-        self, name: str, inputs: Sequence[Array], outputs: Sequence[Result], overwritten: int | None
+        self,
+        name: str,
+        inputs: Sequence[Array],
+        outputs: Sequence[Result],
+        overwritten: int | None,
+        has_step: bool,
     ) -> None:
         self.name, self.count, self.outputs, self.overwritten = name, len(inputs), outputs, overwritten
+        self.first = 1 if has_step else 0  # the place of the first input among the arguments
         self.pitched = [i for i, array in enumerate(inputs) if array.pitched]
         self.lines = [
             f" %a = alloca [{len(inputs) + len(outputs) + len(self.pitched) + 1} x ptr]",
@@ -106,6 +114,10 @@ class _Entry:
         ]
         self.blocks = 0
         self.size = ""  # the name of the open size
+        if has_step:
+            self.lines.append(" %step = load ptr, ptr %args")
+            self.lines.append(f" %steps = getelementptr ptr, ptr %a, i64 {len(inputs) + len(outputs)}")
+            self.lines.append(" store ptr %step, ptr %steps")
 
     def constants(self) -> str:
         """The sizes and strides of the outputs."""
@@ -127,7 +139,7 @@ class _Entry:
     def take(self, i: int, array: Array) -> None:
         """Checks an argument, and notes its address."""
         add = self.lines.append
-        add(f" %p{i} = getelementptr ptr, ptr %args, i64 {i}")
+        add(f" %p{i} = getelementptr ptr, ptr %args, i64 {self.first + i}")
         add(f" %o{i} = load ptr, ptr %p{i}")
         add(f" %y{i} = getelementptr i8, ptr %o{i}, i64 8")
         add(f" %z{i} = load ptr, ptr %y{i}")

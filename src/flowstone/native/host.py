@@ -57,6 +57,7 @@ _NEEDED = (
     "PyGILState_Ensure",
     "PyGILState_Release",
     "PyErr_CheckSignals",
+    "PyObject_CallMethod",
     "PyBytes_FromStringAndSize",
     "Py_DecRef",
     "realloc",

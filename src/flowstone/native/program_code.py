@@ -1,10 +1,10 @@
 """LLVM's text of a program: ``i32 run(ptr addresses)``, which is 0 if the results are there, 1 if the program
-must be run by other means, and 2 if a signal of Python ended it.
+must be run by other means, and 2 if its step must end, or a signal of Python ended it (`interruptions.py`).
 
-`addresses` are those of the inputs and then of the outputs. Every value has memory on the stack of the thread
-that runs, padded to whole vectors, which LLVM turns into registers where it is small: so statements, branches
-and loops are written one after the other, without a thought for what is live. Operations by element are one
-loop over vectors for all neighbours of one size.
+`addresses` are those of the inputs, of the outputs and of the step, an object of Python. Every value has
+memory on the stack of the thread that runs, padded to whole vectors, which LLVM turns into registers where it
+is small: so statements, branches and loops are written one after the other, without a thought for what is
+live. Operations by element are one loop over vectors for all neighbours of one size.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from flowstone.native import array_code, container_code, host
 from flowstone.native.elements import ELEMENTS
 from flowstone.native.emitter import KINDS, SIZES, Emitter
+from flowstone.native.interruptions import allow_interruptions, look_for_interruption
 from flowstone.native.program_functions import write_shared
 from flowstone.native.program_memory import FEW_VECTORS, arranged, group_of_elements, own_bytes, padded
 from flowstone.native.programs import Guard, Loop, Program, Statement
@@ -25,7 +26,6 @@ __all__ = ["Writer", "program_code"]
 _WRITTEN_OUT = 4  # turns of a loop in code that runs once
 _MUCH = 1 << 15  # bytes of values on their own, which leave room in the first cache
 _MOST_ON_A_STACK = 1 << 18
-_UNTIL_A_LOOK = 20_000_000  # additions between two looks for signals of Python
 
 
 def program_code(program: Program, declarations: dict[str, str]) -> str:
@@ -66,7 +66,7 @@ class Writer:
         self._give_outputs()
         self.lines.append(" br label %end")
         self.lines += ["fail:", " store i32 1, ptr %status", " br label %end"]
-        self.lines += ["signal:", " store i32 2, ptr %status", " br label %end", "end:"]
+        self.lines += ["interrupted:", " store i32 2, ptr %status", " br label %end", "end:"]
         container_code.end(self)
         self.lines += self._frees
         self.lines += [" %code = load i32, ptr %status", " ret i32 %code"]
@@ -84,8 +84,7 @@ class Writer:
         self.allocate("%status", "i32", align=4)
         self.head.append(" store i32 0, ptr %status")
         if self.program.has_loops:
-            self.allocate("%ticks", "i64", align=8)
-            self.head.append(" store i64 0, ptr %ticks")
+            allow_interruptions(self)
         places = self._shared_memory()
         for number, value in enumerate(self.values):
             if value.memory != number or (number < self.program.inputs and number not in self._padded):
@@ -275,7 +274,7 @@ class Writer:
         self.lines += [f" br i1 {more}, label %{inside}, label %{after}", f"{inside}:"]
         self._block(loop.body)
         self._next_values(loop)
-        self._look_for_signals(loop)
+        look_for_interruption(self, loop)
         self.lines += [f" br label %{head}", f"{after}:"]
 
     def _next_values(self, loop: Loop) -> None:
@@ -295,27 +294,6 @@ class Writer:
                 self.copy(state, following)
         for state, name, value in waiting:
             self.copy_bytes(self.address(state), name, value.size * SIZES[value.dtype])
-
-    def _look_for_signals(self, loop: Loop) -> None:
-        """Now and then, so that a user may end a loop that does not."""
-        self.declarations["flowstone_signals"] = _SIGNALS
-        self.declarations.update(_SIGNAL_FUNCTIONS)
-        work = sum(self._work(each) for each in (*loop.before, *loop.body)) + 1
-        asks, on = self.label(), self.label()
-        ticks = self.scalars.let("load i64, ptr %ticks")
-        ticks = self.scalars.let(f"add i64 {ticks}, {work}")
-        self.lines.append(f" store i64 {ticks}, ptr %ticks")
-        late = self.scalars.let(f"icmp sgt i64 {ticks}, {_UNTIL_A_LOOK}")
-        self.lines += [f" br i1 {late}, label %{asks}, label %{on}, !prof !0", f"{asks}:"]
-        self.lines.append(" store i64 0, ptr %ticks")
-        found = self.scalars.let("call i32 @flowstone_signals()")
-        none = self.scalars.let(f"icmp eq i32 {found}, 0")
-        self.lines += [f" br i1 {none}, label %{on}, label %signal", f"{on}:"]
-
-    def _work(self, each: Statement | Loop) -> int:
-        if isinstance(each, Loop):
-            return 1
-        return max([self.values[x].size for x in (*each.results, *each.operands)], default=1)
 
     def copy(self, target: int, source: int) -> None:
         """The value of `target` becomes that of `source`."""
@@ -433,15 +411,3 @@ _HEAP = {
     "aligned_alloc": "declare ptr @aligned_alloc(i64, i64)",
     "free": "declare void @free(ptr)",
 }
-_SIGNAL_FUNCTIONS = {
-    "PyGILState_Ensure": "declare i32 @PyGILState_Ensure()",
-    "PyGILState_Release": "declare void @PyGILState_Release(i32)",
-    "PyErr_CheckSignals": "declare i32 @PyErr_CheckSignals()",
-}
-_SIGNALS = """!0 = !{!"branch_weights", i32 1, i32 1000000}
-define internal i32 @flowstone_signals() noinline {
- %lock = call i32 @PyGILState_Ensure()
- %found = call i32 @PyErr_CheckSignals()
- call void @PyGILState_Release(i32 %lock)
- ret i32 %found
-}"""

@@ -38,6 +38,20 @@ def explain(error: BaseException, segment: Segment | UnitProgram | PartitionedPr
     return located(error, node, [_evaluated(name, frame) for name in segment.arguments_at(line)])
 
 
+def not_fetched(error: Exception, fetches: Sequence[Any]) -> Exception:
+    """The error to raise where the results cannot be given to the user: one that names the fetched tensors if
+    there is no memory for them, such as that of a broadcast."""
+    if _class_of(error) is not errors.ResourceExhaustedError:
+        return error
+    message = _first_line(str(error))
+    if len(fetches) > 1:
+        names = ", ".join(each.name for each in fetches)
+        return errors.ResourceExhaustedError(None, None, f"{message} (fetching {names})")
+    origin = fetches[0].op
+    text = f"{message}\n\t [[fetched {origin.name} (op {origin.type}){_location(origin)}]]"
+    return errors.ResourceExhaustedError(lambda: origin.node_def, origin, text)
+
+
 def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exception:
     """`error` as the class that TensorFlow raises, with the node, its op, the shapes and types of the values
     `inputs` and the user's line.
@@ -55,7 +69,7 @@ def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exc
         kind, message = _class_of(error), _message_of(error, node, inputs)
     origin = node.origin
     described = "" if _is_uninitialised(error) else _in_words(inputs)
-    text = f"{message}{described}\n\t [[node {node.name} (op {_type_of(node)}){_location(node)}]]"
+    text = f"{message}{described}\n\t [[node {node.name} (op {_type_of(node)}){_location(origin)}]]"
     result: Exception = kind(lambda: origin.node_def, origin, text)
     return result
 
@@ -80,8 +94,8 @@ def _type_of(node: PlanNode) -> str:
     return node.origin.type if node.is_feed or node.type.startswith("_") else node.type
 
 
-def _location(node: PlanNode) -> str:
-    user_line = node.origin.user_line
+def _location(origin: Any) -> str:
+    user_line = origin.user_line
     return f" defined at {user_line[0]}:{user_line[1]}" if user_line else ""
 
 
@@ -111,7 +125,11 @@ def _message_of(error: Exception, node: PlanNode, inputs: Sequence[Any]) -> str:
     for words, tell in _TOLD_BETTER:
         if words in text and (better := tell(inputs)):
             return better
-    return text.splitlines()[0] if isinstance(error, RuntimeError) and text else text or type(error).__name__
+    return _first_line(text) if isinstance(error, RuntimeError) and text else text or type(error).__name__
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0] if text else ""
 
 
 def _shapes(values: Sequence[Any]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from flowstone.framework import flags
-from flowstone.framework.kernel import CPU, FOLDING, Call
+from flowstone.framework.kernel import CPU, FOLDING, Call, StepCall
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.native import kernels
 from flowstone.native.clusters import OPEN, Array, Cluster
@@ -68,6 +68,8 @@ def _functions(kernel: Any) -> list[kernels.NativeKernel]:
         return [kernel]
     if isinstance(kernel, list):
         return [found for each in kernel for found in _functions(each)]
+    if isinstance(kernel, StepCall):
+        return _functions(kernel.function)
     if not isinstance(kernel, Call):
         return []
     parts = [kernel.function, *kernel.arguments, *kernel.overwrites.values()]

@@ -17,7 +17,6 @@ from flowstone.framework import collector, errors, flags, machine
 from flowstone.framework.kernel import CPU, GPU, Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.passes import passes_for, pipeline
-from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.native.offers import offer_all
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
@@ -29,6 +28,7 @@ from flowstone.rewriting.passes import SAVING, SIMPLIFYING, run_passes
 from flowstone.rewriting.simplification.common_subexpression import share_predicates
 from flowstone.rewriting.simplification.equal_sizes import use_equal_sizes, without_equal_sizes
 from flowstone.rewriting.simplification.partial_execution import prune
+from flowstone.rewriting.simplification.scalar_arguments import check_scalars
 from flowstone.rewriting.simplification.shape_refinement import refine_shapes
 from flowstone.runtime.awaiting import wait_last
 from flowstone.runtime.cuda_graph import CapturedStep, recorder_of
@@ -115,8 +115,6 @@ def make_plan(
     Raises InvalidArgumentError for cycles, devices that do not exist and ops without a kernel, ValueError for
     `options.feed_dims` that contradict the graph's.
     """
-    if options.watched:  # machine code does not ask whether its time is over
-        options = options._replace(disabled_passes=options.disabled_passes | {join_programs.__name__})
     subgraph, chosen = placed_subgraph(fetches, targets, feeds, options)
     default = default_device(options.devices)
     placement = {node.name: chosen.get(node, default).name for node in subgraph.nodes}
@@ -182,6 +180,7 @@ def pruned_subgraph(
     if feed_dims:
         refine_shapes(subgraph)
         use_equal_sizes(subgraph, feed_dims)
+    check_scalars(subgraph)
     return subgraph
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, Call, Environment, Input, Kernel
+from flowstone.framework.kernel import CPU, Environment, Kernel, StepCall
 from flowstone.framework.node import Node, PlanData
 from flowstone.framework.operation import OpDeclaration, Shapes, op
 from flowstone.framework.shape import num_elements
@@ -116,11 +116,10 @@ def _shapes(node: Node) -> Shapes:
 
 def _kernel(node: Node, env: Environment) -> Kernel:
     members: ProgramMembers = node.attributes["members"]
-    words = [Input(i) for i in range(len(node.inputs))]
     function: Callable[..., Any] = program_kernel(members.program, _by_members(members, env))
     if members.drawing:
         function = _with_streams(function, [_sequence(each, env) for each in members.drawing])
-    return Call(function, *words)
+    return StepCall(function)
 
 
 program_op = _declared("_Program", draws=False)
@@ -133,14 +132,15 @@ def _sequence(node: PlanNode, env: Environment) -> SeededSequence:
 
 
 def _with_streams(function: Callable[..., Any], sequences: Sequence[SeededSequence]) -> Callable[..., Any]:
-    """The function of the inputs alone: it draws from where the sequences stand, which then stand where it
-    has left off. If another run has drawn meanwhile, it draws again; nothing is drawn twice."""
+    """The function of the step and the inputs alone: it draws from where the sequences stand, which then
+    stand where it has left off. If another run has drawn meanwhile, it draws again; nothing is drawn
+    twice."""
     count = len(sequences)
 
-    def run(*inputs: Any) -> Any:
+    def run(step: Any, *inputs: Any) -> Any:
         while True:
             states = [each.state() for each in sequences]
-            found = function(*inputs, *[torch.tensor(stream_of(state)) for state in states])
+            found = function(step, *inputs, *[torch.tensor(stream_of(state)) for state in states])
             ends = found[-count:]
             if None in ends:  # the nodes' own kernels have drawn
                 return found[:-count]
@@ -152,7 +152,8 @@ def _with_streams(function: Callable[..., Any], sequences: Sequence[SeededSequen
 
 
 def _by_members(members: ProgramMembers, env: Environment) -> Callable[..., Any]:
-    """The function of the inputs that runs the members' own kernels; compiled when it is first needed."""
+    """The function of the step and the inputs that runs the members' own kernels; compiled when it is first
+    needed."""
     compiled: list[Any] = []
 
     taken = [(i, place, num_elements(x.dims) or 0, x.dims) for i, place, x in members.unpacked()]
@@ -160,7 +161,7 @@ def _by_members(members: ProgramMembers, env: Environment) -> Callable[..., Any]
     nothing = [None for _ in members.drawing]
     results = [*members.outputs, *[x for pack in members.packed_outputs for x in pack]]
 
-    def run(*inputs: Any) -> Any:
+    def run(step: Any, *inputs: Any) -> Any:
         inputs = inputs[: len(inputs) - len(nothing)]
         if not compiled:
             compiled.append(env.compile_nodes(members.nodes, [*members.inputs, *values], results))
@@ -168,7 +169,7 @@ def _by_members(members: ProgramMembers, env: Environment) -> Callable[..., Any]
             packs = inputs[len(members.inputs) :]
             pieces = [packs[i][place : place + size].reshape(dims) for i, place, size, dims in taken]
             inputs = (*inputs[: len(members.inputs)], *pieces)
-        found = tuple(compiled[0](env.new_step(), *inputs))
+        found = tuple(compiled[0](step, *inputs))
         found = _packed(members, found) if members.packed_outputs else found
         return (*found, *nothing)
 

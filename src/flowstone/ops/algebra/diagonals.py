@@ -195,7 +195,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 matrix_band_part_op = op(
     "MatrixBandPart",
-    "input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
+    "input: T, num_lower: Tindex[], num_upper: Tindex[] -> band: T",
     "Tindex: type in [int32, int64] = int64",
     T=None,
     host=["num_lower", "num_upper"],

@@ -115,7 +115,7 @@ def _known_limits(node: Node, index: int) -> tuple[int, int] | None:
 
 # ---- matrices of diagonals
 
-_DIAG = "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T"
+_DIAG = "diagonal: T, k: int32, num_rows: int32[], num_cols: int32[], padding_value: T[] -> output: T"
 matrix_diag_v2_op = op("MatrixDiagV2", _DIAG, T=None, host=["k", "num_rows", "num_cols"])
 matrix_diag_v3_op = op("MatrixDiagV3", _DIAG, _ALIGN, T=None, host=["k", "num_rows", "num_cols"])
 

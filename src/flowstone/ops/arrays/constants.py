@@ -28,19 +28,9 @@ from flowstone.ops.lists.tensor_list import zeros_like_list
 from flowstone.ops.numbers.elementwise import ARITHMETIC
 
 __all__ = [
-    "constant",
-    "eye",
-    "fill",
-    "lin_space",
-    "linspace",
-    "ones",
-    "ones_like",
-    "placeholder",
-    "placeholder_with_default",
-    "range",
-    "zeros",
-    "zeros_like",
-]
+    "constant", "eye", "fill", "lin_space", "linspace", "ones", "ones_like", "placeholder",
+    "placeholder_with_default", "range", "zeros", "zeros_like",
+]  # fmt: skip
 
 _SMALL = 1000  # elements: below, zeros and ones are constants
 
@@ -148,6 +138,7 @@ fill_op = op(
 
 @fill_op.infer
 def _(node: Node) -> Shapes:
+    node.expect_scalar(1)
     value = node.constant(0)
     if value is not None and value.size and int(value.min()) < 0:
         raise ValueError(f"Fill dimensions must be >= 0, got {int(value.min())}")

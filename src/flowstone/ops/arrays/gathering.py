@@ -68,7 +68,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 gather_op = op(
     "GatherV2",
-    "params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams",
+    "params: Tparams, indices: Tindices, axis: Taxis[] -> output: Tparams",
     "batch_dims: int = 0",
     Tparams=None,
     Tindices=(dtypes.int16, *_INDEX),
@@ -82,6 +82,7 @@ gather_op = op(
 @gather_op.infer
 def _(node: Node) -> Shapes:
     params, indices, axis = node.dims(0), node.dims(1), node.constant(2)
+    node.expect_scalar(2)
     batch = node.attributes["batch_dims"]
     if params is not None and axis is not None and not -len(params) <= axis < len(params):
         least = int(axis) + 1 if axis >= 0 else -int(axis)
@@ -337,15 +338,12 @@ scatter_nd_op = op(
 @scatter_nd_op.infer
 def _(node: Node) -> Shapes:
     indices, updates, dims = node.dims(0), node.dims(1), sizes_of(node, 2)
-    if indices is None or updates is None:
-        return dims
     if () in (indices, updates):
         raise ValueError("Shape must be at least rank 1 but is rank 0")
-    if dims is None:
-        return dims
-    if 0 in dims and any(None not in some and 0 not in some for some in (indices, updates)):
+    given = [x for x in (indices, updates) if x is not None and None not in x and 0 not in x]
+    if dims is not None and 0 in dims and given:
         raise ValueError(f"Indices and updates specified for empty output shape {dims}")
-    if indices[-1] is None:
+    if indices is None or updates is None or dims is None or indices[-1] is None:
         return dims
     depth, outer = indices[-1], len(indices) - 1
     if not is_compatible(indices[:-1], updates[:outer]):
@@ -371,6 +369,8 @@ def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
         raise invalid(
             f"Must have updates.shape = indices.shape[:-1] + shape[{depth}:], got {list(updates.shape)}"
         )
+    if 0 in sizes and (indices.numel() or updates.numel()):
+        raise invalid(f"Indices and updates specified for empty output shape {sizes}")
     result = torch.zeros(product(sizes[:depth]), *rest, dtype=updates.dtype, device=updates.device)
     places = flat_places(indices, sizes[:depth])
     return result.index_add_(0, places, updates.reshape(len(places), *rest)).reshape(sizes)

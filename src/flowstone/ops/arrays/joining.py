@@ -35,6 +35,7 @@ __all__ = ["concat", "split"]
 
 
 def _concat_dims(node: Node, values: Any, axis_at: int) -> Dims:
+    node.expect_scalar(axis_at)
     axis = node.constant(axis_at)
     known = [x.dims for x in values if x.dims is not None]
     if axis is None:
@@ -42,9 +43,6 @@ def _concat_dims(node: Node, values: Any, axis_at: int) -> Dims:
         return None if rank is None else (None,) * rank
     if not known:
         return None
-    axis_dims = node.dims(axis_at)
-    if axis_dims:
-        raise ValueError(f"Shape must be rank 0 but is rank {len(axis_dims)}")
     rank = len(known[0])
     if rank == 0:
         raise ValueError("Can't concatenate scalars (use tf.stack instead)")
@@ -159,7 +157,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 concat_offset_op = op(
     "ConcatOffset",
-    "concat_dim: int32, shape: N*shape_type -> offset: N*shape_type",
+    "concat_dim: int32[], shape: N*shape_type -> offset: N*shape_type",
     "N: int >= 2 ; shape_type: type in [int32, int64] = int32",
     host=["concat_dim", "shape", "offset"],
 )
@@ -193,7 +191,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 split_op = op(
     "Split",
-    "split_dim: int32, value: T -> output: num_split*T",
+    "split_dim: int32[], value: T -> output: num_split*T",
     "num_split: int >= 1",
     T=None,
     aliases=[1],
@@ -254,7 +252,7 @@ def _joined(parts: Any, axis: Any) -> Any:
 
 split_v_op = op(
     "SplitV",
-    "value: T, size_splits: Tlen, split_dim: int32 -> output: num_split*T",
+    "value: T, size_splits: Tlen, split_dim: int32[] -> output: num_split*T",
     "num_split: int >= 1 ; Tlen: type in [int8, int32, int64] = int64",
     T=None,
     aliases=[0],

@@ -17,7 +17,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node, static_value
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims
+from flowstone.framework.shape import Dims, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.arrays import invalid, product
 from flowstone.ops.arrays.constants import constant, zeros
@@ -172,6 +172,14 @@ def _batch_to_space(x: Any, blocks: list[int], crops: list[list[int]]) -> Any:
     return whole.contiguous()
 
 
+def _pairs(value: Any, count: int, what: str) -> list[list[int]]:
+    """The pairs of numbers, one a block, that an argument has to be."""
+    if list(value.shape) != [count, 2]:
+        raise invalid(f"{what} should have shape [{count}, 2] instead of {list(value.shape)}")
+    found: list[list[int]] = value.tolist()
+    return found
+
+
 def _moved_dims(dims: Any, blocks: Any, pairs: Any, is_to_batch: bool) -> Dims:
     """Static shape after the move; `blocks` is a list, `pairs` one or None."""
     if dims is None:
@@ -216,6 +224,7 @@ def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> O
             raise ValueError("block_shape must have rank 1.")
         if blocks is None or blocks[0] is None:
             raise ValueError("block_shape must have known size.")
+        merge(node.dims(2), (blocks[0], 2))
         dims, known = node.dims(0), _listed(node.constant(1))
         if known is not None and min(known, default=1) < 1:
             raise ValueError("block_shape must be positive")
@@ -225,7 +234,10 @@ def _nd_op(name: str, second: str, move: Any, is_to_batch: bool, back: str) -> O
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
-        return lambda x, blocks, pairs: move(x, blocks.tolist(), pairs.tolist())
+        def moved(x: Any, blocks: Any, pairs: Any) -> Any:
+            return move(x, blocks.tolist(), _pairs(pairs, blocks.numel(), second))
+
+        return moved
 
     @declaration.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:
@@ -252,6 +264,7 @@ def _square_op(
     @declaration.infer
     def _(node: Node) -> Shapes:
         dims = node.dims(0)
+        merge(node.dims(1), (2, 2))
         if dims is None:
             dims = (None,) * 4
         if len(dims) != 4:
@@ -261,7 +274,7 @@ def _square_op(
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
         blocks = [node.attributes["block_size"]] * 2
-        return lambda x, pairs: move(x, blocks, pairs.tolist())
+        return lambda x, pairs: move(x, blocks, _pairs(pairs, 2, second))
 
     @declaration.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:

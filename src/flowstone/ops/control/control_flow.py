@@ -104,7 +104,7 @@ next_iteration_op = op("NextIteration", "data: T -> output: T", T=None, aliases=
 ref_next_iteration_op = op(
     "RefNextIteration", "data: Ref(T) -> output: Ref(T)", T=None, aliases=[0], role="next_iteration"
 )
-loop_cond_op = op("LoopCond", "input: bool -> output: bool", role="loop_condition")
+loop_cond_op = op("LoopCond", "input: bool[] -> output: bool", role="loop_condition")
 control_trigger_op = op("ControlTrigger", "->", free=True, role="trigger")
 
 for _declaration in (enter_op, ref_enter_op):

@@ -87,7 +87,7 @@ def _arrays(values: Sequence[Any], types: Sequence[Any]) -> list[np.ndarray[Any,
 # ---- Assert
 
 assert_op = op(
-    "Assert", "condition: bool, data: *T ->", "T: list(type) >= 1 ; summarize: int = 3", stateful=True
+    "Assert", "condition: bool[], data: *T ->", "T: list(type) >= 1 ; summarize: int = 3", stateful=True
 )
 
 

@@ -57,9 +57,9 @@ def _make_batch(node: Node, env: Environment) -> Callable[..., Dataset]:
     return make
 
 
-batch_dataset_op = dataset_op("BatchDataset", "input_dataset: variant, batch_size: int64", _make_batch)
+batch_dataset_op = dataset_op("BatchDataset", "input_dataset: variant, batch_size: int64[]", _make_batch)
 batch_dataset_v2_op = dataset_op(
-    "BatchDatasetV2", "input_dataset: variant, batch_size: int64, drop_remainder: bool", _make_batch,
+    "BatchDatasetV2", "input_dataset: variant, batch_size: int64[], drop_remainder: bool[]", _make_batch,
     "parallel_copy: bool = false ; metadata: string = ''",
 )  # fmt: skip
 
@@ -138,12 +138,12 @@ def _make_padded_batch(node: Node, env: Environment) -> Callable[..., Dataset]:
 _PADDED = "padded_shapes: N*int64, padding_values: *Toutput_types"
 _PADDED_TYPES = "Toutput_types: list(type) >= 1 ; N: int >= 1"
 padded_batch_dataset_op = dataset_op(
-    "PaddedBatchDataset", f"input_dataset: variant, batch_size: int64, {_PADDED}", _make_padded_batch,
+    "PaddedBatchDataset", f"input_dataset: variant, batch_size: int64[], {_PADDED}", _make_padded_batch,
     _PADDED_TYPES, "output_shapes: list(shape) >= 1", keeps=[3],
 )  # fmt: skip
 padded_batch_dataset_v2_op = dataset_op(
     "PaddedBatchDatasetV2",
-    f"input_dataset: variant, batch_size: int64, {_PADDED}, drop_remainder: bool", _make_padded_batch,
+    f"input_dataset: variant, batch_size: int64[], {_PADDED}, drop_remainder: bool[]", _make_padded_batch,
     f"parallel_copy: bool = false ; {_PADDED_TYPES} ; metadata: string = ''",
     "output_shapes: list(shape) >= 1", keeps=[3],
 )  # fmt: skip
@@ -170,7 +170,8 @@ def _make_map_and_batch(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 map_and_batch_dataset_op = dataset_op(
     "MapAndBatchDataset",
-    "input_dataset: variant, other_arguments: *Targuments, batch_size: int64, num_parallel_batches: int64",
+    "input_dataset: variant, other_arguments: *Targuments, "
+    "batch_size: int64[], num_parallel_batches: int64[]",
     _make_map_and_batch, "f: func ; Targuments: list(type) >= 0", keeps=[1],
 )  # fmt: skip
 
@@ -235,7 +236,7 @@ def _make_sparse_batch(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 
 dense_to_sparse_batch_dataset_op = dataset_op(
-    "DenseToSparseBatchDataset", "input_dataset: variant, batch_size: int64, row_shape: int64",
+    "DenseToSparseBatchDataset", "input_dataset: variant, batch_size: int64[], row_shape: int64",
     _make_sparse_batch,
 )  # fmt: skip
 
@@ -365,6 +366,6 @@ def _make_window(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 window_dataset_op = dataset_op(
     "WindowDataset",
-    "input_dataset: variant, size: int64, shift: int64, stride: int64, drop_remainder: bool", _make_window,
-    "metadata: string = ''",
+    "input_dataset: variant, size: int64[], shift: int64[], stride: int64[], drop_remainder: bool[]",
+    _make_window, "metadata: string = ''",
 )  # fmt: skip

@@ -214,6 +214,6 @@ def _make_windows(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 sliding_window_dataset_op = dataset_op(
     "SlidingWindowDataset",
-    "input_dataset: variant, window_size: int64, window_shift: int64, window_stride: int64",
+    "input_dataset: variant, window_size: int64[], window_shift: int64[], window_stride: int64[]",
     _make_windows,
 )

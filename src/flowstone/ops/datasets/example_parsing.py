@@ -73,7 +73,7 @@ def _make_parse_example(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 parse_example_dataset_op = dataset_op(
     "ExperimentalParseExampleDataset",
-    "input_dataset: variant, num_parallel_calls: int64, dense_defaults: *Tdense",
+    "input_dataset: variant, num_parallel_calls: int64[], dense_defaults: *Tdense",
     _make_parse_example,
     "sparse_keys: list(string) >= 0 ; dense_keys: list(string) >= 0 ; "
     f"sparse_types: {_KINDS} ; Tdense: {_KINDS} ; dense_shapes: list(shape) >= 0 ; sloppy: bool = false",

@@ -145,9 +145,9 @@ def _make_fixed(node: Node, env: Environment) -> Callable[..., Dataset]:
     return make
 
 
-_TEXT = "filenames: string, compression_type: string, buffer_size: int64"
+_TEXT = "filenames: string, compression_type: string, buffer_size: int64[]"
 _FIXED = (
-    "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, buffer_size: int64"
+    "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, buffer_size: int64[]"
 )
 _METADATA = "metadata: string = ''"
 text_line_dataset_op = dataset_op(

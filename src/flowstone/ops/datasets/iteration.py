@@ -169,11 +169,14 @@ def dataset_op(
     """Declares an op whose result is a dataset; `make(node, env)` is its kernel."""
     texts = [text for text in (attributes, elements) if text]
     declaration = op(name, f"{inputs} -> {output}: variant", " ; ".join(texts), capturable=False, **traits)
-    declaration.infer(_scalar)
+    declaration.infer(_dims_of_handle)
     declaration.kernel(CPU)(make)
     declaration.not_differentiable()
     return declaration
 
 
-def _scalar(node: Node) -> Dims:
+def _dims_of_handle(node: Node) -> Dims:
+    for i in range(len(node.inputs)):
+        if node.input_argument(i).is_scalar:
+            node.expect_scalar(i)
     return ()

@@ -255,7 +255,7 @@ def _make_interleave(node: Node, env: Environment) -> Callable[..., Dataset]:
     return make
 
 
-_CYCLE = "cycle_length: int64, block_length: int64"
+_CYCLE = "cycle_length: int64[], block_length: int64[]"
 interleave_dataset_op = dataset_op(
     "InterleaveDataset", f"{INPUTS}, {_CYCLE}", _make_interleave, FUNCTION, keeps=[1]
 )
@@ -265,7 +265,7 @@ sloppy_interleave_dataset_op = dataset_op(
 
 
 parallel_interleave_dataset_v2_op = dataset_op(
-    "ParallelInterleaveDatasetV2", f"{INPUTS}, {_CYCLE}, num_parallel_calls: int64", _make_interleave,
+    "ParallelInterleaveDatasetV2", f"{INPUTS}, {_CYCLE}, num_parallel_calls: int64[]", _make_interleave,
     f"{FUNCTION} ; sloppy: bool = false ; metadata: string = ''", keeps=[1],
 )  # fmt: skip
 

@@ -173,6 +173,7 @@ class MappedAtOnce(OneInput):
     def _wait(self, step: Any, calls: _Calls) -> None:
         if calls.is_done:
             return
+        self._workers.expect_here()
         remove = step.on_cancel(self._wake)
         try:
             with self._changed:
@@ -234,7 +235,7 @@ parallel_map_dataset_op = dataset_op(
     "sloppy: bool = false ; preserve_cardinality: bool = false", keeps=[1],
 )  # fmt: skip
 parallel_map_dataset_v2_op = dataset_op(
-    "ParallelMapDatasetV2", f"{INPUTS}, num_parallel_calls: int64", _make_parallel_map,
+    "ParallelMapDatasetV2", f"{INPUTS}, num_parallel_calls: int64[]", _make_parallel_map,
     "f: func ; Targuments: list(type) >= 0 ; use_inter_op_parallelism: bool = true ; "
     "deterministic: string = 'default' ; preserve_cardinality: bool = false ; "
     "use_unbounded_threadpool: bool = false ; metadata: string = ''", keeps=[1],

@@ -101,6 +101,8 @@ class Prefetched(Iteration):
 
     def _wait(self, step: Any) -> None:
         buffer = self._buffer
+        if self._workers is not None:
+            self._workers.expect_here()
 
         def wake() -> None:
             with buffer.changed:
@@ -165,6 +167,6 @@ def _make_prefetch(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 
 prefetch_dataset_op = dataset_op(
-    "PrefetchDataset", "input_dataset: variant, buffer_size: int64", _make_prefetch,
+    "PrefetchDataset", "input_dataset: variant, buffer_size: int64[]", _make_prefetch,
     "slack_period: int = 0 ; legacy_autotune: bool = true ; buffer_size_min: int = 0",
 )  # fmt: skip

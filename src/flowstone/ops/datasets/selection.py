@@ -113,7 +113,7 @@ def _make_repeat(node: Node, env: Environment) -> Callable[..., Dataset]:
     return lambda source, count: RepeatDataset(source, int(count))
 
 
-repeat_dataset_op = dataset_op("RepeatDataset", "input_dataset: variant, count: int64", _make_repeat)
+repeat_dataset_op = dataset_op("RepeatDataset", "input_dataset: variant, count: int64[]", _make_repeat)
 
 
 # ---- the first, and the others
@@ -200,8 +200,8 @@ def _make_skip(node: Node, env: Environment) -> Callable[..., Dataset]:
     return lambda source, count: Derived(source, lambda each: _Skipped(each, int(count)))
 
 
-take_dataset_op = dataset_op("TakeDataset", "input_dataset: variant, count: int64", _make_take)
-skip_dataset_op = dataset_op("SkipDataset", "input_dataset: variant, count: int64", _make_skip)
+take_dataset_op = dataset_op("TakeDataset", "input_dataset: variant, count: int64[]", _make_take)
+skip_dataset_op = dataset_op("SkipDataset", "input_dataset: variant, count: int64[]", _make_skip)
 
 
 class _Shard(OneInput):
@@ -237,7 +237,7 @@ def _make_shard(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 
 shard_dataset_op = dataset_op(
-    "ShardDataset", "input_dataset: variant, num_shards: int64, index: int64", _make_shard,
+    "ShardDataset", "input_dataset: variant, num_shards: int64[], index: int64[]", _make_shard,
     "require_non_empty: bool = false ; metadata: string = ''",
 )  # fmt: skip
 

@@ -169,17 +169,17 @@ def _make_shuffle_v2(node: Node, env: Environment) -> Callable[..., Dataset]:
     return make
 
 
-_SHUFFLE = "input_dataset: variant, buffer_size: int64"
+_SHUFFLE = "input_dataset: variant, buffer_size: int64[]"
 _DIFFERS = "reshuffle_each_iteration: bool = true ; metadata: string = ''"
 shuffle_dataset_op = dataset_op(
-    "ShuffleDataset", f"{_SHUFFLE}, seed: int64, seed2: int64", _make_shuffle, _DIFFERS
+    "ShuffleDataset", f"{_SHUFFLE}, seed: int64[], seed2: int64[]", _make_shuffle, _DIFFERS
 )
 shuffle_dataset_v2_op = dataset_op(
     "ShuffleDatasetV2", f"{_SHUFFLE}, seed_generator: resource", _make_shuffle_v2, "metadata: string = ''",
     stateful=True, keeps=[2],
 )  # fmt: skip
 shuffle_dataset_v3_op = dataset_op(
-    "ShuffleDatasetV3", f"{_SHUFFLE}, seed: int64, seed2: int64, seed_generator: resource", _make_shuffle,
+    "ShuffleDatasetV3", f"{_SHUFFLE}, seed: int64[], seed2: int64[], seed_generator: resource", _make_shuffle,
     _DIFFERS, stateful=True, keeps=[4],
 )  # fmt: skip
 
@@ -189,9 +189,9 @@ def _new_source(seed: Any, seed2: Any, reshuffles: Any = True) -> SeedSource:
 
 
 resource_op("DummySeedGenerator", lambda: None)  # the dataset's own seeds are meant
-resource_op("AnonymousRandomSeedGenerator", _new_source, "seed: int64, seed2: int64", has_deleter=True)
+resource_op("AnonymousRandomSeedGenerator", _new_source, "seed: int64[], seed2: int64[]", has_deleter=True)
 resource_op(
-    "AnonymousSeedGenerator", _new_source, "seed: int64, seed2: int64, reshuffle: bool", has_deleter=True
+    "AnonymousSeedGenerator", _new_source, "seed: int64[], seed2: int64[], reshuffle: bool", has_deleter=True
 )
 deleting_op("DeleteRandomSeedGenerator")
 deleting_op("DeleteSeedGenerator")
@@ -230,5 +230,5 @@ def _make_random(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 
 random_dataset_op = dataset_op(
-    "RandomDataset", "seed: int64, seed2: int64", _make_random, "metadata: string = ''", stateful=True
+    "RandomDataset", "seed: int64[], seed2: int64[]", _make_random, "metadata: string = ''", stateful=True
 )

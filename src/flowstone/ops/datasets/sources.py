@@ -235,5 +235,5 @@ def _make_range(node: Node, env: Environment) -> Callable[..., Dataset]:
 
 
 range_dataset_op = dataset_op(
-    "RangeDataset", "start: int64, stop: int64, step: int64", _make_range, stateful=True
+    "RangeDataset", "start: int64[], stop: int64[], step: int64[]", _make_range, stateful=True
 )

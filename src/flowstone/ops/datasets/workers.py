@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from flowstone.framework import errors
 
 Work = Callable[[Any], None]  # of a step; catches its own exceptions
 
@@ -22,6 +25,7 @@ class Workers:
     def __init__(self, most: int, new_step: Callable[[], Any]) -> None:
         self._most, self._started, self._step = most, 0, new_step()
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._process = os.getpid()
 
     def run(self, work: Work) -> None:
         """Has a thread call `work` soon; does nothing after `stop`."""
@@ -33,6 +37,16 @@ class Workers:
             threading.Thread(
                 target=_work_on, args=(self._work, self._step), name="flowstone dataset", daemon=True
             ).start()
+
+    def expect_here(self) -> None:
+        """Before a wait: FailedPreconditionError in a child of the process that has the threads."""
+        if os.getpid() != self._process:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                "The threads that fetch the dataset's elements stayed in the process from which this one was "
+                "forked: initialize the iterator here, or fork before the first element is taken.",
+            )
 
     def stop(self) -> None:
         """Cancels what runs, and ends the threads. Does not wait."""

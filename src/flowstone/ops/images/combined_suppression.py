@@ -24,8 +24,8 @@ from flowstone.ops.networks.windows import require_rank
 
 combined_non_max_suppression_op = op(
     "CombinedNonMaxSuppression",
-    "boxes: float, scores: float, max_output_size_per_class: int32, max_total_size: int32, "
-    "iou_threshold: float, score_threshold: float -> nmsed_boxes: float, nmsed_scores: float, "
+    "boxes: float, scores: float, max_output_size_per_class: int32[], max_total_size: int32[], "
+    "iou_threshold: float[], score_threshold: float[] -> nmsed_boxes: float, nmsed_scores: float, "
     "nmsed_classes: float, valid_detections: int32",
     "pad_per_class: bool = false ; clip_boxes: bool = true",
     host=["max_output_size_per_class", "max_total_size", "iou_threshold", "score_threshold"],

@@ -209,6 +209,10 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
                     f"Size of out_backprop doesn't match computed: actual = {geometry.sizes_of(dy.shape)}, "
                     f"computed = {list(counts)}",
                 )
+            if shape[0] != dy.shape[0]:
+                batches = f"{shape[0]} vs. {dy.shape[0]}"
+                message = f"input and out_backprop must have the same batch size: {batches}"
+                raise errors.InvalidArgumentError(None, None, message)
             if dy.numel() == 0:
                 return dy.new_zeros(shape)
             margin = tuple([min(pair) for pair in zip(before, after)])

@@ -102,6 +102,10 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
                 raise errors.InvalidArgumentError(
                     None, None, f"Size of out_backprop {list(dy.shape)} doesn't match computed {list(counts)}"
                 )
+            if x.shape[0] != dy.shape[0]:
+                batches = f"{x.shape[0]} vs. {dy.shape[0]}"
+                message = f"input and out_backprop must have the same batch size: {batches}"
+                raise errors.InvalidArgumentError(None, None, message)
             if dy.numel() == 0 or x.numel() == 0:
                 return x.new_zeros(shape)
             if last:

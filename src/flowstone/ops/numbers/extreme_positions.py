@@ -34,15 +34,14 @@ _WITH_EXTREME = {torch.argmax: torch.max, torch.argmin: torch.min}
 
 def _argument_of_extreme(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
     declaration = op(
-        name, "input: T, dimension: Tidx -> output: output_type", _ARG_ATTRIBUTES[name],
+        name, "input: T, dimension: Tidx[] -> output: output_type", _ARG_ATTRIBUTES[name],
         T=(*REAL, *QUANTIZED, dtypes.bool), host=["dimension"], reduces=True,
     )  # fmt: skip
 
     @declaration.infer
     def _(node: Node) -> Shapes:
         dims, axis = node.dims(0), node.constant(1)
-        if given := node.dims(1):
-            raise ValueError(f"Shape must be rank 0 but is rank {len(given)}")
+        node.expect_scalar(1)
         if dims is None:
             return None
         if len(dims) <= 1:

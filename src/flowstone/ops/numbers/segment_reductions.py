@@ -249,7 +249,7 @@ def _unsorted_segments(
 ) -> OpDeclaration:
     declaration = op(
         name,
-        "data: T, segment_ids: Tindices, num_segments: Tnumsegments -> output: T",
+        "data: T, segment_ids: Tindices, num_segments: Tnumsegments[] -> output: T",
         f"Tindices: {_INDEX} ; Tnumsegments: {_INDEX} = int32",
         T=types,
         host=["num_segments"],

@@ -21,6 +21,7 @@ from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, o
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.op_seeds import (
     SEEDS,
@@ -127,7 +128,7 @@ truncated_normal_op = _filled("TruncatedNormal", _truncated, philox.truncated_no
 
 random_uniform_int_op = op(
     "RandomUniformInt",
-    "shape: T, minval: Tout, maxval: Tout -> output: Tout",
+    "shape: T, minval: Tout[], maxval: Tout[] -> output: Tout",
     f"{SEEDS} ; Tout: type in [int32, int64] ; T: type in [int32, int64]",
     stateful=True,
     host=["shape", "minval", "maxval"],
@@ -286,6 +287,11 @@ def _(node: Node, env: Environment) -> Kernel:
 
     def draw(shape: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
         sizes = shape.tolist()
+        if not sizes:
+            raise invalid("Shape tensor must not be empty")
+        for what, p in zip(("means", "stddevs", "minvals", "maxvals"), parameters):
+            if p.ndim > 1:
+                raise invalid(f"Input {what} should be a scalar or vector, got shape: {list(p.shape)}")
         mean, deviation, low, high = [
             p.to(torch.float64).reshape(-1, *(1,) * (len(sizes) - 1)) for p in parameters
         ]

@@ -32,7 +32,7 @@ REAL = (*dtypes.REAL, dtypes.bfloat16)
 
 multinomial_op = op(
     "Multinomial",
-    "logits: T, num_samples: int32 -> output: output_dtype",
+    "logits: T, num_samples: int32[] -> output: output_dtype",
     f"{SEEDS} ; output_dtype: type in [int32, int64] = int64",
     T=REAL,
     stateful=True,
@@ -45,6 +45,7 @@ multinomial_op.not_differentiable()
 
 @multinomial_op.infer
 def _(node: Node) -> Shapes:
+    node.expect_scalar(1)
     logits, count = node.dims(0), node.constant(1)
     if logits is not None and len(logits) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(logits)}")

@@ -199,7 +199,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 multinomial_op = op(
     "StatelessMultinomial",
-    "logits: T, num_samples: int32, seed: Tseed -> output: output_dtype",
+    "logits: T, num_samples: int32[], seed: Tseed -> output: output_dtype",
     "Tseed: type in [int32, int64] = int64 ; output_dtype: type in [int32, int64] = int64",
     T=(*dtypes.REAL, dtypes.bfloat16, dtypes.uint32, dtypes.uint64),
     host=["num_samples", "seed"],

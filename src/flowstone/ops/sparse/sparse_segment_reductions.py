@@ -129,7 +129,7 @@ def picked_gradient(op: Operation, name: str, dy: Tensor) -> IndexedSlices:
 def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpDeclaration:
     declaration = op(
         name,
-        "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32 -> output: T",
+        "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32[] -> output: T",
         _SPARSE,
         T=FLOATS,
         host=["output_dim0"],
@@ -138,6 +138,7 @@ def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpD
 
     @declaration.infer
     def _(node: Node) -> Shapes:
+        node.expect_scalar(3)
         dims, rows = node.dims(0), node.constant(3)
         if dims == ():
             raise ValueError("Shape must be at least rank 1 but is rank 0")
@@ -198,7 +199,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 bincount_op = op(
     "Bincount",
-    "arr: int32, size: int32, weights: T -> bins: T",
+    "arr: int32, size: int32[], weights: T -> bins: T",
     T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64),
     host=["size"],
     capturable=False,
@@ -207,6 +208,7 @@ bincount_op = op(
 
 @bincount_op.infer
 def _(node: Node) -> Shapes:
+    node.expect_scalar(1)
     size = node.constant(1)
     if size is not None and int(size) < 0:
         raise ValueError(f"size ({int(size)}) must be non-negative")

@@ -144,6 +144,7 @@ def _kernel(function: Callable[..., Any], names: list[str], slots: int, is_spars
 
 # The others leave a resource's shape to the step, as TensorFlow does.
 _RESOURCES_CHECKED_WHEN_BUILT = {"GradientDescent", "ProximalAdagrad"}
+_ARRAYS = ("grad", "delta", "indices")  # arguments beside variables that are no scalars
 
 
 def _infer(name: str, names: list[str], slots: int, is_sparse: bool) -> ShapeFunction:
@@ -156,7 +157,7 @@ def _infer(name: str, names: list[str], slots: int, is_sparse: bool) -> ShapeFun
             dims = merge(dims, node.dims(i) if is_ref else handle_dims(node, i))
         for i in range(slots + 1, len(names)):
             found = node.dims(i)
-            if names[i] not in ("grad", "delta", "indices") and found:
+            if names[i] not in _ARRAYS and found:
                 raise ValueError(f"Shape must be rank 0 but is rank {len(found)}")
         grad = node.dims(grad_at)
         if not is_ref and name not in _RESOURCES_CHECKED_WHEN_BUILT:
@@ -193,7 +194,8 @@ def _declare_one(
     inputs = []
     for i, argument in enumerate(arguments):
         kind = "int64" if argument == "global_step" else "Tindices" if argument == "indices" else "T"
-        inputs.append(f"{argument}: {held if i <= slots else kind}")
+        kind = held if i <= slots else kind if argument in _ARRAYS else f"{kind}[]"
+        inputs.append(f"{argument}: {kind}")
     types = {"T": ALL_NUMBERS}
     attributes = "use_locking: bool = false" + attributes
     if is_sparse:

@@ -69,7 +69,10 @@ def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) 
                 refined.update(node.outputs)
                 continue
         else:
-            inferred = infer(node)
+            try:
+                inferred = infer(node)
+            except (TypeError, IndexError) as error:  # a rank that the function did not expect
+                raise ValueError(f"{node.name}: {error}") from error
         if node in believed:
             inferred = [_entering(node, believed[node]), ()]
         elif is_stored and stored is not None and not isinstance(inferred, list):
