@@ -33,8 +33,9 @@ def image_bytes(images: np.ndarray[Any, Any], bad_color: np.ndarray[Any, Any]) -
     finite = np.isfinite(images)
     is_finite = finite.all()
     values = images if is_finite else np.where(finite, images, 0).astype(images.dtype)
-    limits = {"axis": (1, 2, 3), "keepdims": True, "initial": 0}
-    least, largest = values.min(**limits), values.max(**limits)
+    axes = (1, 2, 3)
+    least = values.min(axes, keepdims=True, initial=0)
+    largest = values.max(axes, keepdims=True, initial=0)
     has_sign = least < 0
     most = np.maximum(-least, largest)
     tops = np.where(has_sign, 127, 255).astype(images.dtype)

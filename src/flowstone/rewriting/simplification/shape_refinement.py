@@ -62,17 +62,18 @@ def _infer_again(subgraph: Subgraph, believed: dict[PlanNode, set[int] | None]) 
             continue
         if node.type in SWITCHES:
             empty.update(_untaken(node))
-        if empty and not empty.isdisjoint(node.inputs):
-            inferred = _merged(node, empty)
-            if inferred is None:
-                empty.update(node.outputs)
-                refined.update(node.outputs)
-                continue
-        else:
+        inferred: Dims | list[Dims]
+        if empty.isdisjoint(node.inputs):
             try:
                 inferred = infer(node)
             except (TypeError, IndexError) as error:  # a rank that the function did not expect
                 raise ValueError(f"{node.name}: {error}") from error
+        elif (merged_dims := _merged(node, empty)) is not None:
+            inferred = merged_dims
+        else:
+            empty.update(node.outputs)
+            refined.update(node.outputs)
+            continue
         if node in believed:
             inferred = [_entering(node, believed[node]), ()]
         elif is_stored and stored is not None and not isinstance(inferred, list):
