@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -258,7 +259,6 @@ def test_decoding(proto: Any, elements: Any) -> None:
 @pytest.mark.parametrize(
     "proto",
     [
-        _proto(1, [2, 2], float_val=[1, 2, 3, 4, 5]),
         _proto(1, [2, 2], tensor_content=b"abcd"),
         _proto(1, [2, 2], tensor_content=b"abc"),
         _proto(1, [-1], float_val=[1]),
@@ -321,3 +321,16 @@ def test_any_array_survives(dtype: Any, dims: list[int], data: bytes) -> None:
             assert decoded.tobytes() == array.tobytes()
         elif array.dtype.names is None:
             np.testing.assert_array_equal(decoded.astype(np.complex128), array.astype(np.complex128))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("dtype: DT_FLOAT tensor_shape {dim {size: 2}} float_val: [1, 2, 3]", [1.0, 2.0]),
+        ("dtype: DT_STRING tensor_shape {dim {size: 0}} string_val: 'a'", []),
+        ("dtype: DT_FLOAT tensor_shape {dim {size: 0}} tensor_content: 'abcd'", []),
+        ("dtype: DT_COMPLEX64 tensor_shape {dim {size: 1}} scomplex_val: [1, 2, 3, 4]", [1 + 2j]),
+    ],
+)
+def test_values_beyond_the_shape_are_left_out(text: str, expected: list[Any]) -> None:
+    assert make_ndarray(text_format.Parse(text, messages("tensor_pb2").TensorProto())).tolist() == expected

@@ -410,11 +410,10 @@ def make_ndarray(tensor: Any) -> Array:
     if any(size < 0 for size in dims):
         raise ValueError(f"The TensorProto has the shape {dims}, which has a negative dimension.")
     count = _size(dims)
-    values = _content(tensor, dtype, count) if tensor.tensor_content else _listed(tensor, dtype)
-    if values.size > count:
-        raise ValueError(f"The TensorProto has {values.size} values, but its shape {dims} takes {count}.")
+    has_content = count > 0 and tensor.tensor_content
+    values = _content(tensor, dtype, count) if has_content else _listed(tensor, dtype)
     try:
-        return _filled(values, dims)
+        return _filled(values[:count], dims)  # TensorFlow, too, leaves out what is too much
     except MemoryError:
         raise ValueError(f"The shape {dims} of the TensorProto is too large.") from None
 
