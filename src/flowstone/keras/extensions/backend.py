@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import flowstone as tf
-from flowstone.keras import foundation, sessions
+from flowstone.keras import foundation, sessions, tf_utils
 
 __all__ = ["extend"]
 
@@ -32,9 +32,20 @@ def _resize_images(older: Callable[..., Any]) -> Callable[..., Any]:
     return resize_images
 
 
+def _changed_is_keras_tensor(published: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Objects of classes that a library has registered as tensors are tensors, too."""
+
+    def is_keras_tensor(x: Any) -> bool:
+        """Whether it is the output of a layer; ValueError for what is no tensor."""
+        return hasattr(x, "_keras_history") if tf_utils.is_symbolic_tensor(x) else published(x)
+
+    return is_keras_tensor
+
+
 def extend(module: ModuleType) -> None:
     """Gives `keras.backend` the functions that layers here ask it for."""
     names = vars(module)
     names["track_variable"] = sessions.track_variable
+    names["is_keras_tensor"] = _changed_is_keras_tensor(names["is_keras_tensor"])
     names["learning_phase"] = foundation.learning_phase
     names["resize_images"] = _resize_images(names["resize_images"])

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flowstone.framework.graph_functions import name_scope
+from flowstone.framework.shape import TensorShape
 from flowstone.ops.variables.variables import Variable
 
 __all__ = ["Module"]
 
+_MISSING = object()
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -35,6 +37,13 @@ class Module:
         with name_scope(name) as scope:
             self._scope = scope
         self._name = name
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            object.__setattr__(self, name, value)
+        except AttributeError:  # a property without a setter, which may be given what it has
+            if not _is_same(getattr(self, name, _MISSING), value):
+                raise
 
     @property
     def name(self) -> str:
@@ -116,6 +125,13 @@ class Module:
                 return method(self, *args, **kwargs)
 
         return in_scope
+
+
+def _is_same(held: Any, value: Any) -> bool:
+    """Whether both are one object; shapes, which tensors make anew, where they have the same sizes."""
+    if isinstance(held, TensorShape) and isinstance(value, TensorShape):
+        return held.dims_tuple == value.dims_tuple
+    return held is value
 
 
 def _snake_case(name: str) -> str:
