@@ -52,7 +52,7 @@ IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.contrib.learn.learn_io.dask_io", "dask.dataframe"): "an optional dependency",
     ("flowstone.framework.shape", "tensorboard.compat.proto.tensor_shape_pb2"): SLOW,
     ("flowstone.io.stores", "fsspec"): SLOW,
-    ("flowstone.native.compiler", "llvmlite"): "not on every machine",
+    ("flowstone.native.codegen.compiler", "llvmlite"): "not on every machine",
     ("flowstone.ops.summaries.pictures", "flowstone.io.image_files.png"): SLOW,
     ("flowstone.ops.forests.boosted_trees_ops", "flowstone.io.proto"): SLOW,
     ("flowstone.ops.forests.decision_tree", "flowstone.io.proto"): SLOW,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flowstone.framework import flags
-from flowstone.native import host
+from flowstone.native.codegen import host
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

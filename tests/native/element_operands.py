@@ -9,7 +9,7 @@ import numpy as np
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.native.elements import ELEMENTS
+from flowstone.native.numerics.elements import ELEMENTS
 
 OPERANDS = {"AddN": 3}
 ATTRIBUTES = {"LeakyRelu": {"alpha": 0.3}, "LeakyReluGrad": {"alpha": 0.3}}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.native import products
-from flowstone.native.clusters import Array, Cluster
-from flowstone.native.products import Product
+from flowstone.native.clusters.clusters import Array, Cluster
+from flowstone.native.products import products
+from flowstone.native.products.products import Product
 
 
 def plain(

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from flowstone.native.program_kernels import ProgramKernel, program_kernel
-from flowstone.native.programs import Builder, Program
+from flowstone.native.programs.program_kernels import ProgramKernel, program_kernel
+from flowstone.native.programs.programs import Builder, Program
 from flowstone.runtime.step import UNLIMITED
 
 FAILED = "the machine code gave up"

@@ -23,7 +23,8 @@ from flowstone.lowering.passes import NAMES
 from flowstone.lowering.programs import program_regions
 from flowstone.lowering.programs.statement_parts import NARROW
 from flowstone.lowering.updates import joint_descents
-from flowstone.native import kernels, making
+from flowstone.native.clusters import kernels
+from flowstone.native.codegen import making
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
 from pattern_programs import PROGRAMS
 from pattern_variants import Program, disagreements, rewritten

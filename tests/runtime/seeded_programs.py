@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.native import kernels
+from flowstone.native.clusters import kernels
 
 STEPS = 33  # machine code has taken its place everywhere
 X = np.random.RandomState(0).rand(32, 12).astype(np.float32)

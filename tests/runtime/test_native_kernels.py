@@ -14,7 +14,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.native import host
+from flowstone.native.codegen import host
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.native_kernels import kernel_table, native_kernels
 

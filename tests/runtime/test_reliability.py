@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.native import making
+from flowstone.native.codegen import making
 from stepping import Running, refused, runtime_object, until
 
 pytestmark = pytest.mark.usefixtures("graph")

@@ -11,8 +11,8 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.native import host
-from flowstone.native.team_members import TeamMembers
+from flowstone.native.codegen import host
+from flowstone.native.codegen.team_members import TeamMembers
 from flowstone.runtime import process, team_cores
 from flowstone.runtime.threads import limit
 

@@ -238,7 +238,7 @@ class UnsortedRows(Protocol):
 
 
 class StepPasses(Protocol):
-    """Passes of quantisation on the host; `numbers` are those of `native/step_code.py`."""
+    """Passes of quantisation on the host; `numbers` are those of `native/arrays/step_code.py`."""
 
     def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """float32 numbers rounded to steps."""
@@ -268,7 +268,7 @@ class StepPasses(Protocol):
 
 
 class Requantizer(Protocol):
-    """Integers on the host, over a range; `numbers` are those of `native/step_code.py`."""
+    """Integers on the host, over a range; `numbers` are those of `native/arrays/step_code.py`."""
 
     def __call__(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """Those of another type and range that stand for the same."""

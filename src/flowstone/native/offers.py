@@ -4,36 +4,24 @@
 from __future__ import annotations
 
 from flowstone.framework import image_code, machine_code
-from flowstone.native import (
-    bands,
-    box_choice,
+from flowstone.native.arrays import (
     byte_strings,
-    cell_gradients,
-    class_choice,
-    colours,
     counting,
-    cut_windows,
     hot_places,
-    image_sampling,
-    image_windows,
-    incomplete_functions,
-    integer_products,
     largest,
-    matrix_batches,
-    path_labels,
     placing,
-    random_values,
-    random_words,
-    rejection_values,
-    resampling,
     row_moves,
     segment_sums,
-    small_matrices,
     spaced_numbers,
-    sparse_products,
     step_passes,
     tuple_rows,
 )
+from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
+from flowstone.native.matrices import bands, matrix_batches, small_matrices, sparse_products
+from flowstone.native.networks import cell_gradients, cut_windows, path_labels
+from flowstone.native.numerics import incomplete_functions
+from flowstone.native.products import integer_products
+from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
 
 __all__ = ["offer_all"]
 

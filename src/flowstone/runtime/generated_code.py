@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.native.kernels import NativeKernel
+from flowstone.native.clusters.kernels import NativeKernel
 from flowstone.runtime.failures import GENERATED_FILE
 
 _count = 0

@@ -1,8 +1,9 @@
 """The machine code that a plan runs: when it begins; and for explanations what each kernel computes, its
 text, its time by ATen.
 
-%0 … are the arrays of `native/clusters.py`. Times are of calls with new arguments of the kernel's shapes, in
-the process that explains; ATen's is that of the kernels of the nodes that the machine code stands for.
+%0 … are the arrays of `native/clusters/clusters.py`. Times are of calls with new arguments of the kernel's
+shapes, in the process that explains; ATen's is that of the kernels of the nodes that the machine code stands
+for.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import torch
 from flowstone.framework import flags
 from flowstone.framework.kernel import CPU, FOLDING, Call, StepCall
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.native import kernels
-from flowstone.native.clusters import OPEN, Array, Cluster
-from flowstone.native.products import Product, product_source
+from flowstone.native.clusters import kernels
+from flowstone.native.clusters.clusters import OPEN, Array, Cluster
+from flowstone.native.products.products import Product, product_source
 from flowstone.rewriting.analyses.changing_values import changing_nodes
 from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text
 

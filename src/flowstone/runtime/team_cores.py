@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from flowstone.framework.daemon_threads import DaemonThreads
-from flowstone.native.team_members import team_members
+from flowstone.native.codegen.team_members import team_members
 from flowstone.runtime import process
 
 __all__ = ["Parting", "clock", "is_possible"]

@@ -12,7 +12,7 @@ import flowstone as tf
 from flowstone.framework import flags
 from flowstone.lowering.clusters import cluster_kernel
 from flowstone.lowering.clusters.cluster_kernel import by_members
-from flowstone.native import host
+from flowstone.native.codegen import host
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "-")
 

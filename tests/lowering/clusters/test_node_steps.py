@@ -10,7 +10,7 @@ import pytest
 import flowstone as tf
 from flowstone.framework.subgraph import PlanNode
 from flowstone.lowering.clusters.node_steps import Steps, axes_of, baked, element_of, kind_of
-from flowstone.native.clusters import Step
+from flowstone.native.clusters.clusters import Step
 from flowstone.rewriting.simplification.partial_execution import prune
 
 

@@ -11,7 +11,7 @@ import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
 from flowstone.lowering.convolutions import depthwise
-from flowstone.native import host
+from flowstone.native.codegen import host
 
 RNG = np.random.default_rng(37)
 NAME = "convolve_channels"

@@ -11,8 +11,8 @@ import flowstone as tf
 from flowstone.framework import flags
 from flowstone.lowering.convolutions import depthwise
 from flowstone.lowering.convolutions.depthwise_convolutions import pays
-from flowstone.native import host
-from flowstone.native.depthwise_kernels import Channels
+from flowstone.native.codegen import host
+from flowstone.native.networks.depthwise_kernels import Channels
 
 RNG = np.random.default_rng(41)
 needs_native = pytest.mark.skipif(bool(host.reason()), reason=host.reason())

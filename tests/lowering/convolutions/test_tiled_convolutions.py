@@ -14,7 +14,7 @@ from flowstone.framework.machine import using
 from flowstone.framework.machine_profiles import INTEL, ZEN5
 from flowstone.lowering.convolutions import tiles
 from flowstone.lowering.convolutions.tiled_convolutions import Convolution, pays
-from flowstone.native import host
+from flowstone.native.codegen import host
 
 RNG = np.random.default_rng(29)
 

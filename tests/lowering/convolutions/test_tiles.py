@@ -11,7 +11,8 @@ import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
 from flowstone.lowering.convolutions import tiles
-from flowstone.native import host, tile_kernels
+from flowstone.native.codegen import host
+from flowstone.native.networks import tile_kernels
 
 RNG = np.random.default_rng(23)
 NAME = "convolve_in_tiles"

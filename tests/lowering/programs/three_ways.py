@@ -11,7 +11,7 @@ import pytest
 import flowstone as tf
 from flowstone.framework import flags
 from flowstone.lowering.programs.program_regions import join_programs
-from flowstone.native.programs import Program
+from flowstone.native.programs.programs import Program
 from flowstone.rewriting.simplification.partial_execution import prune
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.native import host
+from flowstone.native.codegen import host
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason())
 

@@ -12,7 +12,7 @@ import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
 from flowstone.lowering.updates import joint_descents
-from flowstone.native import host
+from flowstone.native.codegen import host
 
 RNG = np.random.default_rng(53)
 NAME = "join_descents"

@@ -12,7 +12,7 @@ from flowstone.framework import flags
 from flowstone.lowering.updates import native_rules
 from flowstone.lowering.updates.grouped_updates import GROUPED
 from flowstone.lowering.updates.native_rules import rule_of, rule_of_program
-from flowstone.native import host
+from flowstone.native.codegen import host
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason())
 

@@ -8,7 +8,7 @@ import pytest
 import flowstone as tf
 from flowstone.framework import flags
 from flowstone.lowering.passes import EVERY
-from flowstone.native import host
+from flowstone.native.codegen import host
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune

@@ -14,7 +14,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.native import kernels
+from flowstone.native.clusters import kernels
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 __all__ = ["compare_classes"]

@@ -5,8 +5,8 @@
     %10 = ConcatV2(%8, %9, %3, 1)   becomes   %10 = _JoinedRows(%0, %1, %4, %5, %3)
 
 Columns of indices are read where they are, without a slice. Small concatenations without gathers, such as
-that of a cell's inputs and state, take a third of ATen's time. The work is `native/joined_rows.py`'s; where
-an index is out of bounds, the step fails with the gather's error.
+that of a cell's inputs and state, take a third of ATen's time. The work is
+`native/products/joined_rows.py`'s; where an index is out of bounds, the step fails with the gather's error.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from flowstone.framework.kernel import CPU
 from flowstone.framework.node import PlanData
 from flowstone.framework.operation import op
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.native import kernels
-from flowstone.native.joined_rows import TYPES, JoinedRows, Part, Picked, joined_rows
+from flowstone.native.clusters import kernels
+from flowstone.native.products.joined_rows import TYPES, JoinedRows, Part, Picked, joined_rows
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 

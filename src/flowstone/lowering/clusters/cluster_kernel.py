@@ -1,8 +1,8 @@
 """``_Cluster``: element-wise nodes as one, which the native tier compiles (`element_clusters.py` makes it).
 
 The attribute `members` says what is computed: the nodes that it stands for and the cluster that these are
-(`native/clusters.py`). Their kernels compute it until the machine code is there, and for arguments that the
-code is not for. `operations` names the nodes' operations for readers.
+(`native/clusters/clusters.py`). Their kernels compute it until the machine code is there, and for arguments
+that the code is not for. `operations` names the nodes' operations for readers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.clusters.members import Members
-from flowstone.native import kernels
-from flowstone.native.clusters import OPEN, Cluster
+from flowstone.native.clusters import kernels
+from flowstone.native.clusters.clusters import OPEN, Cluster
 from flowstone.rewriting.analyses.state_access import input_positions
 
 __all__ = ["by_members", "cluster_op"]

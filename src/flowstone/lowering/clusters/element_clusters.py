@@ -25,8 +25,8 @@ from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.clusters.cluster_kernel import cluster_op
 from flowstone.lowering.clusters.members import Facts, Members, borders, facts_of, members_of
 from flowstone.lowering.clusters.node_steps import element_of
-from flowstone.native import kernels
-from flowstone.native.elements import ELEMENTS
+from flowstone.native.clusters import kernels
+from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, Frames

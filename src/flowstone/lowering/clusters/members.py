@@ -1,4 +1,4 @@
-"""`Members`: nodes with the cluster that they are (`native/clusters.py`), or why they are none.
+"""`Members`: nodes with the cluster that they are (`native/clusters`), or why they are none.
 
 The largest shape of the nodes is that of the cluster. A reduction over trailing axes, or a program on rows,
 makes the other axes rows: then a node on as many elements as there are rows is computed once a row, and may
@@ -25,9 +25,9 @@ from flowstone.lowering.clusters.node_steps import (
     seen_as,
     sizes_of,
 )
-from flowstone.native.accumulators import Slot
-from flowstone.native.clusters import OPEN, Array, Cluster, Result
-from flowstone.native.loop_code import lanes_of
+from flowstone.native.clusters.accumulators import Slot
+from flowstone.native.clusters.clusters import OPEN, Array, Cluster, Result
+from flowstone.native.clusters.loop_code import lanes_of
 
 __all__ = ["Facts", "Members", "borders", "facts_of", "members_of"]
 

@@ -1,4 +1,4 @@
-"""What nodes are in clusters: which may be members, and the steps (`native/clusters.py`) each stands for.
+"""What nodes are in clusters: which may be members, and each one's steps (`native/clusters`).
 
 An *element* node does something to every element, a *view* gives the results of rows another shape, a
 *reduction* goes over axes, a *row* node is a program on every row: a soft-max, a cross entropy with its
@@ -16,10 +16,10 @@ import numpy as np
 from flowstone.framework import dtypes, machine
 from flowstone.framework.shape import Dims, num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.native.clusters import OPEN, Step
-from flowstone.native.elements import ATTRIBUTES, suits
-from flowstone.native.emitter import FLOATS, KINDS
-from flowstone.native.reductions import reduces
+from flowstone.native.clusters.clusters import OPEN, Step
+from flowstone.native.codegen.emitter import FLOATS, KINDS
+from flowstone.native.numerics.elements import ATTRIBUTES, suits
+from flowstone.native.numerics.reductions import reduces
 
 __all__ = [
     "TYPES",

@@ -19,8 +19,8 @@ from flowstone.framework import dtypes
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.convolutions.normalized_batches import gradient_op, normalized_op
-from flowstone.native import kernels
-from flowstone.native.normalization_code import ACTIVATIONS
+from flowstone.native.clusters import kernels
+from flowstone.native.networks.normalization_code import ACTIVATIONS
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import Frames
 from flowstone.rewriting.patterns import remove_unneeded, substitute

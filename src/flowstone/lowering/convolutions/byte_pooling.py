@@ -20,7 +20,8 @@ from flowstone.framework.operation import registry
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.convolutions.pooled_places import suits
-from flowstone.native import kernels, pool_kernels
+from flowstone.native.clusters import kernels
+from flowstone.native.networks import pool_kernels
 from flowstone.ops.networks.pooling_windows import Window
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 

@@ -15,8 +15,8 @@ from flowstone.framework import dtypes
 from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.convolutions.depthwise_convolutions import pays
-from flowstone.native import kernels
-from flowstone.native.depthwise_kernels import Channels
+from flowstone.native.clusters import kernels
+from flowstone.native.networks.depthwise_kernels import Channels
 from flowstone.ops.networks.convolution_geometry import Geometry
 from flowstone.rewriting.patterns import Replacement, rewrite
 

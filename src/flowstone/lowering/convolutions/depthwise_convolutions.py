@@ -1,4 +1,4 @@
-"""Convolutions channel by channel, as machine code (`native/depthwise_kernels.py`), where ATen's are slow.
+"""Convolutions channel by channel where ATen's are slow: by `native/networks/depthwise_kernels.py`.
 
 Plans only, made by `depthwise.py`. oneDNN's gradient by a filter that is wider than three taps, or whose taps
 are apart, sums elements one by one; padding that is not symmetric copies the images; small ones cost more to
@@ -17,8 +17,8 @@ import torch
 from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU
 from flowstone.framework.operation import op
-from flowstone.native import depthwise_kernels
-from flowstone.native.depthwise_kernels import Channels
+from flowstone.native.networks import depthwise_kernels
+from flowstone.native.networks.depthwise_kernels import Channels
 
 __all__: list[str] = []
 

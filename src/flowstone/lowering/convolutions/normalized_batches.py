@@ -1,4 +1,4 @@
-"""Batch normalisation with what follows it, and its gradient, by `native/normalization_kernels.py`.
+"""Batch normalisation with what follows it, and its gradient, by `native/networks/normalization_kernels.py`.
 
 Plans only, made by `batch_normalization.py`: of float32 images with channels last, by the moments of the
 batch. ATen reads the images three times and writes them once, and twice more for an activation; the machine
@@ -18,7 +18,7 @@ from flowstone.framework import dtypes
 from flowstone.framework.kernel import CPU, Call, Input
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
-from flowstone.native import normalization_kernels
+from flowstone.native.networks import normalization_kernels
 
 __all__ = ["gradient_op", "normalized_op"]
 

@@ -23,8 +23,8 @@ from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
 from flowstone.framework.shape import num_elements
-from flowstone.native import pool_kernels
-from flowstone.native.pool_kernels import Windows
+from flowstone.native.networks import pool_kernels
+from flowstone.native.networks.pool_kernels import Windows
 from flowstone.ops.arrays.untouched import untouched
 from flowstone.ops.networks.pooling import FLOATS, MAX_BACKWARD, MAX_INDICES, PADDINGS, WINDOW
 from flowstone.ops.networks.pooling_windows import Window, attribute_window, infer_pooled, spatial_lengths

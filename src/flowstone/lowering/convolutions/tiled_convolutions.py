@@ -1,4 +1,4 @@
-"""Convolutions in tiles: Winograd's algorithm in both directions, as machine code (`native/tile_kernels.py`).
+"""Convolutions in tiles by `native/networks/tile_kernels.py`: Winograd's algorithm in both directions.
 
 Plans only: of a Conv2D with static shapes that gains by it, and of its gradients, `tiles.py` makes
 ``_TiledConv2D`` and its kin, and a ``_TiledFilter`` for it, which inference keeps. The algorithm takes away
@@ -26,8 +26,8 @@ from flowstone.lowering.convolutions.folded_images import (
     unfold_images,
 )
 from flowstone.lowering.packing.packed_weights import FORMS, Form
-from flowstone.native import tile_kernels
-from flowstone.native.tile_kernels import Geometry
+from flowstone.native.networks import tile_kernels
+from flowstone.native.networks.tile_kernels import Geometry
 
 __all__: list[str] = []
 

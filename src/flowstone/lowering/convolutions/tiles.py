@@ -18,7 +18,7 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.lowering.convolutions.tiled_convolutions import Convolution, pays
 from flowstone.lowering.convolutions.winograd import BY_FILTER, BY_INPUT, TYPES, Shapes, shapes_of
-from flowstone.native import kernels
+from flowstone.native.clusters import kernels
 from flowstone.ops.networks import convolution_geometry
 from flowstone.rewriting.patterns import Replacement, rewrite
 

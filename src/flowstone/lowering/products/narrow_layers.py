@@ -4,8 +4,8 @@
     %7 = _ApplyProduct(%2, %6, %0, %5) transpose_a=True
 
 Such a step keeps the weights column by column (`updates/product_updates.py`), as the code reads them
-(`native/narrow_products.py`): on one thread 17 µs instead of 60 for 100 examples of 784 features and 10
-outputs.
+(`native/products/narrow_products.py`): on one thread 17 µs instead of 60 for 100 examples of 784 features and
+10 outputs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from flowstone.framework import dtypes, machine, work
 from flowstone.framework.kernel import CPU, Call, Input
 from flowstone.framework.operation import op
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.native import host, kernels
-from flowstone.native.narrow_products import Sizes, layer
+from flowstone.native.clusters import kernels
+from flowstone.native.codegen import host
+from flowstone.native.products.narrow_products import Sizes, layer
 from flowstone.ops.algebra.matrices import ACTIVATED
 from flowstone.ops.numbers.elementwise import FLOATS
 from flowstone.rewriting.patterns import remove_unneeded, substitute

@@ -4,10 +4,10 @@
     %3 = _Cluster(%1, %2) operations='Mul+AddV2'                    operations='product+AddV2+Tanh+Mul+AddV2'
 
 BLAS and oneDNN reach half of what the processor can do for the few rows that a step of a recurrence has, and
-the cluster is a call of its own. The code (`native/products.py`) reads the second matrix as the step has it,
-so weights may change. A cluster joins the last of the products that it is the first to take; products that no
-cluster joins are calls of their own. Until the code is there, and for arguments that it is not for, the
-kernels of the nodes compute it.
+the cluster is a call of its own. The code (`native/products/products.py`) reads the second matrix as the step
+has it, so weights may change. A cluster joins the last of the products that it is the first to take; products
+that no cluster joins are calls of their own. Until the code is there, and for arguments that it is not for,
+the kernels of the nodes compute it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from flowstone.framework.operation import Shapes, op
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.clusters.cluster_kernel import by_members, cluster_op
 from flowstone.lowering.clusters.members import Members
-from flowstone.native import kernels
-from flowstone.native.clusters import Array, Cluster, Step
-from flowstone.native.elements import ELEMENTS
-from flowstone.native.products import Product, is_suitable, product_kernel
+from flowstone.native.clusters import kernels
+from flowstone.native.clusters.clusters import Array, Cluster, Step
+from flowstone.native.numerics.elements import ELEMENTS
+from flowstone.native.products.products import Product, is_suitable, product_kernel
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import Frames

@@ -18,8 +18,8 @@ from flowstone.lowering.programs.statement_parts import (
     result_of,
     static_dims,
 )
-from flowstone.native.emitter import FLOATS
-from flowstone.native.sums_code import REDUCTIONS
+from flowstone.native.codegen.emitter import FLOATS
+from flowstone.native.programs.sums_code import REDUCTIONS
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation

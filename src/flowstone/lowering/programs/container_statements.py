@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from flowstone.framework.shape import Dims, fully_known
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.programs.statement_parts import Untranslatable, kind_of, static_dims
-from flowstone.native.emitter import KINDS
-from flowstone.native.programs import Container
+from flowstone.native.codegen.emitter import KINDS
+from flowstone.native.programs.programs import Container
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation

@@ -1,8 +1,8 @@
 """Nodes that convolve small images, or compute a convolution's gradients, as statements.
 
-Each is a sum of products over windows (`native/window_code.py`): of the images with zeros around them; of the
-gradient with zeros around and between, by the filter turned around; or of the images by the gradient, a row
-of the result for each place in a window.
+Each is a sum of products over windows (`native/programs/window_code.py`): of the images with zeros around
+them; of the gradient with zeros around and between, by the filter turned around; or of the images by the
+gradient, a row of the result for each place in a window.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from flowstone.lowering.programs.statement_parts import (
     static_dims,
     strides_of,
 )
-from flowstone.native.emitter import FLOATS
-from flowstone.native.window_code import joined_walk
+from flowstone.native.codegen.emitter import FLOATS
+from flowstone.native.programs.window_code import joined_walk
 from flowstone.ops.networks.convolution_geometry import Geometry
 
 if TYPE_CHECKING:

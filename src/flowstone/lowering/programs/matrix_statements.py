@@ -20,7 +20,7 @@ from flowstone.lowering.programs.statement_parts import (
     result_of,
     static_dims,
 )
-from flowstone.native.emitter import FLOATS
+from flowstone.native.codegen.emitter import FLOATS
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation
@@ -35,7 +35,7 @@ _HOW = {
     "MatrixSolve": "solve",
     "MatrixTriangularSolve": "substitute",
 }
-"""What small matrices have done, by the functions of `native/small_matrix_code.py`."""
+"""What small matrices have done, by the functions of `native/matrices/small_matrix_code.py`."""
 
 
 def _square(t: Translation, node: PlanNode) -> list[int]:

@@ -21,8 +21,8 @@ from flowstone.lowering.programs.statement_parts import (
     strides_of,
     walk_of,
 )
-from flowstone.native.emitter import KINDS
-from flowstone.native.indexed_code import KINDS_OF_SEGMENTS
+from flowstone.native.codegen.emitter import KINDS
+from flowstone.native.programs.indexed_code import KINDS_OF_SEGMENTS
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation

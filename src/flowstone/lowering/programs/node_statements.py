@@ -18,7 +18,7 @@ from flowstone.lowering.programs.random_statements import CHOSEN, DRAWS
 from flowstone.lowering.programs.ranking_statements import RANKINGS
 from flowstone.lowering.programs.softmax_statements import SOFTMAXES
 from flowstone.lowering.programs.statement_parts import Untranslatable, broadcast, kind_of, result_of
-from flowstone.native.elements import ATTRIBUTES, ELEMENTS, suits
+from flowstone.native.numerics.elements import ATTRIBUTES, ELEMENTS, suits
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation

@@ -3,9 +3,9 @@
 `_DrawingProgram` is one that draws random numbers.
 
 The attribute `members` says what is computed: the nodes that it stands for and the program that these are
-(`native/programs.py`). Their own kernels, in a function that the runtime compiles of them, compute it until
-the machine code is there, and where that finds that it has to fail. `operations` names the nodes' operations
-for readers.
+(`native/programs/programs.py`). Their own kernels, in a function that the runtime compiles of them, compute
+it until the machine code is there, and where that finds that it has to fail. `operations` names the nodes'
+operations for readers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from flowstone.framework.node import Node, PlanData
 from flowstone.framework.operation import OpDeclaration, Shapes, op
 from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.native.program_kernels import program_kernel
-from flowstone.native.programs import Loop, Program
+from flowstone.native.programs.program_kernels import program_kernel
+from flowstone.native.programs.programs import Loop, Program
 from flowstone.ops.randomness.op_seeds import SeededSequence, sequence_of
 from flowstone.ops.randomness.philox import state_of_stream, stream_of
 

@@ -34,8 +34,8 @@ from flowstone.lowering.programs.statement_parts import (
     static_dims,
 )
 from flowstone.lowering.programs.translation import drawing_nodes, has_no_value, is_part_of_code, translated
-from flowstone.native import kernels
-from flowstone.native.emitter import KINDS
+from flowstone.native.clusters import kernels
+from flowstone.native.codegen.emitter import KINDS
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import EXITS, Frame, Frames, order_by_frames

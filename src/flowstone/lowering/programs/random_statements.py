@@ -22,9 +22,9 @@ from flowstone.lowering.programs.statement_parts import (
     result_of,
     static_dims,
 )
-from flowstone.native.drawn_code import can_draw
-from flowstone.native.elements import suits
-from flowstone.native.emitter import FLOATS
+from flowstone.native.codegen.emitter import FLOATS
+from flowstone.native.numerics.elements import suits
+from flowstone.native.programs.drawn_code import can_draw
 from flowstone.ops.randomness.op_seeds import BLOCKS_OF_A_NUMBER
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from flowstone.lowering.programs.statement_parts import (
     result_of,
     static_dims,
 )
-from flowstone.native.elements import suits
+from flowstone.native.numerics.elements import suits
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation

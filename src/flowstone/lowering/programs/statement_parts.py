@@ -10,7 +10,7 @@ import numpy as np
 
 from flowstone.framework.shape import Dims, num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.native.emitter import KINDS
+from flowstone.native.codegen.emitter import KINDS
 
 if TYPE_CHECKING:
     from flowstone.lowering.programs.translation import Translation

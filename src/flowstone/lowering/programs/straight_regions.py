@@ -34,9 +34,9 @@ from flowstone.lowering.programs.program_regions import put_in
 from flowstone.lowering.programs.repetitions import ends
 from flowstone.lowering.programs.statement_parts import Untranslatable
 from flowstone.lowering.programs.translation import Translation, is_part_of_code, translated
-from flowstone.native import kernels
-from flowstone.native.elements import ELEMENTS
-from flowstone.native.emitter import SIZES
+from flowstone.native.clusters import kernels
+from flowstone.native.codegen.emitter import SIZES
+from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import TRUE, Liveness
 from flowstone.rewriting.analyses.frames import Frame, Frames

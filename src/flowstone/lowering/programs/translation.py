@@ -31,11 +31,11 @@ from flowstone.lowering.programs.statement_parts import (
     static_dims,
     strides_of,
 )
-from flowstone.native.array_code import needs_padding
-from flowstone.native.drawn_code import STREAM
-from flowstone.native.emitter import KINDS, SIZES
-from flowstone.native.program_memory import arranged, own_bytes
-from flowstone.native.programs import Builder, Guard, Program
+from flowstone.native.codegen.emitter import KINDS, SIZES
+from flowstone.native.programs.array_code import needs_padding
+from flowstone.native.programs.drawn_code import STREAM
+from flowstone.native.programs.program_memory import arranged, own_bytes
+from flowstone.native.programs.programs import Builder, Guard, Program
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Condition, Liveness
 from flowstone.rewriting.analyses.frames import Frame, Frames, is_head
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, loop_variables

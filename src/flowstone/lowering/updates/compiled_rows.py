@@ -3,9 +3,9 @@
     SparseApplyAdagrad(var, accum, lr, rows, indices)
 
 becomes ``_RowUpdate(var, accum, lr, rows, indices)``, whose kernel is the machine code of
-`native/row_update_code.py` by the rule of ``ApplyAdagrad`` (`native_rules.py`). The op's own kernel, which
-gathers the rows and puts them back, does the same until the code is there, and for arguments that the code
-is not for. Updates whose result somebody takes, that lock, or whose variable's shape is not known stay.
+`native/updates/row_update_code.py` by the rule of ``ApplyAdagrad`` (`native_rules.py`). The op's own kernel,
+which gathers the rows and puts them back, does the same until the code is there, and for arguments that the
+code is not for. Updates whose result somebody takes, that lock, or whose variable's shape is not known stay.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from flowstone.framework.kernel import CPU, Call, Input
 from flowstone.framework.operation import op, registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.updates.native_rules import rule_of
-from flowstone.native import host, kernels
-from flowstone.native.elements import suits
-from flowstone.native.emitter import FLOATS
-from flowstone.native.row_update_code import row_update_kernel
-from flowstone.native.updates import RowUpdate, Rule
+from flowstone.native.clusters import kernels
+from flowstone.native.codegen import host
+from flowstone.native.codegen.emitter import FLOATS
+from flowstone.native.numerics.elements import suits
+from flowstone.native.updates.row_update_code import row_update_kernel
+from flowstone.native.updates.updates import RowUpdate, Rule
 from flowstone.ops.variables.row_steps import Repeats, repeats
 from flowstone.ops.variables.stateful import ALL_NUMBERS, handle_dims
 from flowstone.rewriting.patterns import substitute

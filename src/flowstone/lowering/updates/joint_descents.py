@@ -4,9 +4,9 @@
     %6 = _ApplyProduct(W, rate, %0, %4) transpose_a=True
 
 Weights that are in no cache are otherwise read twice and written once; and BLAS, and oneDNN, make half of
-what the processor can do of products with so few rows. The code (`native/descent_kernels.py`) has them read
-once. The update comes where the gradient was, which must read the weights as they were before and be the last
-to do so. ``FLOWSTONE_PASSES=-join_descents`` switches it off.
+what the processor can do of products with so few rows. The code (`native/products/descent_kernels.py`) has
+them read once. The update comes where the gradient was, which must read the weights as they were before and
+be the last to do so. ``FLOWSTONE_PASSES=-join_descents`` switches it off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from flowstone.framework import dtypes, work
 from flowstone.framework.kernel import CPU, Call, Input
 from flowstone.framework.operation import op, registry
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.native import descent_kernels, kernels
+from flowstone.native.clusters import kernels
+from flowstone.native.products import descent_kernels
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import Frames
 from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order

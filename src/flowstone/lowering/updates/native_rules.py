@@ -1,4 +1,4 @@
-"""The rules of optimisers as steps for machine code (`native/updates.py`), and updates by them.
+"""The rules of optimisers as steps for machine code (`native/updates/updates.py`), and updates by them.
 
 A rule is written as what it does to an element: names of what a parameter holds, of the numbers that all
 share, and ``g``, its gradient. A name that is assigned again has its new value from then on, and what is held
@@ -19,11 +19,12 @@ import torch
 from flowstone.framework.kernel import Call, Input
 from flowstone.framework.shape import num_elements
 from flowstone.lowering.updates.update_programs import read_instructions
-from flowstone.native import host, kernels
-from flowstone.native.elements import suits
-from flowstone.native.emitter import FLOATS
-from flowstone.native.update_code import update_kernel
-from flowstone.native.updates import Operand, Rule, Update
+from flowstone.native.clusters import kernels
+from flowstone.native.codegen import host
+from flowstone.native.codegen.emitter import FLOATS
+from flowstone.native.numerics.elements import suits
+from flowstone.native.updates.update_code import update_kernel
+from flowstone.native.updates.updates import Operand, Rule, Update
 from flowstone.ops.variables import optimizer_steps as steps
 
 __all__ = ["Places", "native_call", "rule_of", "rule_of_program"]

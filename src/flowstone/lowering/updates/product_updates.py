@@ -15,9 +15,9 @@ made and used a block of rows at a time: for 64 examples 16 ms instead of 56, fo
 instead of 151, and the same bits.
 
 Weights of few columns are kept column by column from the first such step on: BLAS then needs a quarter of the
-time (24 µs instead of 88 for 784 x 10 weights and 100 examples). Machine code (`native/narrow_products.py`)
-takes 16 on one thread. With many examples oneDNN makes the
-gradient, which is then subtracted: 50 µs instead of 113 for 800 x 10 weights and 512 examples.
+time (24 µs instead of 88 for 784 x 10 weights and 100 examples). Machine code
+(`native/products/narrow_products.py`) takes 16 on one thread. With many examples oneDNN makes the gradient,
+which is then subtracted: 50 µs instead of 113 for 800 x 10 weights and 512 examples.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.machine import Machine
 from flowstone.framework.operation import op
 from flowstone.lowering.products.narrow_layers import is_compiled
-from flowstone.native.narrow_products import Sizes, descent
+from flowstone.native.products.narrow_products import Sizes, descent
 from flowstone.ops.numbers.elementwise import FLOATS
 
 __all__: list[str] = []

@@ -27,7 +27,7 @@ from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.updates.grouped_updates import GROUPED, Grouped
 from flowstone.lowering.updates.native_rules import rule_of
-from flowstone.native import kernels
+from flowstone.native.clusters import kernels
 from flowstone.ops.variables.stateful import handle_dims
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness

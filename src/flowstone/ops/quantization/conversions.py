@@ -219,7 +219,7 @@ def _(node: Node, env: Environment) -> Kernel:
 def _numbers(
     form: _Form, low: torch.Tensor, high: torch.Tensor
 ) -> tuple[list[float], torch.Tensor, torch.Tensor]:
-    """What machine code quantises by (`native/step_code.py`), and the range of the results."""
+    """What machine code quantises by (`native/arrays/step_code.py`), and the range of the results."""
     ends = limits(form.dtype)
     if form.mode == "SCALED":
         scale, low, high = _scaled_range(form, low, high)

@@ -80,7 +80,7 @@ class _Steps:
 
     def numbers(self, low: float, high: float) -> list[float] | None:
         """Of one range the least and the largest number, 1 / step, where 0 is, and the step, all float32 (see
-        `native/step_code.py`); None if one is not finite."""
+        `native/arrays/step_code.py`); None if one is not finite."""
         single = np.float32
         with np.errstate(all="ignore"):
             bottom, top, half = single(self.first), single(self.last), single(0.5)

@@ -4,10 +4,10 @@
 of rows, `place` the rows `start` to `stop` of a component at slots, `gather` the rows at slots, which become
 free. Slots are those of an `Order`, from a place on.
 
-With machine code (`native/row_moves.py`) rows are not copied as they come: a component is a *block* that is
-kept as long as one of its rows is in the queue, and a slot has a row's address. Once less than half of what
-is kept is in the queue, the rows of blocks of which half has gone are copied, and these blocks let go. Rows
-of a few bytes are copied into an array of their own.
+With machine code (`native/arrays/row_moves.py`) rows are not copied as they come: a component is a *block*
+that is kept as long as one of its rows is in the queue, and a slot has a row's address. Once less than half
+of what is kept is in the queue, the rows of blocks of which half has gone are copied, and these blocks let
+go. Rows of a few bytes are copied into an array of their own.
 
 Nothing here gives the interpreter's lock away, but for copies of much memory: else a producer and a consumer,
 who want that lock and the queue's at the same time, hand both over several times a batch, which takes longer

@@ -1,0 +1,306 @@
+"""LLVM's text of passes between numbers and the steps of quantisation, one number after the other.
+
+Threads share the elements. Operations are each rounded, and in the order of ATen's kernels in
+`ops/quantization`, so that the results are theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
+from flowstone.native.codegen.emitter import KINDS, Emitter
+from flowstone.native.codegen.structured import Code
+from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
+
+__all__ = ["PLACES", "WORDS", "float_code", "integer_code", "requantization_code"]
+
+WORDS = ("threads", "count", "columns")
+"""The whole numbers of a call: how many elements, and in a row."""
+PLACES = {
+    "round": ("numbers", "x", "out"),
+    "round_rows": ("numbers", "x", "out"),
+    "masked": ("numbers", "x", "dy", "out"),
+    "passed": ("numbers", "x", "dy", "out", "sums"),
+    "scaled_even": ("numbers", "x", "out"),
+    "scaled_up": ("numbers", "x", "out"),
+    "quantize": ("numbers", "x", "out"),
+    "dequantize": ("numbers", "x", "out"),
+    "dequantize_exactly": ("numbers", "x", "out"),
+    "dequantize_multiples": ("numbers", "x", "out"),
+    "requantize": ("numbers", "x", "out"),
+}
+"""The addresses that each function takes after that of the words, in order. `numbers` are float32, but for
+`dequantize_exactly` and `requantize` float64:
+
+==========  ============================================================================================
+round       first, last, inverse, zero, step: ``floor((x between them - first) inverse - zero + ½) step``
+round_rows  the same of each column, by the columns of [5, columns]
+masked      first, last: `dy` where `x` is between them
+passed      the same; `sums` [threads, 2], float64 and 0 at first, becomes those of `dy` below and above
+scaled      low, high, scale, step: the whole number nearest to ``x between the first two scale``, times the
+            step; of two the `even` or the upper one
+quantize    low, high, shift, scale, half, offset, lowest, highest: the nearest whole number to
+            ``(x between the first two - shift) scale - half``, minus the offset, between the last two
+dequantize  a, b, c: ``(x + a) b + c``, as float32; `multiples`: ``(x + a) (b + c)`` with one rounding, where
+            x + a is a whole number that float32 has
+requantize  lowest, step, low, new step, offset, first, last: the whole number nearest to ``((x - lowest) step
+            + low) / new step``, where the dividend is a float32, minus the offset, between the last two
+==========  ============================================================================================
+"""
+_FLOAT = "float32"
+_BELOW_HALF = {_FLOAT: 0.5 - 2.0**-25, "float64": 0.5 - 2.0**-54}
+_Body = Callable[[Emitter, str], None]
+_Make = Callable[[Code, dict[str, str]], "_Body | tuple[_Body, Callable[[], None]]"]
+"""What writes what is before the loops, and gives what writes a loop's body and, after that, what follows."""
+
+
+def float_code(lanes: int) -> str:
+    """The text of the functions from float32 to float32."""
+    makers: dict[str, _Make] = {
+        "round": _round, "masked": _masked, "passed": _passed,
+        "scaled_even": lambda e, a: _scaled(e, a, True), "scaled_up": lambda e, a: _scaled(e, a, False),
+    }  # fmt: skip
+    declarations: dict[str, str] = {}
+    rows = _round_rows(lanes, declarations)
+    return "\n".join([_module(makers, lanes, declarations), rows])
+
+
+def integer_code(kind: str, is_signed: bool, lanes: int) -> str:
+    """The text of those between float32 and integers that LLVM calls `kind`."""
+    declarations: dict[str, str] = {}
+
+    def quantize(e: Code, a: dict[str, str]) -> _Body:
+        return _quantize(e, a, kind)
+
+    def dequantize(wide: str) -> Callable[[Code, dict[str, str]], _Body]:
+        return lambda e, a: _dequantize(e, a, (kind, is_signed, wide))
+
+    makers: dict[str, _Make] = {
+        "quantize": quantize, "dequantize": dequantize(_FLOAT), "dequantize_exactly": dequantize("float64"),
+        "dequantize_multiples": lambda e, a: _multiples(e, a, kind, is_signed),
+    }  # fmt: skip
+    return _module(makers, lanes, declarations)
+
+
+def requantization_code(old: tuple[str, bool], new: str, lanes: int) -> str:
+    """The text of `requantize`: from integers that LLVM calls so, signed or not, to others."""
+    return _module({"requantize": lambda e, a: _requantize(e, a, old, new)}, lanes, {})
+
+
+def _module(makers: dict[str, _Make], lanes: int, declarations: dict[str, str]) -> str:
+    parts = []
+    for name, make in makers.items():
+        e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
+        a = places_of(e, PLACES[name])
+        me, start, end = my_part(e, words_of(e, a["words"], WORDS)["count"])
+        made = make(e, a | {"me": me})
+        body, finish = made if isinstance(made, tuple) else (made, None)
+        whole = e.add(start, e.mul(e.quotient(e.sub(end, start), lanes), lanes))
+        with e.loop(start, whole, lanes) as i:
+            body(e, i)
+        with e.loop(whole, end) as i:
+            body(e.one, i)
+        if finish is not None:
+            finish()
+        parts.append(e.text())
+        e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
+        share(e, f"{name}_some")
+        parts.append(e.text())
+    return "\n".join([*declarations.values(), *parts])
+
+
+def _numbers(e: Code, a: dict[str, str], count: int, dtype: str = _FLOAT) -> Callable[[Emitter], list[str]]:
+    """A function of an emitter: the numbers in all its lanes."""
+    kind = KINDS[dtype]
+    found = [e.get(kind, e.at(a["numbers"], i, kind)) for i in range(count)]
+    wide = [in_all_lanes(e, kind, each) for each in found]
+    return lambda some: found if some.lanes == 1 else wide
+
+
+def _bounded(some: Emitter, x: str, low: str, high: str, dtype: str = _FLOAT) -> str:
+    """x between two numbers; NaN stays. So written, each is one instruction of x86."""
+    x = some.select(some.compare("fcmp ogt", dtype, low, x), dtype, low, x)
+    return some.select(some.compare("fcmp olt", dtype, high, x), dtype, high, x)
+
+
+def _nearest(some: Emitter, dtype: str, x: str) -> str:
+    """The nearest whole number, of two the one farther from zero (`rounded_away` in `ops/quantization`)."""
+    below_half = some.intrinsic("copysign", dtype, some.constant(dtype, _BELOW_HALF[dtype]), x)
+    x = some.binary("fadd", dtype, x, below_half)
+    return some.intrinsic("trunc", dtype, x)
+
+
+def _round(e: Code, a: dict[str, str]) -> _Body:
+    numbers = _numbers(e, a, 5)
+    return lambda some, i: _round_by(some, a, i, numbers(some))
+
+
+def _round_by(some: Emitter, a: dict[str, str], i: str, numbers: list[str]) -> None:
+    """Rounds what is at place i."""
+    first, last, inverse, zero, step = numbers
+    x = _bounded(some, load(some, _FLOAT, a["x"], i), first, last)
+    for name, number in (("fsub", first), ("fmul", inverse), ("fsub", zero)):
+        x = some.binary(name, _FLOAT, x, number)
+    x = some.intrinsic("floor", _FLOAT, some.binary("fadd", _FLOAT, x, some.constant(_FLOAT, 0.5)))
+    store(some, _FLOAT, some.binary("fmul", _FLOAT, x, step), a["out"], i)
+
+
+def _round_rows(lanes: int, declarations: dict[str, str]) -> str:
+    """The text of `round_rows`, whose rows threads share."""
+    e = Code("round_rows_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES["round_rows"])
+    words = words_of(e, a["words"], WORDS)
+    columns = words["columns"]
+    _, start, end = my_part(e, e.quotient(words["count"], columns))
+    with e.loop(start, end) as row:
+        first, done = e.mul(row, columns), "0"
+        for some in (e, e.one):
+            whole = e.mul(e.quotient(columns, some.lanes), some.lanes)
+            with e.loop(done, whole, some.lanes) as c:
+                numbers = [load(some, _FLOAT, a["numbers"], e.add(e.mul(columns, i), c)) for i in range(5)]
+                _round_by(some, a, e.add(first, c), numbers)
+            done = whole
+    parts = [e.text()]
+    e = Code("round_rows", ["ptr a"], lanes, declarations, is_public=True)
+    share(e, "round_rows_some")
+    return "\n".join([*parts, e.text()])
+
+
+def _scaled(e: Code, a: dict[str, str], is_even: bool) -> _Body:
+    numbers = _numbers(e, a, 4)
+
+    def body(some: Emitter, i: str) -> None:
+        low, high, scale, step = numbers(some)
+        x = some.binary("fmul", _FLOAT, _bounded(some, load(some, _FLOAT, a["x"], i), low, high), scale)
+        if not is_even:
+            x = some.binary("fadd", _FLOAT, x, some.constant(_FLOAT, 0.5))
+        x = some.intrinsic("roundeven" if is_even else "floor", _FLOAT, x)
+        store(some, _FLOAT, some.binary("fmul", _FLOAT, x, step), a["out"], i)
+
+    return body
+
+
+def _masked(e: Code, a: dict[str, str]) -> _Body:
+    numbers = _numbers(e, a, 2)
+
+    def body(some: Emitter, i: str) -> None:
+        _keep_inside(some, a, load(some, _FLOAT, a["x"], i), numbers(some), i)
+
+    return body
+
+
+def _keep_inside(some: Emitter, a: dict[str, str], x: str, ends: list[str], i: str) -> str:
+    """Writes the gradient where x is between the ends, else 0; the gradient."""
+    dy = load(some, _FLOAT, a["dy"], i)
+    inside = [some.compare(f"fcmp o{name}", _FLOAT, x, end) for name, end in zip(("ge", "le"), ends)]
+    both = some.let(f"and {some.vector('i1')} {inside[0]}, {inside[1]}")
+    store(some, _FLOAT, some.select(both, _FLOAT, dy, some.constant(_FLOAT, 0)), a["out"], i)
+    return dy
+
+
+def _passed(e: Code, a: dict[str, str]) -> tuple[_Body, Callable[[], None]]:
+    numbers = _numbers(e, a, 2)
+    kinds = {some.lanes: some.type("float64") for some in (e, e.one)}
+    totals = {
+        some.lanes: [e.variable(kinds[some.lanes], some.constant("float64", 0)) for _ in range(2)]
+        for some in (e, e.one)
+    }
+
+    def body(some: Emitter, i: str) -> None:
+        x, ends = load(some, _FLOAT, a["x"], i), numbers(some)
+        dy = _keep_inside(some, a, x, ends, i)
+        for total, name, end in zip(totals[some.lanes], ("olt", "ogt"), ends):
+            outside = some.compare(f"fcmp {name}", _FLOAT, x, end)
+            term = some.convert(some.select(outside, _FLOAT, dy, some.constant(_FLOAT, 0)), _FLOAT, "float64")
+            kind = kinds[some.lanes]
+            e.set(kind, total, some.binary("fadd", "float64", e.get(kind, total), term))
+
+    def finish() -> None:
+        name = f"llvm.vector.reduce.fadd.v{e.lanes}f64"
+        for i in range(2):
+            parts = [e.get(kinds[lanes], totals[lanes][i]) for lanes in (1, e.lanes)]
+            total = e.call(name, "double", [("double", parts[0]), (kinds[e.lanes], parts[1])])
+            e.set("double", e.at(a["sums"], e.add(e.mul(a["me"], 2), i), "double"), total)
+
+    return body, finish
+
+
+def _quantize(e: Code, a: dict[str, str], kind: str) -> _Body:
+    numbers = _numbers(e, a, 8)
+
+    def body(some: Emitter, i: str) -> None:
+        low, high, shift, scale, half, offset, lowest, highest = numbers(some)
+        x = _bounded(some, load(some, _FLOAT, a["x"], i), low, high)
+        for name, number in (("fsub", shift), ("fmul", scale), ("fsub", half)):
+            x = some.binary(name, _FLOAT, x, number)
+        x = some.binary("fsub", _FLOAT, _nearest(some, _FLOAT, x), offset)
+        _put_whole(some, a, i, _bounded(some, x, lowest, highest), _FLOAT, kind)
+
+    return body
+
+
+def _at(some: Emitter, address: str, i: str, kind: str) -> str:
+    return some.let(f"getelementptr {kind}, ptr {address}, i64 {i}")
+
+
+def _put_whole(some: Emitter, a: dict[str, str], i: str, x: str, dtype: str, kind: str) -> None:
+    """Writes whole numbers as integers."""
+    whole = some.let(f"fptosi {some.type(dtype)} {x} to {some.vector('i32')}")
+    if kind != "i32":
+        whole = some.let(f"trunc {some.vector('i32')} {whole} to {some.vector(kind)}")
+    some.do(f"store {some.vector(kind)} {whole}, ptr {_at(some, a['out'], i, kind)}, align 1")
+
+
+def _integers(some: Emitter, a: dict[str, str], i: str, kind: str, is_signed: bool, wide: str) -> str:
+    """The integers from place i on, as floats of a type."""
+    given = some.let(f"load {some.vector(kind)}, ptr {_at(some, a['x'], i, kind)}, align 1")
+    if kind != "i32":  # the processor converts no shorter ones
+        name = "sext" if is_signed else "zext"
+        given = some.let(f"{name} {some.vector(kind)} {given} to {some.vector('i32')}")
+    return some.let(f"sitofp {some.vector('i32')} {given} to {some.type(wide)}")
+
+
+def _multiples(e: Code, a: dict[str, str], kind: str, is_signed: bool) -> _Body:
+    numbers = _numbers(e, a, 3)
+
+    def body(some: Emitter, i: str) -> None:
+        plus, times, rest = numbers(some)
+        x = some.binary("fadd", _FLOAT, _integers(some, a, i, kind, is_signed, _FLOAT), plus)
+        product = some.binary("fmul", _FLOAT, x, times)
+        lost = some.intrinsic("fma", _FLOAT, x, times, some.negate(_FLOAT, product))
+        lost = some.intrinsic("fma", _FLOAT, x, rest, lost)
+        store(some, _FLOAT, some.binary("fadd", _FLOAT, product, lost), a["out"], i)
+
+    return body
+
+
+def _requantize(e: Code, a: dict[str, str], old: tuple[str, bool], new: str) -> _Body:
+    wide = "float64"
+    numbers = _numbers(e, a, 7, wide)
+
+    def body(some: Emitter, i: str) -> None:
+        lowest, step, low, new_step, offset, first, last = numbers(some)
+        x = _integers(some, a, i, *old, wide)
+        for name, number in (("fsub", lowest), ("fmul", step), ("fadd", low)):
+            x = some.binary(name, wide, x, number)
+        x = some.convert(some.convert(x, wide, _FLOAT), _FLOAT, wide)
+        x = _nearest(some, wide, some.binary("fdiv", wide, x, new_step))
+        x = _bounded(some, some.binary("fsub", wide, x, offset), first, last, wide)
+        _put_whole(some, a, i, x, wide, new)
+
+    return body
+
+
+def _dequantize(e: Code, a: dict[str, str], types: tuple[str, bool, str]) -> _Body:
+    kind, is_signed, wide = types
+    numbers = _numbers(e, a, 3, wide)
+
+    def body(some: Emitter, i: str) -> None:
+        plus, times, end = numbers(some)
+        x = _integers(some, a, i, kind, is_signed, wide)
+        for operation, number in (("fadd", plus), ("fmul", times), ("fadd", end)):
+            x = some.binary(operation, wide, x, number)
+        store(some, _FLOAT, some.convert(x, wide, _FLOAT), a["out"], i)
+
+    return body

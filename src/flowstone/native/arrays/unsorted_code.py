@@ -1,0 +1,140 @@
+"""LLVM's text of reductions of rows into the rows that numbers in any order name.
+
+Row i of `data` [count, columns] goes into row ``ids[i]`` of `out` [segments, columns]; a negative number
+drops it. Threads share the rows of the result: each looks at all numbers, and takes the rows that go into its
+own, in their order. So the result does not depend on how many threads there are, and a sum is ATen's, to the
+bit. An extreme begins with the first row that comes, which `seen` (a byte a segment) notes.
+"""
+
+from __future__ import annotations
+
+import math
+
+from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
+from flowstone.native.codegen.emitter import FLOATS, KINDS, Emitter
+from flowstone.native.codegen.structured import Code
+from flowstone.native.codegen.vector_memory import lane_mask, load, store
+
+__all__ = ["PLACES", "REDUCTIONS", "WORDS", "unsorted_code"]
+
+WORDS = ("threads", "count", "segments", "columns")
+PLACES = {"reduce": ("notes", "ids", "data", "out", "seen")}
+"""The addresses that `reduce` takes after that of the numbers. `notes`, int64, becomes 1 where a number is
+not below the number of segments; the result has no meaning then."""
+REDUCTIONS = ("sum", "prod", "min", "max")
+_LARGEST = {"float32": (2 - 2**-23) * 2.0**127, "float64": math.ldexp(2 - 2**-52, 1023), "uint8": 255}
+_BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
+
+
+def unsorted_code(how: str, dtype: str, ids: str, lanes: int) -> str:
+    """The text of `reduce` by one of `REDUCTIONS`, for these types of the rows and numbers."""
+    declarations: dict[str, str] = {}
+    some = _Rows(how, dtype, ids, lanes, declarations).text()
+    e = Code("reduce", ["ptr a"], lanes, declarations, is_public=True)
+    share(e, "reduce_some")
+    return "\n".join([*declarations.values(), some, e.text()])
+
+
+class _Rows:
+    """A thread's part, the rows of the result from `start` to `end`; `whole` columns are whole vectors, and
+    some are `left`."""
+
+    def __init__(self, how: str, dtype: str, ids: str, lanes: int, declarations: dict[str, str]) -> None:
+        self.e = e = Code("reduce_some", ["ptr a"], lanes, declarations)
+        self.a = places_of(e, PLACES["reduce"])
+        self.words = words_of(e, self.a["words"], WORDS)
+        self.how, self.dtype, self.id_kind = how, dtype, KINDS[ids]
+        self.notes_first = how in ("min", "max")
+        columns = self.words["columns"]
+        _, self.start, self.end = my_part(e, self.words["segments"])
+        self.mine = e.sub(self.end, self.start)
+        self.whole = e.mul(e.quotient(columns, lanes), lanes)
+        self.left = e.sub(columns, self.whole)
+
+    def text(self) -> str:
+        e = self.e
+        with e.loop(self.start, self.end) as i:
+            if self.notes_first:
+                e.set("i8", e.at(self.a["seen"], i, "i8"), "0")
+            else:
+                self.fill(i)
+        is_narrow = e.let(f"icmp eq i64 {self.words['columns']}, 1")
+        with e.when(is_narrow):
+            self.take_all(narrow=True)
+        with e.when(e.let(f"xor i1 {is_narrow}, true")):
+            self.take_all(narrow=False)
+        if self.notes_first:
+            with e.loop(self.start, self.end) as i:
+                seen = e.get("i8", e.at(self.a["seen"], i, "i8"))
+                with e.when(e.let(f"icmp eq i8 {seen}, 0")):
+                    self.fill(i)
+        return e.text()
+
+    def fill(self, row: str) -> None:
+        """Gives a row of the result the reduction of nothing."""
+        e, kind = self.e, KINDS[self.dtype]
+        to = e.mul(row, self.words["columns"])
+        with e.loop(to, e.add(to, self.words["columns"])) as i:
+            e.set(kind, e.at(self.a["out"], i, kind), e.one.constant(self.dtype, self.neutral()))
+
+    def neutral(self) -> float:
+        """The reduction of nothing."""
+        if not self.notes_first:
+            return int(self.how == "prod")
+        largest = _LARGEST.get(self.dtype) or (1 << _BITS[self.dtype]) - 1
+        if self.how == "min":
+            return largest
+        return -largest if self.dtype in FLOATS else 0 if self.dtype == "uint8" else -largest - 1
+
+    def take_all(self, narrow: bool) -> None:
+        e = self.e
+        with e.loop(0, self.words["count"]) as i:
+            number = e.get(self.id_kind, e.at(self.a["ids"], i, self.id_kind))
+            number = number if self.id_kind == "i64" else e.let(f"sext {self.id_kind} {number} to i64")
+            with e.when(e.let(f"icmp sge i64 {number}, {self.words['segments']}")):
+                e.set("i64", self.a["notes"], "1")
+            with e.when(e.within(e.sub(number, self.start), self.mine)):
+                self.take(number, i, narrow)
+
+    def take(self, number: str, i: str, narrow: bool) -> None:
+        """Takes row i into a row of the result."""
+        if not self.notes_first:
+            self.move(number, i, narrow, joins=True)
+            return
+        e = self.e
+        place = e.at(self.a["seen"], number, "i8")
+        is_first = e.let(f"icmp eq i8 {e.get('i8', place)}, 0")
+        with e.when(is_first):
+            self.move(number, i, narrow, joins=False)
+            e.set("i8", place, "1")
+        with e.when(e.let(f"xor i1 {is_first}, true")):
+            self.move(number, i, narrow, joins=True)
+
+    def move(self, number: str, i: str, narrow: bool, joins: bool) -> None:
+        """Puts row i into a row of the result, or joins it to what is there."""
+        e, columns = self.e, self.words["columns"]
+        if narrow:
+            self.elements(e.one, number, i, "", joins)
+            return
+        to, source = e.mul(number, columns), e.mul(i, columns)
+        with e.loop(0, self.whole, e.lanes) as c:
+            self.elements(e, e.add(to, c), e.add(source, c), "", joins)
+        with e.when(e.let(f"icmp sgt i64 {self.left}, 0")):
+            mask = lane_mask(e, self.left)
+            self.elements(e, e.add(to, self.whole), e.add(source, self.whole), mask, joins)
+
+    def elements(self, some: Emitter, to: str, source: str, mask: str, joins: bool) -> None:
+        """A vector's elements, moved or joined to what is there."""
+        given = load(some, self.dtype, self.a["data"], source, mask)
+        if joins:
+            given = self.joined(some, load(some, self.dtype, self.a["out"], to, mask), given)
+        store(some, self.dtype, given, self.a["out"], to, mask)
+
+    def joined(self, some: Emitter, a: str, b: str) -> str:
+        """Two elements, reduced to one."""
+        is_float = self.dtype in FLOATS
+        if self.how in ("sum", "prod"):
+            name = {"sum": "add", "prod": "mul"}[self.how]
+            return some.binary(f"f{name}" if is_float else name, self.dtype, a, b)
+        name = f"{self.how}imum" if is_float else f"{'u' if self.dtype == 'uint8' else 's'}{self.how}"
+        return some.intrinsic(name, self.dtype, a, b)

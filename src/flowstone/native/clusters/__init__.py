@@ -1,0 +1,1 @@
+"""Clusters of element-wise steps with reductions, as kernels: loops, passes over rows, teams."""

@@ -1,0 +1,308 @@
+"""Functions of Python around machine code: built-ins that take tensors and return tensors.
+
+``entry_code`` is the text of a function with CPython's fast calling convention. It looks whether each
+argument is a tensor of the type, size and layout that the code is for; if one is not, it calls with the same
+arguments what the built-in carries as its `self`, a function of Python that does the same. Results are a
+tuple of new tensors, of which the first may be the argument that is overwritten.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowstone.native.clusters.clusters import OPEN, Array, Result
+from flowstone.native.codegen import host
+
+__all__ = ["DECLARATIONS", "TYPE_CODES", "builtin", "entry_code"]
+
+TYPE_CODES = {
+    "uint8": 0,
+    "int8": 1,
+    "int16": 2,
+    "int32": 3,
+    "int64": 4,
+    "float32": 6,
+    "float64": 7,
+    "bool": 11,
+}
+_CPU = 0
+_METH_FASTCALL = 0x80
+_WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"
+DECLARATIONS = {
+    "aoti_torch_get_data_ptr": "declare i32 @aoti_torch_get_data_ptr(ptr, ptr)",
+    "aoti_torch_get_numel": "declare i32 @aoti_torch_get_numel(ptr, ptr)",
+    "aoti_torch_get_dtype": "declare i32 @aoti_torch_get_dtype(ptr, ptr)",
+    "aoti_torch_get_sizes": "declare i32 @aoti_torch_get_sizes(ptr, ptr)",
+    "aoti_torch_get_strides": "declare i32 @aoti_torch_get_strides(ptr, ptr)",
+    "aoti_torch_is_contiguous": "declare i32 @aoti_torch_is_contiguous(ptr, ptr)",
+    "aoti_torch_empty_strided": "declare i32 @aoti_torch_empty_strided(i64, ptr, ptr, i32, i32, i32, ptr)",
+    "aoti_torch_delete_tensor_object": "declare i32 @aoti_torch_delete_tensor_object(ptr)",
+    _WRAP: f"declare ptr @{_WRAP}(ptr)",
+    "PyObject_Vectorcall": "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
+    "PyTuple_New": "declare ptr @PyTuple_New(i64)",
+    "PyTuple_SetItem": "declare i32 @PyTuple_SetItem(ptr, i64, ptr)",
+    "PyEval_SaveThread": "declare ptr @PyEval_SaveThread()",
+    "PyEval_RestoreThread": "declare void @PyEval_RestoreThread(ptr)",
+    "Py_IncRef": "declare void @Py_IncRef(ptr)",
+    "flowstone_tensor_type": "@flowstone_tensor_type = external global i8",
+}
+
+
+def entry_code(
+    name: str,
+    inputs: Sequence[Array],
+    outputs: Sequence[Array | Result],
+    overwritten: int | None,
+    frees_lock: bool,
+    declarations: dict[str, str],
+    checks: bool = False,
+    may_fail: bool = False,
+    has_step: bool = False,
+) -> str:
+    """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
+
+    `overwritten`: the input that is also the first output, if there is one. `frees_lock`: other threads of
+    Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true. `may_fail`:
+    ``run`` returns 0, or 1 to have the other function do the work, or 2 if it has set an exception.
+    `has_step`: a step is the first argument, whose address comes after those of the outputs.
+    """
+    declarations.update(DECLARATIONS)
+    results = [Result(*each) for each in outputs]
+    writer = _Entry(name, inputs, results, overwritten, has_step)
+    for i, array in enumerate(inputs):
+        writer.take(i, array)
+    writer.note_size()
+    if checks:
+        writer.lines.append(" %within = call i1 @within(ptr %a)")
+        writer.unless("%within")
+    for i, result in enumerate(results):
+        if i or overwritten is None:
+            writer.make(i, result)
+    writer.run(frees_lock, may_fail)
+    writer.give()
+    if may_fail:
+        writer.clean_up()
+    body = "\n".join(writer.lines)
+    head = f"define ptr @{name}(ptr %self, ptr %args, i64 %n) {{\nentry:"
+    other = "other:\n %fallback = call ptr @PyObject_Vectorcall(ptr %self, ptr %args, i64 %n, ptr null)"
+    return f"{writer.constants()}\n{head}\n{body}\n{other}\n ret ptr %fallback\n}}"
+
+
+class _Entry:
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[Array],
+        outputs: Sequence[Result],
+        overwritten: int | None,
+        has_step: bool,
+    ) -> None:
+        self.name, self.count, self.outputs, self.overwritten = name, len(inputs), outputs, overwritten
+        self.first = 1 if has_step else 0  # the place of the first input among the arguments
+        self.pitched = [i for i, array in enumerate(inputs) if array.pitched]
+        self.lines = [
+            f" %a = alloca [{len(inputs) + len(outputs) + len(self.pitched) + 1} x ptr]",
+            " %long = alloca i64",
+            " %short = alloca i32",
+            " %flag = alloca i8",
+            " %list = alloca ptr",
+            *[f" %h{i} = alloca ptr" for i in range(len(outputs))],
+            *[f" %l{i} = alloca [{len(each.dims)} x i64]" for i, each in enumerate(outputs)],
+        ]
+        self.blocks = 0
+        self.size = ""  # the name of the open size
+        if has_step:
+            self.lines.append(" %step = load ptr, ptr %args")
+            self.lines.append(f" %steps = getelementptr ptr, ptr %a, i64 {len(inputs) + len(outputs)}")
+            self.lines.append(" store ptr %step, ptr %steps")
+
+    def constants(self) -> str:
+        """The sizes and strides of the outputs."""
+        lines = []
+        for i, array in enumerate(self.outputs):
+            strides = [math.prod(array.dims[j + 1 :]) for j in range(len(array.dims))]
+            if array.transposed:
+                strides = [1, array.dims[0]]
+            for word, numbers in (("sizes", array.dims), ("strides", strides)):
+                content = ", ".join([f"i64 {number}" for number in numbers])
+                lines.append(f"@{self.name}_{word}{i} = internal constant [{len(numbers)} x i64] [{content}]")
+        return "\n".join(lines)
+
+    def unless(self, condition: str) -> None:
+        """Goes on if the condition holds; else the other function does the work."""
+        self.blocks += 1
+        self.lines += [f" br i1 {condition}, label %go{self.blocks}, label %other", f"go{self.blocks}:"]
+
+    def take(self, i: int, array: Array) -> None:
+        """Checks an argument, and notes its address."""
+        add = self.lines.append
+        add(f" %p{i} = getelementptr ptr, ptr %args, i64 {self.first + i}")
+        add(f" %o{i} = load ptr, ptr %p{i}")
+        add(f" %y{i} = getelementptr i8, ptr %o{i}, i64 8")
+        add(f" %z{i} = load ptr, ptr %y{i}")
+        add(f" %is{i} = icmp eq ptr %z{i}, @flowstone_tensor_type")
+        self.unless(f"%is{i}")
+        add(f" %w{i} = getelementptr i8, ptr %o{i}, i64 {host.HANDLE_OFFSET}")
+        self.compare(i, "n", "aoti_torch_get_numel", "%long", "i64", self.elements(i, array.dims))
+        self.compare(i, "t", "aoti_torch_get_dtype", "%short", "i32", TYPE_CODES[array.dtype])
+        if array.pitched:
+            self.take_pitch(i, array.dims)
+        elif math.prod(array.dims) not in (0, 1):
+            self.compare(i, "c", "aoti_torch_is_contiguous", "%flag", "i8", 1)
+        add(f" %d{i} = getelementptr ptr, ptr %a, i64 {i}")
+        add(f" %x{i} = call i32 @aoti_torch_get_data_ptr(ptr %w{i}, ptr %d{i})")
+
+    def elements(self, i: int, dims: tuple[int, ...]) -> str:
+        """How many elements argument i is to have; the first open one tells the open size."""
+        count = abs(math.prod(dims))
+        if dims[:1] != (OPEN,):
+            return str(count)
+        if not self.size:
+            self.lines += [
+                f" %zs{i} = call i32 @aoti_torch_get_sizes(ptr %w{i}, ptr %list)",
+                f" %zp{i} = load ptr, ptr %list",
+                f" %size = load i64, ptr %zp{i}",
+                " %some = icmp sgt i64 %size, 0",
+            ]
+            self.size = "%size"
+            self.unless("%some")
+        self.lines.append(f" %zn{i} = mul i64 %size, {count}")
+        return f"%zn{i}"
+
+    def note_size(self) -> None:
+        """Puts the open size where the loops find it."""
+        if self.size:
+            place = self.count + len(self.outputs) + len(self.pitched)
+            self.lines.append(f" %zd = getelementptr i64, ptr %a, i64 {place}")
+            self.lines.append(f" store i64 {self.size}, ptr %zd")
+
+    def take_pitch(self, i: int, dims: tuple[int, ...]) -> None:
+        """Checks that an argument's rows are whole and equally far from each other; notes how far."""
+        self.lines.append(f" %sx{i} = call i32 @aoti_torch_get_strides(ptr %w{i}, ptr %list)")
+        self.lines.append(f" %st{i} = load ptr, ptr %list")
+        place = self.count + len(self.outputs) + self.pitched.index(i)
+        known, size = "", 1
+        for axis in range(len(dims) - 1, -1, -1):
+            if dims[axis] == 1 and axis < len(dims) - 1:
+                continue
+            n = f"{i}_{axis}"
+            self.lines.append(f" %sa{n} = getelementptr i64, ptr %st{i}, i64 {axis}")
+            self.lines.append(f" %sv{n} = load i64, ptr %sa{n}")
+            if axis == len(dims) - 1:
+                self.lines.append(f" %sq{n} = icmp eq i64 %sv{n}, 1")
+            elif not known:
+                known, size = f"%sv{n}", dims[axis]
+                self.lines.append(f" %pd{i} = getelementptr i64, ptr %a, i64 {place}")
+                self.lines.append(f" store i64 {known}, ptr %pd{i}")
+                continue
+            else:
+                self.lines.append(f" %sm{n} = mul i64 {known}, {size}")
+                self.lines.append(f" %sq{n} = icmp eq i64 %sv{n}, %sm{n}")
+                size *= dims[axis]
+            self.unless(f"%sq{n}")
+
+    def compare(self, i: int, letter: str, function: str, place: str, kind: str, expected: int | str) -> None:
+        """Checks that what a function says of argument i is what is expected."""
+        self.lines += [
+            f" %{letter}e{i} = call i32 @{function}(ptr %w{i}, ptr {place})",
+            f" %{letter}v{i} = load {kind}, ptr {place}",
+            f" %{letter}q{i} = icmp eq {kind} %{letter}v{i}, {expected}",
+        ]
+        self.unless(f"%{letter}q{i}")
+
+    def make(self, i: int, array: Result) -> None:
+        """Makes a new tensor, and notes its address."""
+        sizes = f"@{self.name}_sizes{i}"
+        if array.dims[:1] == (OPEN,):
+            sizes = f"%l{i}"
+            for axis, n in enumerate((self.size, *array.dims[1:])):
+                self.lines.append(f" %la{i}_{axis} = getelementptr i64, ptr %l{i}, i64 {axis}")
+                self.lines.append(f" store i64 {n}, ptr %la{i}_{axis}")
+        self.lines += [
+            f" %me{i} = call i32 @aoti_torch_empty_strided(i64 {len(array.dims)}, ptr {sizes}, "
+            f"ptr @{self.name}_strides{i}, i32 {TYPE_CODES[array.dtype]}, i32 {_CPU}, i32 -1, ptr %h{i})",
+            f" %mq{i} = icmp eq i32 %me{i}, 0",
+        ]
+        self.unless(f"%mq{i}")
+        self.lines += [
+            f" %mh{i} = load ptr, ptr %h{i}",
+            f" %md{i} = getelementptr ptr, ptr %a, i64 {self.count + i}",
+            f" %mx{i} = call i32 @aoti_torch_get_data_ptr(ptr %mh{i}, ptr %md{i})",
+        ]
+
+    def run(self, frees_lock: bool, may_fail: bool) -> None:
+        if self.overwritten is not None:
+            self.lines += [
+                f" %wp = load ptr, ptr %d{self.overwritten}",
+                f" %wd = getelementptr ptr, ptr %a, i64 {self.count}",
+                " store ptr %wp, ptr %wd",
+            ]
+        if frees_lock:
+            self.lines.append(" %state = call ptr @PyEval_SaveThread()")
+        self.lines.append(" %code = call i32 @run(ptr %a)" if may_fail else " call void @run(ptr %a)")
+        if frees_lock:
+            self.lines.append(" call void @PyEval_RestoreThread(ptr %state)")
+        if may_fail:
+            self.lines += [
+                " %ran = icmp eq i32 %code, 0",
+                " br i1 %ran, label %results, label %failed",
+                "results:",
+            ]
+
+    def clean_up(self) -> None:
+        """What follows where ``run`` failed."""
+        self.lines.append("failed:")
+        for i in range(len(self.outputs)):
+            if i or self.overwritten is None:
+                self.lines.append(f" %fd{i} = call i32 @aoti_torch_delete_tensor_object(ptr %mh{i})")
+        self.lines += [
+            " %raised = icmp eq i32 %code, 2",
+            " br i1 %raised, label %raise, label %other",
+            "raise:",
+            " ret ptr null",
+        ]
+
+    def give(self) -> None:
+        """Returns the tuple of outputs."""
+        results = []
+        for i in range(len(self.outputs)):
+            if i == 0 and self.overwritten is not None:
+                self.lines.append(f" call void @Py_IncRef(ptr %o{self.overwritten})")
+                results.append(f"%o{self.overwritten}")
+                continue
+            self.lines += [
+                f" %r{i} = call ptr @{_WRAP}(ptr %mh{i})",
+                f" %rd{i} = call i32 @aoti_torch_delete_tensor_object(ptr %mh{i})",
+            ]
+            results.append(f"%r{i}")
+        self.lines.append(f" %tuple = call ptr @PyTuple_New(i64 {len(results)})")
+        for i, result in enumerate(results):
+            self.lines.append(f" %ts{i} = call i32 @PyTuple_SetItem(ptr %tuple, i64 {i}, ptr {result})")
+        self.lines.append(" ret ptr %tuple")
+
+
+class _Definition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("document", ctypes.c_char_p),
+    )
+
+
+_kept: list[Any] = []
+_new = ctypes.pythonapi.PyCFunction_NewEx
+_new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+
+
+def builtin(name: str, address: int, other: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of Python whose code is at this address, which must stay loaded; `other` is what it calls
+    for arguments that the code is not for."""
+    definition = _Definition(name.encode(), address, _METH_FASTCALL, None)
+    _kept.append(definition)
+    return _new(ctypes.addressof(definition), other, None)  # type: ignore[no-any-return]

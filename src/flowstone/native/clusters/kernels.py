@@ -1,0 +1,247 @@
+"""Kernels of clusters: functions that compute by machine code, and at first perhaps by ATen.
+
+``kernel_of(cluster, otherwise)`` gives a `NativeKernel`, which may be called. Its first call loads its
+machine code from the cache on disk, or makes it. Where a first run shall not wait for that, the plan calls
+`begin_by_aten`: then the first calls are calls of `otherwise`, a function of Python that computes the cluster
+by ATen's operations (within a few units in the last place of the code's results). That is one call if a call
+is much work, and 30 if making the code takes longer than they do. So what computes depends on the program and
+on how often the kernel was called, never on time.
+
+Code that the first call needs is begun on threads when a plan is made (`prepare`), other code from the third
+call on. What is not there when it is needed is made quickly (`compiler.py`); better code gives the same
+results whenever it comes (`making.py`). The best code is put, as a built-in function, into the globals of the
+generated code (`NativeKernel.replace_in`), so that no step asks what is to be called. Equal clusters are
+compiled once a process.
+
+Arguments whose rows lie apart in memory, as pieces of a split do, have other code made when they first come;
+those of other layouts are copied. ``FLOWSTONE_NATIVE=2`` compiles at plan time, 0 never.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from flowstone.framework import flags, machine
+from flowstone.native.clusters import layouts
+from flowstone.native.clusters.clusters import Array, Cluster
+from flowstone.native.clusters.entry_points import builtin, entry_code
+from flowstone.native.clusters.schedules import schedule_of
+from flowstone.native.clusters.team_code import loop_code, within_code
+from flowstone.native.codegen import compiler, host, making
+
+__all__ = ["Code", "NativeKernel", "is_on", "kernel_of", "overwritable", "source_of"]
+
+_MOST_LAYOUTS = 8  # of arguments that code is compiled for
+_ATEN_CALLS = 30  # before code is waited for
+
+
+def is_on() -> bool:
+    """Whether clusters are compiled in this process."""
+    return flags.NATIVE > 0 and not host.reason()
+
+
+class Code(NamedTuple):
+    """What is compiled: the function `name` of the functions `names` of a text, of which the `key` is all
+    that it depends on; see `compiler.compiled`."""
+
+    key: Hashable
+    text: Callable[[], str]
+    names: Sequence[str]
+    name: str
+    is_rough: bool = False
+
+
+class NativeKernel:
+    """A function of the cluster's inputs, and what it becomes."""
+
+    def __init__(self, cluster: Cluster, otherwise: Callable[..., Any], overwritten: int | None) -> None:
+        self.cluster, self.otherwise, self.overwritten = cluster, otherwise, overwritten
+        self.__name__ = "native"
+        self._current = otherwise
+        self._places: list[tuple[dict[str, Any], str]] = []
+        self._calls = self._misfits = 0
+        self._aten_calls = 0.0  # how many of the first calls are calls of `otherwise`
+        self._is_quick = False  # better code may come
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it runs machine code."""
+        return self._current is not self.otherwise
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The tuple of outputs."""
+        self._calls += 1
+        if self._calls > self._aten_calls:
+            self._go_on()
+        elif self._calls == 3:
+            making.later(self.make_better)
+        return self._current(*inputs)
+
+    def prepare(self) -> None:
+        """Has the code of the first call made on a thread, unless that call is one of `otherwise`."""
+        if flags.NATIVE == 1 and not self._aten_calls and not self.is_compiled:
+            making.in_background(lambda: _module_of(self._code(), quickly=True))
+
+    def begin_by_aten(self) -> None:
+        """Has the first calls be calls of `otherwise`, if it is not compiled yet."""
+        self._aten_calls = 1 if self.work >= machine.current().profile.cluster_much else _ATEN_CALLS
+
+    @property
+    def work(self) -> float:
+        """About how many additions a call takes as long as."""
+        return self.cluster.work
+
+    def replace_in(self, names: dict[str, Any], name: str) -> None:
+        """Has the machine code stand for itself under this name, once it is the best there is."""
+        with _places_lock:
+            self._places.append((names, name))
+            if self.is_compiled and not self._is_quick:
+                names[name] = self._current
+
+    def _code(self) -> Code:
+        """What it is compiled from."""
+        cluster = self.cluster
+        overwritten = self.overwritten if self.overwritten in overwritable(cluster) else None
+        names = [_entry_name(i) for i in (None, *overwritable(cluster))]
+        return Code(("cluster", cluster), lambda: source_of(cluster), names, _entry_name(overwritten))
+
+    def code(self) -> int:
+        """The address of its best machine code, which is compiled now if it was not."""
+        code = self._code()
+        return _module_of(code, quickly=False).address(code.name)
+
+    def compile(self, quickly: bool = False) -> None:
+        """Compiles the cluster now."""
+        code = self._code()
+        module = _module_of(code, quickly)
+        function = builtin(self.__name__, module.address(code.name), self._other())
+        with _places_lock:
+            replaced = [self._current] if module.is_quick else [self, self._current]
+            self._current, self._is_quick = function, module.is_quick
+            for names, place in self._places:
+                if names.get(place) in replaced:
+                    names[place] = function
+
+    def make_better(self) -> None:
+        """Makes the best code, and takes it if it has code already."""
+        _module_of(self._code(), quickly=False)
+        if self.is_compiled:
+            self.compile()
+
+    def _go_on(self) -> None:
+        """Makes sure of machine code, and at a later call of better code."""
+        if not self.is_compiled:
+            try:
+                self.compile(quickly=True)
+            except Exception:
+                traceback.print_exc(file=sys.stderr)
+                self._aten_calls = math.inf  # the step goes on by ATen
+        elif self._is_quick:
+            self._is_quick = False
+            making.later(self.make_better)
+
+    def _other(self) -> Callable[..., Any]:
+        """What the machine code calls for arguments that it is not for."""
+        return self._misfit
+
+    def _misfit(self, *inputs: Any) -> Any:
+        self._misfits += 1
+        other = self._laid_out(inputs) if self._misfits <= _MOST_LAYOUTS else None
+        if other is not None:
+            self.cluster = other
+            self.compile(quickly=flags.NATIVE == 1)
+            if self._is_quick:
+                making.later(self.make_better)
+            return self._current(*inputs)
+        copies = self._copied(inputs)
+        return self.otherwise(*inputs) if copies is None else self._current(*copies)
+
+    def _laid_out(self, inputs: Sequence[Any]) -> Any:
+        """What takes arguments that are laid out as these; None if there is nothing."""
+        return layouts.pitched_for(self.cluster, inputs) if isinstance(self.cluster, Cluster) else None
+
+    def _copied(self, inputs: Sequence[Any]) -> list[Any] | None:
+        """Copies of arguments that the code is for; None if copies would not help."""
+        return layouts.copied(self.cluster, inputs) if isinstance(self.cluster, Cluster) else None
+
+
+def kernel_of(
+    cluster: Cluster, otherwise: Callable[..., Any], overwritten: int | None = None
+) -> NativeKernel:
+    """A function of Python that computes the cluster; `overwritten`: the input whose memory the first output
+    is left in, one of `overwritable`.
+    """
+    kernel = NativeKernel(cluster, otherwise, overwritten)
+    if flags.NATIVE > 1:
+        kernel.compile()
+    return kernel
+
+
+def overwritable(cluster: Cluster) -> list[int]:
+    """The inputs whose memory the first output may take: no pass reads them after it is stored."""
+    first = cluster.given()[0]
+    found = [i for i, array in enumerate(cluster.inputs) if array == Array(first.dtype, cluster.dims)]
+    if first.transposed or first.dims != cluster.dims or not found:
+        return []
+    schedule = schedule_of(cluster)
+    stored = schedule.stored_in(0)
+    return [i for i in found if schedule.last_read(i) <= stored]
+
+
+# ---- compilation
+
+_modules: dict[Hashable, compiler.Module] = {}
+_quick_modules: dict[Hashable, compiler.Module] = {}  # which stay loaded: a thread may be within one
+_places_lock = threading.Lock()  # guards kernels' functions and the places where they stand
+_locks = making.Locks()  # one of two threads that want the same module makes it
+
+
+def _entry_name(overwritten: int | None) -> str:
+    return "new" if overwritten is None else f"over{overwritten}"
+
+
+def source_of(cluster: Cluster) -> str:
+    """LLVM's text of the cluster's functions: ``new``, and ``over0`` … that overwrite an input."""
+    declarations: dict[str, str] = {}
+    profile = machine.current().profile
+    outputs, checks = cluster.given(), bool(cluster.bounds)
+    parts = [loop_code(cluster, profile.native_team, declarations)]
+    if checks:
+        parts.append(within_code(cluster))
+    for overwritten in (None, *overwritable(cluster)):
+        name, frees_lock = _entry_name(overwritten), cluster.work >= profile.native_unlocked
+        parts.append(entry_code(name, cluster.inputs, outputs, overwritten, frees_lock, declarations, checks))
+    return "\n".join([*declarations.values(), *parts])
+
+
+def _module_of(code: Code, quickly: bool) -> compiler.Module:
+    found = _found(code.key, quickly)
+    if found is None:
+        with _locks.of((code.key, quickly)):
+            found = _found(code.key, quickly)
+            if found is None:
+                made = compiler.compiled(code.text(), code.names, code.is_rough, quickly)
+                # Another thread may have found the best code meanwhile: a module that has been given stays.
+                found = (_quick_modules if made.is_quick else _modules).setdefault(code.key, made)
+    return found
+
+
+def _found(key: Hashable, quickly: bool) -> compiler.Module | None:
+    found = _modules.get(key)
+    return _quick_modules.get(key) if found is None and quickly else found
+
+
+def _begin_anew() -> None:
+    """In a child, where nobody holds what others may have held."""
+    global _places_lock
+    _places_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

@@ -1,0 +1,59 @@
+"""What becomes of arguments whose layout machine code is not for: other code, or copies that it is for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from flowstone.native.clusters.clusters import Cluster
+
+__all__ = ["are_of", "copied", "has_pitch", "pitched_for"]
+
+
+def pitched_for(cluster: Cluster, inputs: Sequence[Any]) -> Cluster | None:
+    """The cluster that takes inputs laid out as these are, whose rows lie apart; None if there is none, or
+    they are not of its types and sizes."""
+    if not are_of(cluster, inputs):
+        return None
+    arrays = list(cluster.inputs)
+    for i, x in enumerate(inputs):
+        if not x.is_contiguous() and not arrays[i].pitched and has_pitch(x.shape, x.stride()):
+            arrays[i] = arrays[i]._replace(pitched=True)
+    rank = len(cluster.dims)
+    is_by_rows = cluster.split in (None, rank - 1)
+    if tuple(arrays) == cluster.inputs or not is_by_rows:
+        return None
+    if any(array.pitched and array.dims != cluster.dims for array in arrays):
+        return None
+    return cluster._replace(inputs=tuple(arrays))
+
+
+def copied(cluster: Cluster, inputs: Sequence[Any]) -> list[Any] | None:
+    """The inputs with copies in place of those that are not contiguous; None if all are, or they are not of
+    the cluster's types and sizes."""
+    if not are_of(cluster, inputs) or all([x.is_contiguous() for x in inputs]):
+        return None
+    return [x.contiguous() for x in inputs]
+
+
+def are_of(cluster: Any, inputs: Sequence[Any]) -> bool:
+    """Whether the inputs are of the types and sizes of a cluster's, or a product's."""
+    for x, array in zip(inputs, cluster.inputs):
+        if not hasattr(x, "stride") or str(x.dtype) != f"torch.{array.dtype}":
+            return False
+        size = math.prod(array.dims)
+        if x.numel() % -size if size < 0 else x.numel() != size:
+            return False
+    return True
+
+
+def has_pitch(dims: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether rows of the last dimension are whole, and equally far from each other."""
+    if len(dims) < 2 or dims[-1] < 2 or strides[-1] != 1:
+        return False
+    kept = [(n, stride) for n, stride in zip(dims[:-1], strides[:-1]) if n != 1]
+    if not kept or kept[-1][1] < dims[-1]:
+        return False
+    return all(a[1] == b[0] * b[1] for a, b in itertools.pairwise(kept))

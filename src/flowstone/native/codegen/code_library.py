@@ -1,0 +1,137 @@
+"""Functions of machine code that take one address, and how threads share them.
+
+Text: ``share`` has all threads of a team call a function, ``my_part`` says there what a thread is to do.
+Calls: a `CodeLibrary` calls the functions of a text with whole numbers, named by its `words`, and addresses,
+named by its `places`: a function takes the address of an array of addresses, of which the first is that of
+the numbers. The first number is how many threads there are. Plans have the functions that they call
+`prepare`d on threads. What is not in the cache is made quickly, each function by itself, and the best code
+of all after its first call, with the same results (`making.py`). What kernels can do without is made
+`when_asked`.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import torch
+
+from flowstone.framework import flags
+from flowstone.native.codegen import compiler, host, making
+from flowstone.native.codegen.structured import Code
+
+__all__ = ["CodeLibrary", "my_part", "places_of", "share", "when_asked", "words_of"]
+
+_Made = TypeVar("_Made")
+
+
+def when_asked(make: Callable[[], _Made]) -> Callable[[], _Made | None]:
+    """A function that gives what `make` makes on a thread, which the first call begins: None until it is
+    there, and where there is no native tier. With ``FLOWSTONE_NATIVE=2`` a call waits."""
+
+    begun = functools.cache(lambda: making.in_background(make))
+
+    def found() -> _Made | None:
+        if not flags.NATIVE or host.reason():
+            return None
+        made = begun()
+        return made.result() if made.done() or flags.NATIVE > 1 else None
+
+    return found
+
+
+class CodeLibrary:
+    """The functions of a text; `places`: by the name of each the names of the addresses that it takes after
+    that of the numbers. What is called before it is compiled waits.
+    """
+
+    def __init__(
+        self, text: Callable[[], str], words: Sequence[str], places: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._text, self._words, self._places = functools.cache(text), words, places
+        self._functions: dict[str, Callable[[int], None]] = {}
+        self._modules: list[compiler.Module] = []  # which stay loaded
+        self._quick: set[str] = set()  # functions that better code has not been asked for
+        self._locks = making.Locks()
+        self._waits = False
+
+    def prepare(self, *names: str, waits: bool = False) -> None:
+        """Has these functions made on a thread, or all; `waits`: for their best code, since they have more to
+        do than that takes to make."""
+        self._waits |= waits
+        for name in names or self._places:
+            if name not in self._functions:
+                making.in_background(functools.partial(self._function, name))
+
+    def call(self, name: str, words: Mapping[str, int], places: Mapping[str, torch.Tensor | int]) -> None:
+        """Calls a function by its name; numbers that are not given are 0."""
+        own = self._places[name]
+        addresses = [x if isinstance(x, int) else x.data_ptr() for x in map(places.__getitem__, own)]
+        memory = array.array("q", [0, *addresses, *map(words.get, self._words, itertools.repeat(0))])
+        start = memory.buffer_info()[0]
+        memory[0] = start + 8 * (1 + len(addresses))
+        function = self._functions.get(name) or self._function(name)
+        function(start)
+        if name in self._quick:
+            self._quick.clear()
+            making.later(self._take_best)
+
+    def _function(self, name: str) -> Callable[[int], None]:
+        with self._locks.of(name if not self._waits else ""):
+            if name not in self._functions:
+                quickly = flags.NATIVE == 1 and not self._waits
+                names = [name] if quickly else list(self._places)
+                module = compiler.compiled(self._text(), names, quickly=quickly)
+                self._take(module, names)
+                if module.is_quick:
+                    self._quick.add(name)
+        return self._functions[name]
+
+    def _take_best(self) -> None:
+        names = list(self._places)
+        self._take(compiler.compiled(self._text(), names), names)
+
+    def _take(self, module: compiler.Module, names: Sequence[str]) -> None:
+        self._modules.append(module)
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        self._functions.update({name: kind(module.address(name)) for name in names})
+
+
+# ---- text
+
+
+def words_of(e: Code, place: str, words: Sequence[str]) -> dict[str, str]:
+    """All whole numbers by their names; LLVM drops those that are not used."""
+    return {name: e.word(place, i) for i, name in enumerate(words)}
+
+
+def places_of(e: Code, names: Sequence[str]) -> dict[str, str]:
+    """The addresses that the function of the parameter %a was given, and that of the ``words``."""
+    return {name: e.pointer("%a", i) for i, name in enumerate(("words", *names))}
+
+
+def share(e: Code, name: str) -> None:
+    """Has all threads of the team call a function with %a."""
+    if not host.has("GOMP_parallel"):
+        e.do(f"call void @{name}(ptr %a)")
+        return
+    e.declarations["GOMP_parallel"] = "declare void @GOMP_parallel(ptr, ptr, i32, i32)"
+    threads = e.let(f"trunc i64 {e.word(e.pointer('%a', 0), 0)} to i32")
+    e.do(f"call void @GOMP_parallel(ptr @{name}, ptr %a, i32 {threads}, i32 0)")
+
+
+def my_part(e: Code, units: str) -> tuple[str, str, str]:
+    """This thread's number, and the range of the units that it is to do."""
+    if not host.has("GOMP_parallel"):
+        return "0", "0", units
+    numbers = []
+    for name in ("omp_get_thread_num", "omp_get_num_threads"):
+        e.declarations[name] = f"declare i32 @{name}()"
+        numbers.append(e.let(f"zext i32 {e.let(f'call i32 @{name}()')} to i64"))
+    me, all_of_us = numbers
+    start, end = (e.quotient(e.mul(i, units), all_of_us) for i in (me, e.add(me, 1)))
+    return me, start, end

@@ -1,0 +1,206 @@
+"""From LLVM's text to addresses of machine code.
+
+Object code is kept on disk under the hash of its text, the processor and the versions, so that a program's
+second start compiles nothing, and does not even load LLVM where `object_code.py` can load the code. A damaged
+or unwritable cache costs time, and nothing else. Code that is made `quickly` takes a quarter of the time,
+runs slower, and computes the same bits: no text allows LLVM to reorder or to contract arithmetic. It is the
+code of the functions that are asked for, and of those that they call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flowstone.framework import flags
+from flowstone.native.codegen import host, llvm, object_code
+
+__all__ = ["Module", "compiled", "idle_s", "reachable"]
+
+_VERSION = "1"  # of what the text means to this file
+_LEVEL, _QUICK_LEVEL = 2, 0
+_PASSES = ("SROA", "SimplifyCFG", "InstCombine")
+_FUNCTION = re.compile(r"^ *define .*?^ *}\n?", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r"@([\w.]+)")
+
+
+class Module:
+    """Machine code that stays loaded as long as the object lives; `address(name)` of each function.
+    `is_quick`: it was made quickly."""
+
+    def __init__(self, owner: Any, addresses: Mapping[str, int]) -> None:
+        self._owner, self._addresses = owner, addresses
+        self.is_quick = False
+
+    def address(self, name: str) -> int:
+        """Where the function of this name begins."""
+        return self._addresses[name]
+
+
+def compiled(text: str, names: Sequence[str], is_rough: bool = False, quickly: bool = False) -> Module:
+    """The functions `names` of a module of LLVM's text as machine code. A text that `is_rough` goes through
+    all of LLVM's passes. Any other already says what is to be done in which order, and takes less than half
+    the time: its variables become registers, its instructions get their simplest forms. `quickly`: code that
+    is not in the cache is made with as little work as possible.
+
+    Raises RuntimeError where LLVM refuses the text, which is a defect of whoever wrote it.
+    """
+    if quickly:
+        _Making.asked = time.monotonic()
+    path = _path(text, is_rough)
+    found = _from_file(path, names)
+    if found is not None:
+        return found
+    if quickly:
+        place = _quick(path, names)
+        found = _from_file(place, names) or _made(reachable(text, names), names, place, is_rough, True)
+        found.is_quick = True
+        return found
+    found = _made(text, names, path, is_rough, False)
+    with contextlib.suppress(OSError):
+        for old in path.parent.glob(f"{path.stem}.*.quick.o"):
+            old.unlink(missing_ok=True)
+    return found
+
+
+def idle_s() -> float:
+    """Seconds since something was last compiled quickly, or looked for to be."""
+    return time.monotonic() - _Making.asked
+
+
+def reachable(text: str, names: Sequence[str]) -> str:
+    """The text without functions that neither are named nor called by those that stay."""
+    texts = {_words(each)[0]: each for each in _FUNCTION.findall(text)}
+    kept = {name for name in names if name in texts}
+    waiting = list(kept)
+    while waiting:
+        called = {word for word in _words(texts[waiting.pop()]) if word in texts} - kept
+        kept |= called
+        waiting += called
+    return _FUNCTION.sub(lambda found: found[0] if _words(found[0])[0] in kept else "", text)
+
+
+def _words(function: str) -> list[str]:
+    """The names of a function, which is the first, and of whatever it mentions."""
+    return _NAME.findall(function)
+
+
+def _from_file(path: pathlib.Path, names: Sequence[str]) -> Module | None:
+    code = _read(path)
+    if code is None:
+        return None
+    try:
+        return _loaded(code, names)
+    except Exception:
+        path.unlink(missing_ok=True)
+        return None
+
+
+def _made(text: str, names: Sequence[str], path: pathlib.Path, is_rough: bool, quickly: bool) -> Module:
+    level, passes = (_QUICK_LEVEL, _PASSES[:1]) if quickly else (_LEVEL, llvm.EVERY if is_rough else _PASSES)
+    with _Making():
+        code = llvm.object_code(text, host.features(), level, passes)
+    _write(path, code)
+    return _loaded(code, names)
+
+
+def _loaded(code: bytes, names: Sequence[str]) -> Module:
+    try:
+        return Module(*object_code.loaded(code, host.symbols(), names))
+    except object_code.Unsupported:
+        return _loaded_by_llvm(code, names)
+
+
+def _loaded_by_llvm(code: bytes, names: Sequence[str]) -> Module:
+    from llvmlite import binding
+
+    with _Making():
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        for name, address in host.symbols().items():
+            binding.add_symbol(name, address)
+        cpu, features = host.features()
+        machine = binding.Target.from_default_triple().create_target_machine(cpu=cpu, features=features)
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+        engine.add_object_file(binding.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return Module(engine, {name: int(engine.get_function_address(name)) for name in names})
+
+
+# ---- forks
+
+
+class _Making:
+    """While LLVM works. A child must not begin in the middle of that: a fork waits for the end of it, and
+    what would begin meanwhile waits for the fork."""
+
+    asked = 0.0  # when code was last wanted quickly
+    _condition = threading.Condition()
+    _at_work = 0
+
+    def __enter__(self) -> None:
+        with _Making._condition:
+            _Making._at_work += 1
+
+    def __exit__(self, *_: object) -> None:
+        with _Making._condition:
+            _Making._at_work -= 1
+            _Making._condition.notify_all()
+
+    @classmethod
+    def hold(cls) -> None:
+        """Before a fork."""
+        cls._condition.acquire()
+        cls._condition.wait_for(lambda: not cls._at_work)
+
+    @classmethod
+    def go_on(cls) -> None:
+        """After a fork, in either process."""
+        cls._condition.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_Making.hold, after_in_parent=_Making.go_on, after_in_child=_Making.go_on)
+
+
+# ---- the cache
+
+
+def _path(text: str, is_rough: bool) -> pathlib.Path:
+    words = [_VERSION, str(is_rough), host.llvm_version(), *host.features(), text]
+    name = hashlib.sha256("\0".join(words).encode()).hexdigest()
+    return pathlib.Path(flags.CACHE).expanduser() / "flowstone" / "native" / f"{name[:40]}.o"
+
+
+def _quick(path: pathlib.Path, names: Sequence[str]) -> pathlib.Path:
+    """Where code of these functions that was made quickly is kept."""
+    return path.with_suffix(f".{'-'.join(names)}.quick.o")
+
+
+def _read(path: pathlib.Path) -> bytes | None:
+    """The object code of the file, which ends with its hash; None if there is none, or it is damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    code, digest = content[:-32], content[-32:]
+    return code if hashlib.sha256(code).digest() == digest else None
+
+
+def _write(path: pathlib.Path, code: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(code + hashlib.sha256(code).digest())
+        os.replace(name, path)
+    except OSError:
+        return

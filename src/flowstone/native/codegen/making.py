@@ -1,0 +1,108 @@
+"""When machine code is made, and by which thread.
+
+What is needed now is made on the thread that needs it, or was begun before on one of the two threads of
+`in_background`: whoever comes second waits at the lock of its key (`Locks`). Better code for what runs
+already is made on a thread of its own (`later`), and not before nothing has been made for anybody for a
+while, so that it takes no processor from a program that begins. A child after a fork has none of these
+threads; they begin anew in it when they are next asked, and its locks are open.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+import weakref
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+from flowstone.framework.daemon_threads import DaemonThreads
+from flowstone.native.codegen import compiler
+
+__all__ = ["Locks", "in_background", "later", "wait_until_made"]
+
+_Made = TypeVar("_Made")
+_PAUSE_S = 0.2  # after code for somebody who waits, before better code is begun
+
+
+class Locks:
+    """A lock for each key."""
+
+    def __init__(self) -> None:
+        self._locks: dict[Hashable, threading.Lock] = {}
+        _all_locks.add(self)
+
+    def of(self, key: Hashable) -> threading.Lock:
+        """The lock of this key."""
+        return self._locks.setdefault(key, threading.Lock())
+
+    def open(self) -> None:
+        """Forgets who holds them."""
+        self._locks = {}
+
+
+def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]:
+    """What `make` makes on a thread for what is needed soon."""
+    return _soon.submit(make)
+
+
+def later(make: Callable[[], object]) -> None:
+    """Has `make` called on the thread for better code; it prints what it raises."""
+    _waiting.put(make)
+    _begin_thread()
+
+
+def wait_until_made() -> None:
+    """Returns when all that was to be made later is there."""
+    if not _waiting.empty():
+        _begin_thread()
+    _waiting.join()
+
+
+def _begin_thread() -> None:
+    """Has the thread for better code run; a new one where that was ended by what is no `Exception`."""
+    with _thread_lock:
+        if not (_threads and _threads[0].is_alive()):
+            _threads[:] = [threading.Thread(target=_make_all, name="flowstone-native", daemon=True)]
+            _threads[0].start()
+
+
+_all_locks: weakref.WeakSet[Locks] = weakref.WeakSet()
+_soon = DaemonThreads("flowstone native code", most=2)
+_waiting: queue.Queue[Callable[[], object]] = queue.Queue()
+_thread_lock = threading.Lock()
+_threads: list[threading.Thread] = []
+
+
+def _make_all() -> None:
+    while True:
+        make = _waiting.get()
+        try:
+            while (left := _PAUSE_S - compiler.idle_s()) > 0:
+                time.sleep(left)
+            make()
+        except Exception:
+            traceback.print_exc(file=sys.stderr)  # steps go on with the code that there is
+        finally:
+            _waiting.task_done()
+
+
+def _begin_anew() -> None:
+    """In a child, which has no thread that makes code, and whose locks others may have held."""
+    global _soon, _thread_lock, _waiting
+    left = list(_waiting.queue)
+    _soon = DaemonThreads("flowstone native code", most=2)
+    _thread_lock, _waiting = threading.Lock(), queue.Queue()
+    _threads.clear()
+    for locks in list(_all_locks):
+        locks.open()
+    for make in left:
+        _waiting.put(make)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

@@ -1,0 +1,1 @@
+"""Kernels of images: colours, crops, projections, glimpses, drawn boxes, the choice of boxes."""

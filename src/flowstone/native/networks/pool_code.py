@@ -1,0 +1,212 @@
+"""LLVM's text of max pooling that keeps in a byte where in its window each maximum was, and of its gradient.
+
+Images are [batch, height, width, channels], float32. As in ATen, the first of equal numbers is the maximum,
+and NaN is larger than all. A position's gradient is the sum over the windows that it is the maximum of, in
+the order of the windows, so that it has ATen's bits; it needs the bytes, but not the images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
+from flowstone.native.codegen.structured import Code
+
+__all__ = ["PLACES", "WORDS", "pool_code"]
+
+WORDS = (
+    "threads", "batch", "height", "width", "channels", "rows", "columns", "window_height", "window_width",
+    "down", "across", "above", "beside", "all_rows", "all_columns",
+)  # fmt: skip
+"""The whole numbers of a call: `rows` and `columns` of the results; `down` and `across` from one window to
+the next; `above` and `beside` what pads the images; some of all rows and columns have no result."""
+PLACES = {
+    "pool": ("images", "maxima", "bytes"),
+    "spread": ("bytes", "gradient", "results"),
+    "put": ("bytes", "gradient", "results"),
+}
+"""The addresses that each function takes after that of the numbers, in order. ``put`` is ``spread`` for
+windows side by side, of which every position is in one."""
+_TOGETHER = 4  # vectors, for which a window's positions are found once
+_LOWEST = "0xFFF0000000000000"
+
+
+def pool_code(lanes: int) -> str:
+    """The text of the functions of `PLACES`."""
+    declarations: dict[str, str] = {}
+    parts = [write(lanes, declarations) for write in (_pool_some, _spread_some, _put_some)]
+    for name in PLACES:
+        e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
+        share(e, f"{name}_some")
+        parts.append(e.text())
+    return "\n".join([*declarations.values(), *parts])
+
+
+def _pool_some(lanes: int, declarations: dict[str, str]) -> str:
+    """The maxima of a thread's rows of windows."""
+    e = Code("pool_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES["pool"])
+    words = words_of(e, a["words"], WORDS)
+    channels = words["channels"]
+    _, start, end = my_part(e, e.mul(words["batch"], words["rows"]))
+    with e.loop(start, end) as row:
+        image = e.quotient(row, words["rows"])
+        y0 = e.sub(e.mul(e.rest(row, words["rows"]), words["down"]), words["above"])
+        rows = e.most(0, e.sub(0, y0)), e.least(words["window_height"], e.sub(words["height"], y0))
+        line = e.add(e.mul(image, words["height"]), y0)
+        with e.loop(0, words["columns"]) as column:
+            x0 = e.sub(e.mul(column, words["across"]), words["beside"])
+            columns = e.most(0, e.sub(0, x0)), e.least(words["window_width"], e.sub(words["width"], x0))
+            first = e.at(a["images"], e.mul(e.add(e.mul(line, words["width"]), x0), channels))
+            to = e.mul(e.add(e.mul(row, words["columns"]), column), channels)
+            for c, masks in e.vectors(channels, _TOGETHER):
+                found = _maxima(e, words, rows, columns, e.at(first, c), masks)
+                target = e.add(to, c)
+                for i, mask in enumerate(masks):
+                    here = e.add(target, i * lanes)
+                    e.write(e.at(a["maxima"], here), found[i][0], mask)
+                    _write_bytes(e, e.at(a["bytes"], here, "i8"), found[i][1], mask)
+    return e.text()
+
+
+def _maxima(
+    e: Code,
+    words: dict[str, str],
+    rows: tuple[str, str],
+    columns: tuple[str, str],
+    first: str,
+    masks: Sequence[str],
+) -> list[tuple[str, str]]:
+    """The largest numbers of a window, and where in it they are, as i32; for vectors side by side."""
+    places = e.vector("i32")
+    start = e.add(e.mul(rows[0], words["window_width"]), columns[0])
+    highest = [e.variable(e.wide, e.splat(f"{_LOWEST}")) for _ in masks]
+    at = [e.variable(places, _everywhere(e, start, "i32")) for _ in masks]
+    with e.loop(*rows) as y, e.loop(*columns) as x:
+        source = e.at(first, e.mul(e.add(e.mul(y, words["width"]), x), words["channels"]))
+        here = _everywhere(e, e.add(e.mul(y, words["window_width"]), x), "i32")
+        for i, mask in enumerate(masks):
+            value, before = e.read(e.at(source, i * e.lanes), mask), e.get(e.wide, highest[i])
+            larger = e.compare("fcmp ogt", "float32", value, before)
+            strange = e.compare("fcmp uno", "float32", value, value)
+            wins = e.let(f"or {e.vector('i1')} {larger}, {strange}")
+            e.set(e.wide, highest[i], e.select(wins, "float32", value, before))
+            chosen = f"{e.vector('i1')} {wins}, {places} {here}, {places} {e.get(places, at[i])}"
+            e.set(places, at[i], e.let(f"select {chosen}"))
+    return [(e.get(e.wide, value), e.get(places, place)) for value, place in zip(highest, at)]
+
+
+def _write_bytes(e: Code, address: str, places: str, mask: str) -> None:
+    narrow, bits = e.vector("i8"), e.vector("i1")
+    places = e.let(f"trunc {e.vector('i32')} {places} to {narrow}")
+    if not mask:
+        e.do(f"store {narrow} {places}, ptr {address}, align 1")
+        return
+    name = f"llvm.masked.store.v{e.lanes}i8.p0"
+    e.declarations[name] = f"declare void @{name}({narrow}, ptr, {bits})"
+    e.do(f"call void @{name}({narrow} {places}, ptr align 1 {address}, {bits} {mask})")
+
+
+def _spread_some(lanes: int, declarations: dict[str, str]) -> str:
+    """The gradient of a thread's rows of images."""
+    e = Code("spread_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES["spread"])
+    words = words_of(e, a["words"], WORDS)
+    channels = words["channels"]
+    _, start, end = my_part(e, e.mul(words["batch"], words["height"]))
+    with e.loop(start, end) as line:
+        y = e.add(e.rest(line, words["height"]), words["above"])
+        rows = _windows(e, y, words["window_height"], words["down"], words["rows"])
+        first = e.mul(e.quotient(line, words["height"]), words["rows"])
+        with e.loop(0, words["width"]) as column:
+            x = e.add(column, words["beside"])
+            columns = _windows(e, x, words["window_width"], words["across"], words["columns"])
+            to = e.mul(e.add(e.mul(line, words["width"]), column), channels)
+            for c, masks in e.vectors(channels, _TOGETHER):
+                totals = [e.variable(e.wide, e.number(0.0)) for _ in masks]
+                with e.loop(*rows) as i, e.loop(*columns) as j:
+                    within = e.sub(y, e.mul(i, words["down"])), e.sub(x, e.mul(j, words["across"]))
+                    place = e.add(e.mul(within[0], words["window_width"]), within[1])
+                    source = e.add(e.mul(e.add(first, i), words["columns"]), j)
+                    source, place = e.add(e.mul(source, channels), c), _everywhere(e, place, "i8")
+                    for k, mask in enumerate(masks):
+                        value = _where(e, a, e.add(source, k * lanes), place, mask)
+                        e.set(e.wide, totals[k], e.plus(e.get(e.wide, totals[k]), value))
+                for k, mask in enumerate(masks):
+                    target = e.at(a["results"], e.add(e.add(to, c), k * lanes))
+                    e.write(target, e.get(e.wide, totals[k]), mask)
+    return e.text()
+
+
+def _put_some(lanes: int, declarations: dict[str, str]) -> str:
+    """The gradient of what a thread's rows of windows see."""
+    e = Code("put_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES["put"])
+    words = words_of(e, a["words"], WORDS)
+    channels = words["channels"]
+    _, start, end = my_part(e, e.mul(words["batch"], words["all_rows"]))
+    with e.loop(start, end) as unit:
+        image, row = e.quotient(unit, words["all_rows"]), e.rest(unit, words["all_rows"])
+        y0 = e.sub(e.mul(row, words["down"]), words["above"])
+        rows = e.most(0, e.sub(0, y0)), e.least(words["window_height"], e.sub(words["height"], y0))
+        line = e.add(e.mul(image, words["height"]), y0)
+        source = e.mul(e.add(e.mul(image, words["rows"]), row), words["columns"])
+        with e.loop(0, words["all_columns"]) as column:
+            x0 = e.sub(e.mul(column, words["across"]), words["beside"])
+            columns = e.most(0, e.sub(0, x0)), e.least(words["window_width"], e.sub(words["width"], x0))
+            to = e.mul(e.add(e.mul(line, words["width"]), x0), channels)
+            here = e.mul(e.add(source, column), channels)
+
+            def positions(c: str) -> Iterator[tuple[str, str]]:
+                """Of each position of the window, what a byte there says and where its gradient is."""
+                first = e.at(a["results"], e.add(to, c))
+                with e.loop(*rows) as y, e.loop(*columns) as x:
+                    place = _everywhere(e, e.add(e.mul(y, words["window_width"]), x), "i8")
+                    yield place, e.at(first, e.mul(e.add(e.mul(y, words["width"]), x), channels))
+
+            exists = e.let(f"and i1 {e.within(row, words['rows'])}, {e.within(column, words['columns'])}")
+            with e.when(exists):
+                for c, (mask,) in e.vectors(channels):
+                    found, dy = (
+                        _bytes(e, a, e.add(here, c), mask),
+                        e.read(e.at(a["gradient"], e.add(here, c)), mask),
+                    )
+                    for place, target in positions(c):
+                        wins = e.let(f"icmp eq {e.vector('i8')} {found}, {place}")
+                        e.write(target, e.select(wins, "float32", dy, e.number(0.0)), mask)
+            with e.when(e.let(f"xor i1 {exists}, true")):
+                for c, (mask,) in e.vectors(channels):
+                    for _, target in positions(c):
+                        e.write(target, e.number(0.0), mask)
+    return e.text()
+
+
+def _windows(e: Code, i: str, size: str, step: str, count: str) -> tuple[str, str]:
+    """The windows in one direction that position i of the padded image is in: the first and the end."""
+    before = e.most(0, e.add(e.sub(i, size), 1))
+    return e.quotient(e.add(before, e.sub(step, 1)), step), e.least(count, e.add(e.quotient(i, step), 1))
+
+
+def _where(e: Code, a: dict[str, str], source: str, place: str, mask: str) -> str:
+    """The gradient of maxima that were at this place of their windows, 0 of others."""
+    here = e.let(f"icmp eq {e.vector('i8')} {_bytes(e, a, source, mask)}, {place}")
+    value = e.read(e.at(a["gradient"], source), mask)
+    return e.select(here, "float32", value, e.number(0.0))
+
+
+def _bytes(e: Code, a: dict[str, str], source: str, mask: str) -> str:
+    """The bytes from this one on."""
+    narrow, bits = e.vector("i8"), e.vector("i1")
+    address = e.at(a["bytes"], source, "i8")
+    if not mask:
+        return e.let(f"load {narrow}, ptr {address}, align 1")
+    name = f"llvm.masked.load.v{e.lanes}i8.p0"
+    e.declarations[name] = f"declare {narrow} @{name}(ptr, {bits}, {narrow})"
+    return e.let(f"call {narrow} @{name}(ptr align 1 {address}, {bits} {mask}, {narrow} zeroinitializer)")
+
+
+def _everywhere(e: Code, number: str, kind: str) -> str:
+    """The vector of one whole number."""
+    vector = e.vector(kind)
+    first = e.let(f"insertelement {vector} poison, {kind} {e.let(f'trunc i64 {number} to {kind}')}, i32 0")
+    return e.let(f"shufflevector {vector} {first}, {vector} poison, <{e.lanes} x i32> zeroinitializer")

@@ -1,0 +1,1 @@
+"""What element-wise operations and reductions mean for one vector; exponentials and special functions."""

@@ -1,0 +1,447 @@
+"""What element-wise operations mean for one vector: a table by the operations' names in graphs.
+
+``ELEMENTS[name].emit(emitter, dtype, operands, attributes)`` writes the instructions and returns the result's
+name; `dtype` is that of the operands, all of one type but for a first `bool` of Select. `types` are the types
+that the operation takes here. Additions, products, quotients, comparisons and choices give ATen's bits.
+Square roots are rounded correctly, functions of SLEEF, which torch brings, are within one unit in the last
+place; for exponential functions of float32 see `transcendental.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from flowstone.native.codegen import host
+from flowstone.native.codegen.emitter import FLOATS, INTEGERS, Emitter, sleef_name
+from flowstone.native.numerics import exponential_functions as functions
+from flowstone.native.numerics import transcendental
+from flowstone.native.numerics.circular_functions import CIRCULAR
+from flowstone.native.numerics.error_functions import POLYNOMIALS
+from flowstone.native.numerics.special_functions import FUNCTIONS
+
+__all__ = ["ATTRIBUTES", "ELEMENTS", "Element", "suits"]
+
+Attributes = Mapping[str, Any]
+Emit = Callable[[Emitter, str, Sequence[str], Attributes], str]
+_NUMBERS = FLOATS | (INTEGERS - {"uint8"})
+_ALL = FLOATS | INTEGERS | {"bool"}
+_COSTLY = 8  # of an addition, for exponential functions
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+
+
+class Element(NamedTuple):
+    """An operation: the types of its operands, how many it takes (None: any number), its instructions, what
+    it costs in additions, its result's type (None: the operands'), the functions of SLEEF that it calls, and
+    whether a node of it alone is faster than ATen's kernels, which take several passes.
+    """
+
+    types: frozenset[str]
+    operands: int | None
+    emit: Emit
+    cost: int = 1
+    result: str | None = None
+    calls: tuple[str, ...] = ()
+    alone: bool = False
+
+
+ELEMENTS: dict[str, Element] = {}
+ATTRIBUTES = ("alpha", "DstT", "tolerance")
+"""The attributes of nodes that an element may depend on."""
+
+
+def suits(name: str, dtypes: Sequence[str], attributes: Attributes) -> bool:
+    """Whether the operation can be compiled for operands of these types."""
+    element = ELEMENTS.get(name)
+    if element is None or not dtypes:
+        return False
+    if element.operands is not None and len(dtypes) != element.operands:
+        return False
+    if name in ("Select", "SelectV2"):
+        return dtypes[0] == "bool" and dtypes[1] == dtypes[2] and dtypes[1] in element.types
+    if any(each != dtypes[0] for each in dtypes) or dtypes[0] not in element.types:
+        return False
+    if name == "Cast":
+        target = attributes["DstT"].name
+        return target in _ALL and not (dtypes[0] in FLOATS and target in INTEGERS)
+    if name in _POLYNOMIALS and functions.is_polynomial(dtypes[0]):
+        return True
+    return all(host.has(sleef_name(each, dtypes[0], _accuracy(each))) for each in element.calls)
+
+
+def _accuracy(name: str) -> str:
+    return "u15" if name == "erfc" else "u10"
+
+
+# ---- arithmetic
+
+
+def _binary(floating: str, whole: str) -> Emit:
+    return lambda e, dtype, x, attributes: e.binary(floating if dtype in FLOATS else whole, dtype, x[0], x[1])
+
+
+def _sum(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    total, add = x[0], "fadd" if dtype in FLOATS else "add"
+    for each in x[1:]:
+        total = e.binary(add, dtype, total, each)
+    return total
+
+
+def _square(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return e.binary("fmul" if dtype in FLOATS else "mul", dtype, x[0], x[0])
+
+
+def _difference_squared(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return _square(e, dtype, [e.binary("fsub" if dtype in FLOATS else "sub", dtype, *x)], attributes)
+
+
+def _absolute(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    if dtype in FLOATS:
+        return e.intrinsic("fabs", dtype, x[0])
+    below = e.compare("icmp slt", dtype, x[0], e.constant(dtype, 0))
+    return e.select(below, dtype, e.negate(dtype, x[0]), x[0])
+
+
+def _sign(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    zero = e.constant(dtype, 0)
+    if dtype not in FLOATS:
+        result = e.select(
+            e.compare("icmp slt", dtype, x[0], zero), dtype, e.constant(dtype, -1), e.constant(dtype, 1)
+        )
+        return e.select(e.compare("icmp eq", dtype, x[0], zero), dtype, zero, result)
+    above = e.select(e.compare("fcmp ogt", dtype, x[0], zero), dtype, e.constant(dtype, 1), zero)
+    signed = e.select(e.compare("fcmp olt", dtype, x[0], zero), dtype, e.constant(dtype, -1), above)
+    return e.select(e.compare("fcmp uno", dtype, x[0], x[0]), dtype, x[0], signed)
+
+
+def _extreme(floating: str, whole: str) -> Emit:
+    def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+        if dtype not in FLOATS:
+            sign = "u" if dtype == "uint8" else "s"
+            return e.select(e.compare(f"icmp {sign}{whole}", dtype, *x), dtype, x[0], x[1])
+        chosen = e.select(e.compare(f"fcmp {floating}", dtype, *x), dtype, x[0], x[1])
+        return e.select(e.compare("fcmp uno", dtype, x[0], x[0]), dtype, x[0], chosen)
+
+    return emit
+
+
+def _intrinsic(name: str) -> Emit:
+    return lambda e, dtype, x, attributes: e.intrinsic(name, dtype, x[0])
+
+
+def _reciprocal(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return e.binary("fdiv", dtype, e.constant(dtype, 1), x[0])
+
+
+def _inverse_root(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return _reciprocal(e, dtype, [e.intrinsic("sqrt", dtype, x[0])], attributes)
+
+
+def _same(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return x[0]
+
+
+def _everywhere(value: float) -> Emit:
+    return lambda e, dtype, x, attributes: e.constant(dtype, value)
+
+
+def _cast(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return e.convert(x[0], dtype, attributes["DstT"].name)
+
+
+_add = _binary("fadd", "add")
+for _name in ("Add", "AddV2"):
+    ELEMENTS[_name] = Element(_NUMBERS, 2, _add)
+ELEMENTS["AddN"] = Element(_NUMBERS, None, _sum)
+ELEMENTS["BiasAdd"] = ELEMENTS["BiasAddV1"] = Element(_NUMBERS, 2, _add)
+ELEMENTS["Sub"] = Element(_NUMBERS, 2, _binary("fsub", "sub"))
+ELEMENTS["Mul"] = Element(_NUMBERS, 2, _binary("fmul", "mul"))
+ELEMENTS["RealDiv"] = ELEMENTS["Div"] = Element(FLOATS, 2, _binary("fdiv", ""), 4)
+ELEMENTS["Neg"] = Element(_NUMBERS, 1, lambda e, dtype, x, attributes: e.negate(dtype, x[0]))
+ELEMENTS["Square"] = Element(_NUMBERS, 1, _square)
+ELEMENTS["SquaredDifference"] = Element(FLOATS | {"int32", "int64"}, 2, _difference_squared)
+ELEMENTS["Abs"] = Element(_NUMBERS, 1, _absolute)
+ELEMENTS["Sign"] = Element(_NUMBERS, 1, _sign, alone=True)
+ELEMENTS["Maximum"] = Element(FLOATS | INTEGERS, 2, _extreme("ogt", "ge"))
+ELEMENTS["Minimum"] = Element(FLOATS | INTEGERS, 2, _extreme("olt", "le"))
+ELEMENTS["Sqrt"] = Element(FLOATS, 1, _intrinsic("sqrt"), 4)
+ELEMENTS["Rsqrt"] = Element(FLOATS, 1, _inverse_root, 6)
+ELEMENTS["Reciprocal"] = ELEMENTS["Inv"] = Element(FLOATS, 1, _reciprocal, 4)
+ELEMENTS["Floor"] = Element(FLOATS, 1, _intrinsic("floor"))
+ELEMENTS["Ceil"] = Element(FLOATS, 1, _intrinsic("ceil"))
+ELEMENTS["Rint"] = ELEMENTS["Round"] = Element(FLOATS, 1, _intrinsic("roundeven"))
+ELEMENTS["ZerosLike"] = Element(_ALL, 1, _everywhere(0))
+ELEMENTS["OnesLike"] = Element(_ALL, 1, _everywhere(1))
+ELEMENTS["Cast"] = Element(_ALL, 1, _cast)
+for _name in ("Identity", "StopGradient", "PreventGradient"):
+    ELEMENTS[_name] = Element(_ALL, 1, _same, 0)
+
+
+# ---- comparisons and choices
+
+
+def _comparison(floating: str, whole: str) -> Emit:
+    def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+        if dtype in FLOATS:
+            return e.compare(f"fcmp {floating}", dtype, x[0], x[1])
+        sign = "" if whole in ("eq", "ne") else "u" if dtype in ("uint8", "bool") else "s"
+        return e.compare(f"icmp {sign}{whole}", dtype, x[0], x[1])
+
+    return emit
+
+
+def _near(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    apart = e.intrinsic("fabs", dtype, e.binary("fsub", dtype, x[0], x[1]))
+    return e.compare("fcmp olt", dtype, apart, e.constant(dtype, attributes["tolerance"]))
+
+
+def _choice(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return e.select(x[0], dtype, x[1], x[2])
+
+
+def _logical(name: str) -> Emit:
+    return lambda e, dtype, x, attributes: e.binary(name, dtype, x[0], x[1])
+
+
+def _classified(predicate: str, value: float, of_size: bool) -> Emit:
+    def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+        size = e.intrinsic("fabs", dtype, x[0]) if of_size else x[0]
+        return e.compare(f"fcmp {predicate}", dtype, size, e.constant(dtype, value))
+
+    return emit
+
+
+for _name, _floating, _whole in (
+    ("Less", "olt", "lt"),
+    ("LessEqual", "ole", "le"),
+    ("Greater", "ogt", "gt"),
+    ("GreaterEqual", "oge", "ge"),
+    ("Equal", "oeq", "eq"),
+    ("NotEqual", "une", "ne"),
+):
+    ELEMENTS[_name] = Element(FLOATS | INTEGERS, 2, _comparison(_floating, _whole), result="bool")
+ELEMENTS["ApproximateEqual"] = Element(FLOATS, 2, _near, 3, result="bool", alone=True)
+ELEMENTS["Select"] = ELEMENTS["SelectV2"] = Element(_ALL, 3, _choice, alone=True)
+ELEMENTS["LogicalAnd"] = Element(frozenset({"bool"}), 2, _logical("and"))
+ELEMENTS["LogicalOr"] = Element(frozenset({"bool"}), 2, _logical("or"))
+ELEMENTS["LogicalNot"] = Element(
+    frozenset({"bool"}), 1, lambda e, dtype, x, attributes: e.binary("xor", dtype, x[0], e.constant(dtype, 1))
+)
+ELEMENTS["IsNan"] = Element(FLOATS, 1, _classified("uno", 0.0, False), result="bool")
+ELEMENTS["IsInf"] = Element(FLOATS, 1, _classified("oeq", math.inf, True), result="bool", alone=True)
+ELEMENTS["IsFinite"] = Element(FLOATS, 1, _classified("olt", math.inf, True), result="bool", alone=True)
+
+
+# ---- exponential functions and their kin
+
+_POLYNOMIALS = {
+    "Exp": transcendental.exp,
+    "Expm1": transcendental.expm1,
+    "Log": transcendental.log,
+    "Tanh": transcendental.tanh,
+    "Sigmoid": transcendental.sigmoid,
+    **POLYNOMIALS,
+}
+
+
+def _function(name: str, sleef: str) -> Emit:
+    polynomials = _POLYNOMIALS.get(name) or CIRCULAR.get(name)
+
+    def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+        if polynomials is not None and functions.is_polynomial(dtype):
+            return polynomials(e, x[0])
+        return e.sleef(sleef, dtype, *x, accuracy=_accuracy(sleef))
+
+    return emit
+
+
+for _name, _called in (
+    ("Exp", "exp"), ("Expm1", "expm1"), ("Log", "log"), ("Log1p", "log1p"), ("Sin", "sin"), ("Cos", "cos"),
+    ("Tan", "tan"), ("Tanh", "tanh"), ("Sinh", "sinh"), ("Cosh", "cosh"), ("Asin", "asin"), ("Acos", "acos"),
+    ("Atan", "atan"), ("Atanh", "atanh"), ("Erf", "erf"),
+    ("Erfc", "erfc"),
+):  # fmt: skip
+    ELEMENTS[_name] = Element(FLOATS, 1, _function(_name, _called), _COSTLY, calls=(_called,))
+
+
+def _inverse_hyperbolic(sleef: str) -> Emit:
+    return lambda e, dtype, x, attributes: functions.inverse_hyperbolic(e, sleef, dtype, x[0])
+
+
+for _name, _called in (("Asinh", "asinh"), ("Acosh", "acosh")):
+    _emitted = _inverse_hyperbolic(_called)
+    ELEMENTS[_name] = Element(FLOATS, 1, _emitted, 2 * _COSTLY, calls=(_called, "log"))
+ELEMENTS["Pow"] = Element(FLOATS, 2, _function("Pow", "pow"), 2 * _COSTLY, calls=("pow",))
+ELEMENTS["Atan2"] = Element(FLOATS, 2, _function("Atan2", "atan2"), _COSTLY, calls=("atan2",))
+ELEMENTS["Sigmoid"] = Element(
+    FLOATS, 1, lambda e, dtype, x, attributes: functions.sigmoid(e, dtype, x[0]), _COSTLY, calls=("exp",)
+)
+
+
+def _special(emit: Callable[[Emitter, str], str]) -> Emit:
+    return lambda e, dtype, x, attributes: emit(e, x[0])
+
+
+for _name, (_emit, _calls) in FUNCTIONS.items():
+    ELEMENTS[_name] = Element(frozenset({"float32"}), 1, _special(_emit), 8 * _COSTLY, calls=_calls)
+
+
+def _zero_where(which: int, usual: Callable[[Emitter, str, str, str], str]) -> Emit:
+    """Zero where one of the operands is, whatever the other is; else what `usual` gives. The first operand's
+    zero keeps its sign."""
+
+    def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+        zero = e.constant(dtype, 0)
+        result = zero if which else x[0]
+        return e.select(e.compare("fcmp oeq", dtype, x[which], zero), dtype, result, usual(e, dtype, *x))
+
+    return emit
+
+
+def _times_log(e: Emitter, dtype: str, x: str, y: str) -> str:
+    return e.binary("fmul", dtype, x, functions.log(e, dtype, y))
+
+
+def _divided(e: Emitter, dtype: str, x: str, y: str) -> str:
+    return e.binary("fdiv", dtype, x, y)
+
+
+def _multiplied(e: Emitter, dtype: str, x: str, y: str) -> str:
+    return e.binary("fmul", dtype, x, y)
+
+
+ELEMENTS["DivNoNan"] = Element(FLOATS, 2, _zero_where(1, _divided), 3, alone=True)
+ELEMENTS["MulNoNan"] = Element(FLOATS, 2, _zero_where(1, _multiplied), 2, alone=True)
+ELEMENTS["Xdivy"] = Element(FLOATS, 2, _zero_where(0, _divided), 3, alone=True)
+ELEMENTS["Xlogy"] = Element(FLOATS, 2, _zero_where(0, _times_log), _COSTLY, calls=("log",))
+
+
+# ---- activations and their gradients
+
+
+def _number(value: float) -> float:
+    """A float attribute in the single precision that it has on the wire."""
+    return float(struct.unpack("<f", struct.pack("<f", value))[0])
+
+
+def _relu(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    zero = e.constant(dtype, 0)
+    if dtype in FLOATS:
+        return e.select(e.compare("fcmp ule", dtype, zero, x[0]), dtype, x[0], zero)
+    return e.select(e.compare("icmp sgt", dtype, x[0], zero), dtype, x[0], zero)
+
+
+def _clamped(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    six = e.constant(dtype, 6)
+    y = _relu(e, dtype, x, attributes)
+    return e.select(e.compare("fcmp ogt", dtype, y, six), dtype, six, y)
+
+
+def _relu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    zero = e.constant(dtype, 0)
+    return e.select(e.compare("fcmp ole", dtype, x[1], zero), dtype, zero, x[0])
+
+
+def _relu6_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    zero = e.constant(dtype, 0)
+    passed = e.select(e.compare("fcmp ogt", dtype, x[1], zero), dtype, x[0], zero)
+    return e.select(e.compare("fcmp olt", dtype, x[1], e.constant(dtype, 6)), dtype, passed, zero)
+
+
+def _leaky(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    """x, or a gradient, times alpha where the features, the last operand, are not positive."""
+    slope = e.constant(dtype, _number(attributes["alpha"]))
+    above = e.compare("fcmp ogt", dtype, x[-1], e.constant(dtype, 0))
+    return e.select(above, dtype, x[0], e.binary("fmul", dtype, x[0], slope))
+
+
+def _elu(scale: float, alpha: float) -> Emit:
+    def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+        below = functions.expm1(e, dtype, x[0])
+        below = e.binary("fmul", dtype, below, e.constant(dtype, scale * alpha))
+        above = x[0] if scale == 1 else e.binary("fmul", dtype, x[0], e.constant(dtype, scale))
+        return e.select(e.compare("fcmp ole", dtype, x[0], e.constant(dtype, 0)), dtype, below, above)
+
+    return emit
+
+
+def _elu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    below = e.binary("fmul", dtype, x[0], e.binary("fadd", dtype, x[1], e.constant(dtype, 1)))
+    return e.select(e.compare("fcmp ole", dtype, x[1], e.constant(dtype, 0)), dtype, below, x[0])
+
+
+def _selu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    below = e.binary("fadd", dtype, x[1], e.constant(dtype, _SELU_SCALE * _SELU_ALPHA))
+    factor = e.select(
+        e.compare("fcmp olt", dtype, x[1], e.constant(dtype, 0)), dtype, below, e.constant(dtype, _SELU_SCALE)
+    )
+    return e.binary("fmul", dtype, x[0], factor)
+
+
+def _softplus(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    soft = e.sleef("log1p", dtype, functions.exp(e, dtype, x[0]))
+    return e.select(e.compare("fcmp ogt", dtype, x[0], e.constant(dtype, 40)), dtype, x[0], soft)
+
+
+def _softplus_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return e.binary("fmul", dtype, functions.sigmoid(e, dtype, x[1]), x[0])
+
+
+def _size_and_one(e: Emitter, dtype: str, x: str) -> str:
+    return e.binary("fadd", dtype, e.intrinsic("fabs", dtype, x), e.constant(dtype, 1))
+
+
+def _softsign(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return e.binary("fdiv", dtype, x[0], _size_and_one(e, dtype, x[0]))
+
+
+def _softsign_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return e.binary("fdiv", dtype, x[0], _square(e, dtype, [_size_and_one(e, dtype, x[1])], attributes))
+
+
+def _sigmoid_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    """dy (1 - y) y, of y and dy."""
+    rest = e.binary("fsub", dtype, e.constant(dtype, 1), x[0])
+    return e.binary("fmul", dtype, e.binary("fmul", dtype, x[1], rest), x[0])
+
+
+def _tanh_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    """dy (1 - y^2), of y and dy."""
+    rest = e.intrinsic("fma", dtype, e.negate(dtype, x[0]), x[0], e.constant(dtype, 1))  # rounded once
+    return e.binary("fmul", dtype, x[1], rest)
+
+
+def _sqrt_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return e.binary("fdiv", dtype, e.binary("fmul", dtype, x[1], e.constant(dtype, 0.5)), x[0])
+
+
+def _rsqrt_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    cube = e.binary("fmul", dtype, _square(e, dtype, x, attributes), e.binary("fmul", dtype, x[0], x[1]))
+    return e.binary("fmul", dtype, cube, e.constant(dtype, -0.5))
+
+
+def _reciprocal_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    return e.binary("fmul", dtype, e.negate(dtype, x[1]), _square(e, dtype, x, attributes))
+
+
+ELEMENTS["Relu"] = Element(_NUMBERS, 1, _relu)
+ELEMENTS["Relu6"] = Element(FLOATS, 1, _clamped)
+ELEMENTS["ReluGrad"] = Element(FLOATS, 2, _relu_grad)
+ELEMENTS["Relu6Grad"] = Element(FLOATS, 2, _relu6_grad)
+ELEMENTS["LeakyRelu"] = Element(FLOATS, 1, _leaky)
+ELEMENTS["LeakyReluGrad"] = Element(FLOATS, 2, _leaky)
+ELEMENTS["Elu"] = Element(FLOATS, 1, _elu(1.0, 1.0), _COSTLY, calls=("expm1",))
+ELEMENTS["EluGrad"] = Element(FLOATS, 2, _elu_grad, 2, alone=True)
+ELEMENTS["SeluGrad"] = Element(FLOATS, 2, _selu_grad, 2, alone=True)
+ELEMENTS["Selu"] = Element(FLOATS, 1, _elu(_SELU_SCALE, _SELU_ALPHA), _COSTLY, calls=("expm1",))
+ELEMENTS["Softplus"] = Element(FLOATS, 1, _softplus, 2 * _COSTLY, calls=("exp", "log1p"))
+ELEMENTS["SoftplusGrad"] = Element(FLOATS, 2, _softplus_grad, _COSTLY, calls=("exp",))
+ELEMENTS["Softsign"] = Element(FLOATS, 1, _softsign, 4, alone=True)
+ELEMENTS["SoftsignGrad"] = Element(FLOATS, 2, _softsign_grad, 4, alone=True)
+ELEMENTS["SigmoidGrad"] = Element(FLOATS, 2, _sigmoid_grad, 3)
+ELEMENTS["TanhGrad"] = Element(FLOATS, 2, _tanh_grad, 3)
+ELEMENTS["SqrtGrad"] = Element(FLOATS, 2, _sqrt_grad, 4, alone=True)
+ELEMENTS["RsqrtGrad"] = Element(FLOATS, 2, _rsqrt_grad, 4, alone=True)
+ELEMENTS["ReciprocalGrad"] = ELEMENTS["InvGrad"] = Element(FLOATS, 2, _reciprocal_grad, 3, alone=True)

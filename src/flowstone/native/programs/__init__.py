@@ -1,0 +1,1 @@
+"""Programs: loops, conditionals and computations on small arrays, compiled whole."""

@@ -1,0 +1,339 @@
+"""LLVM's text for a program's statements on whole arrays: products, reductions, copies, integer quotients.
+
+| statement | operands | attributes | result |
+| --- | --- | --- | --- |
+| MatMul | a, b | m, k, n | a b, of a [m, k] and b [k, n] |
+| Reduce | x | kind, outer, size, inner | x [outer, size, inner] reduced along its middle |
+| ArgMax, ArgMin | x | outer, size, inner | where along the middle the extreme is |
+| Fill | x | | the scalar x everywhere |
+| Set | x | | x, in memory that several statements set |
+| Check | x | | fails where x does not hold |
+| Copy | x, perhaps an index | sizes, strides and first places in both; scale and limit of the index | |
+| FloorDiv … | x, y | | each of one element or as many as the result; fails where y is 0 |
+
+Sums are of one accumulator a lane, or four: their order differs from ATen's. Products are fused with sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flowstone.native.codegen import host
+from flowstone.native.codegen.emitter import FLOATS, KINDS, SIZES
+from flowstone.native.programs.programs import Program, Statement
+from flowstone.native.programs.sums_code import Sums, combined
+from flowstone.native.programs.window_code import WINDOWS
+
+if TYPE_CHECKING:
+    from flowstone.native.programs.program_code import Writer
+
+__all__ = ["STATEMENTS", "needs_padding"]
+
+_ACCUMULATORS = 8  # vectors that hide the time which an addition takes
+_FEW_ADDED = 8  # vectors; of fewer one sum is kept
+_ROWS, _COLUMNS = 4, 4  # of a product's block: of numbers, and of vectors
+
+
+def needs_padding(program: Program) -> set[int]:
+    """The inputs of which whole vectors are read beyond their end, unless they are copied."""
+    lanes, found = host.lanes(), set()
+    for each in program.statements():
+        if not isinstance(each, Statement):
+            for first, _, _ in each.states:
+                found.add(program.values[first].memory)
+            continue
+        row = dict(each.attributes).get("inner" if each.op == "Reduce" else "n", 1)
+        for x in each.operands:
+            value = program.values[x]
+            if value.size > 1 and (value.size % lanes or (row > 1 and row % lanes)):
+                found.add(value.memory)
+    return {i for i in found if i < program.inputs and program.values[i].size > 1}
+
+
+# ---- products
+
+
+def _product(writer: Writer, each: Statement) -> None:
+    size = dict(each.attributes)
+    m, n = size["m"], size["n"]
+    vectors = -(-n // writer.lanes)
+    for first in range(0, vectors, _COLUMNS):
+        columns = range(first, min(first + _COLUMNS, vectors))
+        whole, rest = divmod(m, _ROWS)
+        if whole == 1:
+            _block(writer, each, "0", _ROWS, columns)
+        elif whole:
+
+            def rows(i: str, columns: range = columns) -> None:
+                _block(writer, each, writer.scalars.let(f"mul i64 {i}, {_ROWS}"), _ROWS, columns)
+
+            writer.for_each(whole, rows)
+        if rest:
+            _block(writer, each, str(whole * _ROWS), rest, columns)
+
+
+def _block(writer: Writer, each: Statement, row: str, rows: int, columns: range) -> None:
+    """Some rows of the product, in some of its vectors."""
+    size = dict(each.attributes)
+    k, n, dtype = size["k"], size["n"], writer.values[each.results[0]].dtype
+    parts = max(1, min(4, _ACCUMULATORS // (rows * len(columns)), k))
+    sums = Sums(writer, dtype, "Sum", [(u, r, c) for u in range(parts) for r in range(rows) for c in columns])
+
+    def terms(i: str, u: int) -> None:
+        places = _sum(writer, f"mul i64 {i}, {n}", 0)
+        right = {
+            c: writer.load_vector(each.operands[1], _sum(writer, places, c * writer.lanes)) for c in columns
+        }
+        for r in range(rows):
+            start = writer.scalars.let(f"mul i64 {_sum(writer, row, r)}, {k}")
+            left = writer.splat_of(
+                writer.load(each.operands[0], writer.scalars.let(f"add i64 {start}, {i}")), KINDS[dtype]
+            )
+            for c in columns:
+                sums.add_product((u, r, c), left, right[c])
+
+    def several(i: str) -> None:
+        first = writer.scalars.let(f"mul i64 {i}, {parts}")
+        for u in range(parts):
+            terms(_sum(writer, first, u), u)
+
+    writer.for_each(k // parts, several)
+    for u in range(k % parts):
+        terms(str(k // parts * parts + u), u)
+    for r in range(rows):
+        start = writer.scalars.let(f"mul i64 {_sum(writer, row, r)}, {n}")
+        for c in columns:
+            total = sums.total([(u, r, c) for u in range(parts)])
+            left = n - c * writer.lanes if size["m"] > 1 else n  # behind the only row nothing follows
+            writer.store_vector(each.results[0], total, _sum(writer, start, c * writer.lanes), left)
+
+
+def _sum(writer: Writer, text: str, number: int) -> str:
+    """An index of so much more; `text`: an index, or an instruction that gives one."""
+    value = writer.scalars.let(text) if " " in text else text
+    if not number:
+        return value
+    return str(int(value) + number) if value.isdigit() else writer.scalars.let(f"add i64 {value}, {number}")
+
+
+# ---- reductions
+
+
+def _reduce(writer: Writer, each: Statement) -> None:
+    size = dict(each.attributes)
+    if size["inner"] > 1:
+        _reduce_columns(writer, each, size)
+    elif size["outer"] == 1:
+        _reduce_row(writer, each, size, "0")
+    else:
+        writer.for_each(size["outer"], lambda o: _reduce_row(writer, each, size, o))
+
+
+def _reduce_row(writer: Writer, each: Statement, size: dict[str, Any], row: str) -> None:
+    """One number of a contiguous row."""
+    (x,), kind, dtype = each.operands, size["kind"], writer.values[each.operands[0]].dtype
+    start = row if row == "0" else writer.scalars.let(f"mul i64 {row}, {size['size']}")
+    whole, rest = divmod(size["size"], writer.lanes)
+    number = ""
+    if whole:
+        parts = 4 if whole >= _FEW_ADDED else 1
+        sums = Sums(writer, dtype, kind, range(parts))
+
+        def several(i: str) -> None:
+            for u in range(parts):
+                place = writer.scalars.let(f"mul i64 {i}, {parts * writer.lanes}")
+                place = writer.scalars.let(f"add i64 {place}, {start}")
+                sums.add(u, writer.load_vector(x, _sum(writer, place, u * writer.lanes)))
+
+        writer.for_each(whole // parts, several)
+        for u in range(whole % parts):
+            place = _sum(writer, start, (whole // parts * parts + u) * writer.lanes)
+            sums.add(u, writer.load_vector(x, place))
+        number = _across(writer, kind, dtype, sums.total(range(parts)))
+    for i in range(rest):
+        term = writer.load(x, _sum(writer, start, whole * writer.lanes + i))
+        number = combined(writer.scalars, kind, dtype, number, term) if number else term
+    writer.store(each.results[0], _finished(writer, writer.scalars, size, dtype, number), row)
+
+
+def _across(writer: Writer, kind: str, dtype: str, vector: str) -> str:
+    """The lanes of a vector as one number."""
+    width, e = writer.lanes, writer.vectors
+    full = e.type(dtype)
+    half = width // 2
+    while half:
+        order = [(i + half) % width for i in range(width)]
+        places = ", ".join(f"i32 {i}" for i in order)
+        other = e.let(f"shufflevector {full} {vector}, {full} poison, <{width} x i32> <{places}>")
+        vector = combined(e, kind, dtype, vector, other)
+        half //= 2
+    return e.let(f"extractelement {full} {vector}, i32 0")
+
+
+def _finished(writer: Writer, e: Any, size: dict[str, Any], dtype: str, number: str) -> str:
+    if size["kind"] != "Mean":
+        return number
+    return str(e.binary("fdiv", dtype, number, e.constant(dtype, size["size"])))
+
+
+def _reduce_columns(writer: Writer, each: Statement, size: dict[str, Any]) -> None:
+    """Vectors of neighbouring columns, each of which is reduced."""
+    (x,), kind, dtype = each.operands, size["kind"], writer.values[each.operands[0]].dtype
+    count, inner = size["size"], size["inner"]
+
+    def one(o: str) -> None:
+        begin = writer.scalars.let(f"mul i64 {o}, {count * inner}")
+        out = writer.scalars.let(f"mul i64 {o}, {inner}")
+
+        def vector(j: str) -> None:
+            column = writer.scalars.let(f"mul i64 {j}, {writer.lanes}")
+            sums = Sums(writer, dtype, kind, [0])
+
+            def row(i: str) -> None:
+                place = writer.scalars.let(f"add i64 {begin}, {column}")
+                below = writer.scalars.let(f"mul i64 {i}, {inner}")
+                sums.add(0, writer.load_vector(x, writer.scalars.let(f"add i64 {place}, {below}")))
+
+            writer.for_each(count, row)
+            total = _finished(writer, writer.vectors, size, dtype, sums.get(0))
+            writer.store_vector(each.results[0], total, writer.scalars.let(f"add i64 {out}, {column}"))
+
+        writer.for_each(-(-inner // writer.lanes), vector)
+
+    writer.for_each(size["outer"], one)
+
+
+def _place_of_extreme(writer: Writer, each: Statement) -> None:
+    size, (x,) = dict(each.attributes), each.operands
+    dtype, result = writer.values[x].dtype, writer.values[each.results[0]].dtype
+    let, kind = writer.scalars.let, KINDS[dtype]
+    order = ("ogt" if each.op == "ArgMax" else "olt") if dtype in FLOATS else (
+        "sgt" if each.op == "ArgMax" else "slt"
+    )  # fmt: skip
+    compare = f"{'fcmp' if dtype in FLOATS else 'icmp'} {order} {kind}"
+    best, place = f"%best_{writer.label()}", f"%place_{writer.label()}"
+    writer.allocate(best, kind)
+    writer.allocate(place, "i64", align=8)
+
+    def one(o: str) -> None:
+        outer, inner = let(f"udiv i64 {o}, {size['inner']}"), let(f"urem i64 {o}, {size['inner']}")
+        base = let(f"mul i64 {outer}, {size['size'] * size['inner']}")
+        base = let(f"add i64 {base}, {inner}")
+        writer.lines += [f" store i64 0, ptr {place}", f" store {kind} {writer.load(x, base)}, ptr {best}"]
+
+        def step(i: str) -> None:
+            below = let(f"mul i64 {i}, {size['inner']}")
+            at = let(f"add i64 {base}, {below}")
+            number, so_far = writer.load(x, at), let(f"load {kind}, ptr {best}")
+            better = let(f"{compare} {number}, {so_far}")
+            if dtype in FLOATS:  # the first NaN is the extreme
+                both = let(f"fcmp ord {kind} {so_far}, {so_far}")
+                nan = let(f"and i1 {let(f'fcmp uno {kind} {number}, {number}')}, {both}")
+                better = let(f"or i1 {better}, {nan}")
+            now = let(f"select i1 {better}, {kind} {number}, {kind} {so_far}")
+            where = let(f"select i1 {better}, i64 {i}, i64 {let(f'load i64, ptr {place}')}")
+            writer.lines += [f" store {kind} {now}, ptr {best}", f" store i64 {where}, ptr {place}"]
+
+        writer.for_each(size["size"], step)
+        found = let(f"load i64, ptr {place}")
+        writer.store(each.results[0], found if result == "int64" else let(f"trunc i64 {found} to i32"), o)
+
+    writer.for_each(size["outer"] * size["inner"], one)
+
+
+# ---- copies
+
+
+def _copy(writer: Writer, each: Statement) -> None:
+    attributes = dict(each.attributes)
+    start = str(attributes["from_place"])
+    if len(each.operands) > 1:
+        index = writer.index(each.operands[1])
+        below = writer.scalars.let(f"icmp slt i64 {index}, 0")
+        if attributes["wraps"]:  # a negative index counts from the end
+            high = writer.scalars.let(f"add i64 {index}, {attributes['limit']}")
+            index = writer.scalars.let(f"select i1 {below}, i64 {high}, i64 {index}")
+        writer.require(writer.scalars.let(f"icmp ult i64 {index}, {attributes['limit']}"))
+        start = _sum(writer, f"mul i64 {index}, {attributes['scale']}", int(start))
+    _copy_along(writer, each, attributes, 0, start, str(attributes["to_place"]))
+
+
+def _copy_along(
+    writer: Writer, each: Statement, attributes: dict[str, Any], axis: int, source: str, target: str
+) -> None:
+    sizes, steps, own = attributes["sizes"], attributes["from_strides"], attributes["to_strides"]
+    x, y = each.operands[0], each.results[0]
+    if axis == len(sizes):
+        writer.store(y, writer.load(x, source), target)
+        return
+    if axis == len(sizes) - 1 and steps[axis] == own[axis] == 1 and sizes[axis] > 1:
+        size = writer.program.values[x]
+        count = sizes[axis] * SIZES[size.dtype]
+        writer.copy_bytes(writer.element(y, target), writer.element(x, source), count)
+        return
+
+    def one(i: str) -> None:
+        there = writer.scalars.let(f"add i64 {source}, {writer.scalars.let(f'mul i64 {i}, {steps[axis]}')}")
+        here = writer.scalars.let(f"add i64 {target}, {writer.scalars.let(f'mul i64 {i}, {own[axis]}')}")
+        _copy_along(writer, each, attributes, axis + 1, there, here)
+
+    writer.for_each(sizes[axis], one)
+
+
+def _fill(writer: Writer, each: Statement) -> None:
+    """The scalar everywhere."""
+    value = writer.values[each.results[0]]
+    number = writer.load(each.operands[0])
+    writer.for_each(value.size, lambda i: writer.store(each.results[0], number, i))
+
+
+def _set(writer: Writer, each: Statement) -> None:
+    writer.copy(each.results[0], each.operands[0])
+
+
+def _check(writer: Writer, each: Statement) -> None:
+    writer.require(writer.load(each.operands[0]))
+
+
+# ---- integers
+
+
+def _quotient(writer: Writer, each: Statement) -> None:
+    """Fails where the divisor is 0, or the quotient is not in range."""
+    let, dtype = writer.scalars.let, writer.values[each.results[0]].dtype
+    kind = KINDS[dtype]
+
+    def one(i: str) -> None:
+        x, y = (writer.load(v, i if writer.values[v].size > 1 else "0") for v in each.operands)
+        writer.require(let(f"icmp ne {kind} {y}, 0"))
+        writer.require(let(f"icmp ne {kind} {y}, -1"))
+        quotient, rest = let(f"sdiv {kind} {x}, {y}"), let(f"srem {kind} {x}, {y}")
+        if each.op.startswith("Floor"):
+            differs = let(f"icmp slt {kind} {let(f'xor {kind} {rest}, {y}')}, 0")
+            down = let(f"and i1 {let(f'icmp ne {kind} {rest}, 0')}, {differs}")
+            less, more = let(f"sub {kind} {quotient}, 1"), let(f"add {kind} {rest}, {y}")
+            quotient = let(f"select i1 {down}, {kind} {less}, {kind} {quotient}")
+            rest = let(f"select i1 {down}, {kind} {more}, {kind} {rest}")
+        writer.store(each.results[0], quotient if each.op.endswith("Div") else rest, i)
+
+    size = writer.values[each.results[0]].size
+    if size == 1:
+        one("0")
+    else:
+        writer.for_each(size, one)
+
+
+STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
+    "MatMul": _product,
+    **WINDOWS,
+    "Reduce": _reduce,
+    "ArgMax": _place_of_extreme,
+    "ArgMin": _place_of_extreme,
+    "Copy": _copy,
+    "Fill": _fill,
+    "Set": _set,
+    "Check": _check,
+    **dict.fromkeys(("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod"), _quotient),
+}
+"""How statements on arrays are written."""

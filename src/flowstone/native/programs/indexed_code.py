@@ -1,0 +1,130 @@
+"""LLVM's text for a program's statements whose places are data: rows and windows, and sums of segments.
+
+| statement | operands | attributes | result |
+| --- | --- | --- | --- |
+| Rows | x, indices | rows, inner | row by row, those of x [rows, inner] that the indices say |
+| Tuples | x, indices | sizes, inner | the same of x [*sizes, inner], by an index for each of the sizes |
+| Window | x, begins | sizes, strides, limits | of these sizes, from where the begins say |
+| Segments | x, ids | kind (Sum or Prod), segments, inner | [segments, inner]: rows of x with an id, reduced |
+
+A window's begins are one integer an axis, at most the limits; `strides` are those of x. A program fails where
+an index, an end or an id is out of range; rows whose id is negative belong to no segment. Sums
+are in the order of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from flowstone.native.codegen.emitter import KINDS, SIZES
+from flowstone.native.numerics.elements import ELEMENTS
+from flowstone.native.programs.programs import Statement
+
+if TYPE_CHECKING:
+    from flowstone.native.programs.program_code import Writer
+
+__all__ = ["KINDS_OF_SEGMENTS", "STATEMENTS", "index_of"]
+
+KINDS_OF_SEGMENTS = {"Sum": ("Add", 0), "Prod": ("Mul", 1)}
+"""How segments are reduced: an operation by element, and what an empty segment is."""
+
+
+def index_of(writer: Writer, value: int, i: str) -> str:
+    """An integer of a value as an index of 64 bits."""
+    found, dtype = writer.load(value, i), writer.values[value].dtype
+    return found if dtype == "int64" else writer.scalars.let(f"sext {KINDS[dtype]} {found} to i64")
+
+
+def _rows(writer: Writer, each: Statement) -> None:
+    (x, indices), size = each.operands, dict(each.attributes)
+    let, inner = writer.scalars.let, size["inner"]
+
+    def one(i: str) -> None:
+        index = index_of(writer, indices, i)
+        writer.require(let(f"icmp ult i64 {index}, {size['rows']}"))
+        if inner == 1:
+            writer.store(each.results[0], writer.load(x, index), i)
+            return
+        source, target = let(f"mul i64 {index}, {inner}"), let(f"mul i64 {i}, {inner}")
+        count = inner * SIZES[writer.values[x].dtype]
+        writer.copy_bytes(writer.element(each.results[0], target), writer.element(x, source), count)
+
+    writer.for_each(writer.values[indices].size, one)
+
+
+def _tuples(writer: Writer, each: Statement) -> None:
+    (x, indices), (result,), size = each.operands, each.results, dict(each.attributes)
+    let, inner, sizes = writer.scalars.let, size["inner"], size["sizes"]
+    count = inner * SIZES[writer.values[x].dtype]
+
+    def one(i: str) -> None:
+        first, place = let(f"mul i64 {i}, {len(sizes)}"), "0"
+        for axis, n in enumerate(sizes):
+            index = index_of(writer, indices, let(f"add i64 {first}, {axis}"))
+            writer.require(let(f"icmp ult i64 {index}, {n}"))
+            place = let(f"add i64 {let(f'mul i64 {place}, {n}')}, {index}")
+        source, target = let(f"mul i64 {place}, {inner}"), let(f"mul i64 {i}, {inner}")
+        writer.copy_bytes(writer.element(result, target), writer.element(x, source), count)
+
+    writer.for_each(writer.values[result].size // inner, one)
+
+
+def _window(writer: Writer, each: Statement) -> None:
+    (x, begins), (result,), attributes = each.operands, each.results, dict(each.attributes)
+    let, sizes, strides = writer.scalars.let, attributes["sizes"], attributes["strides"]
+    start = "0"
+    for axis, (limit, stride) in enumerate(zip(attributes["limits"], strides)):
+        begin = index_of(writer, begins, str(axis))
+        writer.require(let(f"icmp ule i64 {begin}, {limit}"))
+        start = let(f"add i64 {start}, {let(f'mul i64 {begin}, {stride}')}")
+    row, outer = sizes[-1] * SIZES[writer.values[x].dtype], sizes[:-1]
+
+    def along(axis: int, source: str, target: str) -> None:
+        if axis == len(outer):
+            writer.copy_bytes(writer.element(result, target), writer.element(x, source), row)
+            return
+        inner = math.prod(sizes[axis + 1 :])
+
+        def one(i: str) -> None:
+            there = let(f"add i64 {source}, {let(f'mul i64 {i}, {strides[axis]}')}")
+            along(axis + 1, there, let(f"add i64 {target}, {let(f'mul i64 {i}, {inner}')}"))
+
+        writer.for_each(outer[axis], one)
+
+    along(0, start, "0")
+
+
+def _segments(writer: Writer, each: Statement) -> None:
+    (x, ids), (result,), size = each.operands, each.results, dict(each.attributes)
+    let, inner, dtype = writer.scalars.let, size["inner"], writer.values[x].dtype
+    combine, nothing = KINDS_OF_SEGMENTS[size["kind"]]
+    first = writer.scalars.constant(dtype, nothing)
+    writer.for_each(writer.values[result].size, lambda i: writer.store(result, first, i))
+
+    def one(i: str) -> None:
+        index, inside, after = index_of(writer, ids, i), writer.label(), writer.label()
+        writer.require(let(f"icmp slt i64 {index}, {size['segments']}"))
+        counts = let(f"icmp sge i64 {index}, 0")
+        writer.lines += [f" br i1 {counts}, label %{inside}, label %{after}", f"{inside}:"]
+        source, target = let(f"mul i64 {i}, {inner}"), let(f"mul i64 {index}, {inner}")
+
+        def number(j: str) -> None:
+            place = let(f"add i64 {target}, {j}")
+            pair = [writer.load(result, place), writer.load(x, let(f"add i64 {source}, {j}"))]
+            writer.store(result, ELEMENTS[combine].emit(writer.scalars, dtype, pair, {}), place)
+
+        writer.for_each(inner, number)
+        writer.begin(after)
+
+    writer.for_each(writer.values[ids].size, one)
+
+
+STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
+    "Rows": _rows,
+    "Tuples": _tuples,
+    "Window": _window,
+    "Segments": _segments,
+}
+"""How statements with places that are data are written."""

@@ -1,0 +1,63 @@
+"""Kernels of programs: as those of clusters (`kernels.py`), but for loops and conditionals.
+
+The function of Python that computes a program otherwise also does so where the machine code finds that it has
+to fail, and then raises the error that names the node. Either takes the step first: its loops end with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.framework import flags
+from flowstone.native.clusters.entry_points import entry_code
+from flowstone.native.clusters.kernels import Code, NativeKernel
+from flowstone.native.programs.program_code import program_code
+from flowstone.native.programs.programs import Program
+
+__all__ = ["ProgramKernel", "program_kernel", "program_source"]
+
+_NAME = "new"
+
+
+class ProgramKernel(NativeKernel):
+    """A function of the step and the program's inputs, and what it becomes."""
+
+    def __init__(self, program: Program, otherwise: Callable[..., Any]) -> None:
+        super().__init__(program, self._otherwise, None)  # type: ignore[arg-type]
+        self.program, self._by_nodes = program, otherwise
+
+    def _otherwise(self, step: Any, *inputs: Any) -> Any:
+        """What the machine code does not do: arguments of other layouts, failures."""
+        if self.is_compiled and not all(x.is_contiguous() for x in inputs):
+            return self._current(step, *[x.contiguous() for x in inputs])
+        return self._by_nodes(step, *inputs)
+
+    @property
+    def work(self) -> float:
+        return math.inf  # by ATen, node by node, it takes long
+
+    def _code(self) -> Code:
+        program = self.program
+        return Code(("program", program), lambda: program_source(program), [_NAME], _NAME, is_rough=True)
+
+
+def program_kernel(program: Program, otherwise: Callable[..., Any]) -> ProgramKernel:
+    """A function of Python that computes the program, of the step and the inputs; so is `otherwise`."""
+    kernel = ProgramKernel(program, otherwise)
+    if flags.NATIVE > 1:
+        kernel.compile()
+    return kernel
+
+
+def program_source(program: Program) -> str:
+    """LLVM's text of the program's function."""
+    declarations: dict[str, str] = {}
+    code = program_code(program, declarations)
+    inputs = [program.array(i) for i in range(program.inputs)]
+    outputs = [program.array(i) for i in program.outputs]
+    entry = entry_code(
+        _NAME, inputs, outputs, None, program.has_loops, declarations, may_fail=True, has_step=True
+    )
+    return "\n".join([*declarations.values(), code, entry])

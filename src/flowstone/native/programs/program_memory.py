@@ -1,0 +1,180 @@
+"""Where the values of a program lie: those that are not alive at the same time share memory.
+
+    places, size = arranged(program, {0})   # {number of a memory: its first byte}, bytes in all
+
+A memory is alive from the first access to the last one, in the order of the statements. If these lie in a
+loop that is inside of the one that has all of them, the whole of that loop counts, and so it does where a
+memory is read before anything is written to it, as from iteration to iteration. Neighbouring operations by
+element count as one statement, since they are one loop over vectors. Values of few vectors are left out, and
+those that only such a loop reads: registers hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from flowstone.native.codegen import host
+from flowstone.native.codegen.emitter import SIZES
+from flowstone.native.numerics.elements import ELEMENTS
+from flowstone.native.programs.programs import Loop, Program, Statement
+
+__all__ = ["FEW_VECTORS", "arranged", "group_of_elements", "own_bytes", "padded"]
+
+FEW_VECTORS = 4  # of a value that is written out instead of a loop over its elements
+_ALIGNMENT = 64
+_Path = tuple[tuple[int, int], ...]  # the loops around, from the outermost, by their first and last positions
+
+
+class _Access(NamedTuple):
+    memory: int
+    position: int
+    writes: bool
+    path: _Path
+
+
+def padded(size: int) -> int:
+    """The elements of an array's memory: whole vectors, and one more for reads beyond a row's end."""
+    return -(-size // host.lanes()) * host.lanes() + host.lanes()
+
+
+def own_bytes(program: Program) -> int:
+    """The bytes of all values, each in memory of its own."""
+    own = [x for i, x in enumerate(program.values) if x.memory == i and i >= program.inputs]
+    return sum(x.size * SIZES[x.dtype] for x in own)
+
+
+def group_of_elements(program: Program, body: Sequence[Statement | Loop], start: int) -> list[Statement]:
+    """The statements from here on that are one loop over the elements."""
+    group: list[Statement] = []
+    size = 0
+    for each in body[start:]:
+        if not isinstance(each, Statement) or each.op not in ELEMENTS or each.guard != body[start].guard:
+            break
+        own = program.values[each.results[0]].size
+        if group and (own != size or size <= FEW_VECTORS * host.lanes()):
+            break
+        size = own
+        group.append(each)
+    return group
+
+
+def arranged(program: Program, copied: set[int]) -> tuple[dict[int, int], int]:
+    """The first byte of each memory that is not of few vectors, and how many bytes there are; of the inputs,
+    of those that are `copied`.
+    """
+    lives = _lives(program, copied)
+    places: dict[int, int] = {}
+    taken: list[tuple[int, int, int]] = []  # first byte, end, last position
+    total = 0
+    for memory, (begin, end) in sorted(lives.items(), key=lambda item: item[1]):
+        value = program.values[memory]
+        size = padded(value.size) * SIZES[value.dtype]
+        taken = [each for each in taken if each[2] >= begin]
+        place = 0
+        for first, behind, _ in sorted(taken):
+            if place + size <= first:
+                break
+            place = max(place, -(-behind // _ALIGNMENT) * _ALIGNMENT)
+        taken.append((place, place + size, end))
+        places[memory], total = place, max(total, place + size)
+    return places, total
+
+
+def _lives(program: Program, copied: set[int]) -> dict[int, tuple[int, int]]:
+    """From which position to which each memory is alive."""
+    accesses: dict[int, list[_Access]] = {}
+    for each in _Positions(program).accesses:
+        accesses.setdefault(each.memory, []).append(each)
+    return {
+        memory: _life(own)
+        for memory, own in accesses.items()
+        if program.values[memory].size > FEW_VECTORS * host.lanes()
+        and (memory >= program.inputs or memory in copied)
+    }
+
+
+def _life(accesses: Sequence[_Access]) -> tuple[int, int]:
+    common = accesses[0].path
+    for each in accesses:
+        shared = 0
+        while shared < min(len(common), len(each.path)) and common[shared] == each.path[shared]:
+            shared += 1
+        common = common[:shared]
+    first = min(accesses, key=lambda each: (each.position, each.writes))
+    if not first.writes:  # it is handed on by iterations
+        common = ()
+    spans = [
+        each.path[len(common)] if len(each.path) > len(common) else (each.position, each.position)
+        for each in accesses
+    ]
+    return min(begin for begin, _ in spans), max(end for _, end in spans)
+
+
+class _Positions:
+    """What each statement, or group of them, reads and writes, numbered in their order."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.accesses = program, list[_Access]()
+        self._reads = program.reads()
+        self._last = 0
+        for memory in (*range(program.inputs), *(value for value, _ in program.constants)):
+            self._note(memory, True, ())
+        self._last = 1
+        self._block(program.body, ())
+        self._last += 1
+        for value in program.outputs:
+            self._note(value, False, ())
+
+    def _note(self, value: int, writes: bool, path: _Path) -> None:
+        self.accesses.append(_Access(self.program.values[value].memory, self._last, writes, path))
+
+    def _block(self, body: Sequence[Statement | Loop], path: _Path) -> None:
+        i = 0
+        while i < len(body):
+            each = body[i]
+            self._last += 1
+            self._guards(each, path)
+            if isinstance(each, Loop):
+                self._loop(each, path)
+                i += 1
+                continue
+            group = group_of_elements(self.program, body, i) or [each]
+            self._group(group, path)
+            i += len(group)
+
+    def _group(self, group: Sequence[Statement], path: _Path) -> None:
+        inside = [self.program.values[value].memory for one in group for value in one.operands]
+        own = {self.program.values[value].memory for one in group for value in one.results}
+        kept = {memory for memory in own if inside.count(memory) == self._reads[memory]}
+        for one in group:
+            for values, writes in ((one.operands, False), (one.results, True)):
+                for value in values:
+                    if self.program.values[value].memory not in kept:
+                        self._note(value, writes, path)
+
+    def _guards(self, each: Statement | Loop, path: _Path) -> None:
+        for value, _ in (pair for term in each.guard for pair in term):
+            self._note(value, False, path)
+
+    def _loop(self, loop: Loop, path: _Path) -> None:
+        for first, state, _ in loop.states:
+            self._note(first, False, path)
+            self._note(state, True, path)
+        self._last += 1
+        inside = (*path, (self._last, self._last + _positions(self.program, loop)))
+        self._block(loop.before, inside)
+        self._last += 1
+        self._note(loop.predicate, False, inside)
+        self._block(loop.body, inside)
+        self._last += 1
+        for _, state, following in loop.states:
+            self._note(following, False, inside)
+            self._note(state, True, inside)
+        self._last = inside[-1][1]
+
+
+def _positions(program: Program, loop: Loop) -> int:
+    """At least as many as the loop's parts take."""
+    inner: Iterator[Statement | Loop] = program.statements((*loop.before, *loop.body))
+    return 4 + sum(4 if isinstance(each, Loop) else 1 for each in inner)

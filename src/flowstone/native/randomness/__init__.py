@@ -1,0 +1,1 @@
+"""Random words and numbers as TensorFlow draws them: uniform, normal, gamma, Poisson, classes."""

@@ -1,0 +1,84 @@
+"""Functions with machine code of their own text: compiled once for equal keys, later where that is wanted."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flowstone.framework import flags
+from flowstone.native.clusters import kernels
+from flowstone.native.clusters.machine_functions import MachineFunction
+from flowstone.native.codegen import making
+
+TEXT = "define ptr @same(ptr %self, ptr %args, i64 %n) {\n call void @Py_IncRef(ptr %self)\n ret ptr %self\n}"
+TEXT += "\ndeclare void @Py_IncRef(ptr)"
+
+
+def other(*arguments: Any) -> str:
+    return "other"
+
+
+def test_equal_keys_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_modules", {})
+    asked: list[int] = []
+
+    def text() -> str:
+        asked.append(1)
+        return TEXT
+
+    functions = [MachineFunction("same", "key", text, other) for _ in range(3)]
+    assert asked == [1] and all(each() is other for each in functions)
+
+
+def test_code_takes_its_place_once_it_is_the_best(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 1)
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(kernels, "_ATEN_CALLS", 1)
+    for is_kept in (False, True):
+        monkeypatch.setattr(kernels, "_modules", {})
+        monkeypatch.setattr(kernels, "_quick_modules", {})
+        function = MachineFunction("same", "later", lambda: TEXT, other)
+        function.begin_by_aten()
+        names: dict[str, Any] = {"f": function}
+        function.replace_in(names, "f")
+        assert function() == "other" and not function.is_compiled
+        assert function() is other and (names["f"] is not function) == is_kept
+        assert function() is other
+        making.wait_until_made()
+        assert names["f"] is not function and names["f"]() is other
+
+
+def test_threads_that_compile_the_same_share_code_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One makes it while the other waits."""
+    monkeypatch.setattr(kernels, "_modules", {})
+    asked, begins = threading.Semaphore(0), []
+    is_found = kernels._found
+    make = kernels.builtin
+
+    def noted(name: str, address: int, function: Any) -> Any:
+        begins.append(address)
+        return make(name, address, function)
+
+    def found(key: Any, quickly: bool) -> Any:
+        asked.release()
+        return is_found(key, quickly)
+
+    def text() -> str:
+        for _ in range(3):  # the other has looked, and this one twice
+            assert asked.acquire(timeout=20)
+        texts.append(TEXT)
+        return TEXT
+
+    texts: list[str] = []
+    monkeypatch.setattr(kernels, "builtin", noted)
+    monkeypatch.setattr(kernels, "_found", found)
+    with ThreadPoolExecutor(2) as pool:
+        functions = list(pool.map(lambda _: MachineFunction("same", "shared", text, other), range(2)))
+    (module,) = kernels._modules.values()
+    assert len(texts) == 1
+    assert begins == [module.address("same")] * 2
+    assert all(each() is other for each in functions)

@@ -1,0 +1,59 @@
+"""Which thread makes code, and when."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from flowstone.native.codegen import compiler, making
+
+
+def test_better_code_waits_until_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    making.wait_until_made()
+    waits = [0.0, 0.1, 0.3]
+    monkeypatch.setattr(compiler, "idle_s", lambda: waits.pop(0) if waits else 0.3)
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    making.later(lambda: None)
+    making.wait_until_made()
+    assert slept == [0.2, 0.1] and not waits
+
+
+def test_what_cannot_be_made_is_told_and_the_next_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    made = []
+
+    def refuse() -> None:
+        raise RuntimeError("LLVM refuses")
+
+    for make in (refuse, lambda: made.append(threading.current_thread().name)):
+        making.later(make)
+    making.wait_until_made()
+    assert made == ["flowstone-native"] and "LLVM refuses" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_was_ended_is_replaced() -> None:
+    made: list[int] = []
+
+    def end() -> None:
+        raise SystemExit
+
+    making.wait_until_made()
+    making.later(end)
+    making.later(lambda: made.append(1))
+    for _ in range(500):
+        if not making._threads[0].is_alive():
+            break
+        time.sleep(0.01)
+    making.wait_until_made()
+    assert made == [1]
+
+
+def test_a_lock_for_each_key() -> None:
+    locks = making.Locks()
+    with locks.of("one"):
+        assert locks.of("one").locked() and not locks.of("two").locked()
+        locks.open()
+        assert not locks.of("one").locked()

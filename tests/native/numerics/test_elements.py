@@ -1,0 +1,73 @@
+"""Every element of the table against ATen's kernels: the same bits or, of functions that libraries compute in
+different ways, a few units in the last place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from element_operands import ATTRIBUTES, inputs, op
+from flowstone.framework import dtypes, flags
+from flowstone.native.numerics.elements import ELEMENTS, suits
+from flowstone.native.numerics.special_functions import FUNCTIONS
+
+ROUNDED = {name for name, element in ELEMENTS.items() if element.calls} | {"Sqrt", "Rsqrt", "TanhGrad"}
+# What other passes compute or drop before clusters are made.
+FOLDED = {"Cast", "Identity", "LogicalNot", "OnesLike", "PreventGradient", "StopGradient", "ZerosLike"}
+CASES = [
+    (name, dtype)
+    for name, element in sorted(ELEMENTS.items())
+    for dtype in sorted(element.types)
+    if not (name == "Cast" and dtype == "bool")
+]
+
+
+def run(name: str, operands: list[Any], attributes: dict[str, Any]) -> tuple[Any, str]:
+    """The op's value, beside another element of the same shape that makes a cluster of it; and the plan."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = [tf.placeholder(x.dtype, x.shape) for x in operands]
+        y = op(name, fed, attributes)
+        more = [tf.equal(y, y)] if y.dtype is not tf.bool else [tf.logical_not(y)]
+        feed = dict(zip(fed, operands))
+        return session.run([y, *more], feed)[0], session.explain([y, *more], feed)
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["fast", "exact"])
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_element(name: str, dtype: str, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE_EXACT", exact)
+    attributes: dict[str, Any] = dict(ATTRIBUTES.get(name, {}))
+    for target in ("float32", "float64", "int32", "bool") if name == "Cast" else ("",):
+        if target:
+            attributes["DstT"] = dtypes.as_dtype(target)
+        operands = inputs(name, dtype, (5, 23))
+        types = [dtype] * len(operands)
+        if name.startswith("Select"):
+            types[0] = "bool"
+        if not suits(name, types, attributes):
+            continue
+        found, plan = run(name, operands, attributes)
+        assert "_Cluster" in plan or name in FOLDED, plan
+        with monkeypatch.context() as plain:
+            plain.setattr(flags, "NATIVE", 0)
+            wanted, _ = run(name, operands, attributes)
+        assert found.dtype == wanted.dtype
+        if name in FUNCTIONS:  # to units in the last place: test_special_functions.py
+            np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-6)
+        elif found.dtype.kind == "f" and name in ROUNDED:
+            np.testing.assert_allclose(found, wanted, rtol=6 * np.finfo(found.dtype).eps, atol=1e-37)
+        else:
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["Xdivy", "Xlogy"])
+def test_zero_keeps_its_sign_whatever_comes_second(name: str, dtype: str) -> None:
+    x, y = np.meshgrid(np.array([0.0, -0.0], dtype), np.array([0, 2, -2, np.inf, np.nan], dtype))
+    found, plan = run(name, [x, y], {})
+    assert "_Cluster" in plan
+    np.testing.assert_array_equal(found, x)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(x))

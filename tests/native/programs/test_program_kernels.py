@@ -1,0 +1,109 @@
+"""Kernels of programs: other arguments, failures, threads, and compiling once."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+
+from flowstone.native.clusters import kernels
+from flowstone.native.codegen import compiler
+from flowstone.native.programs.program_kernels import ProgramKernel, program_kernel
+from flowstone.native.programs.programs import Builder
+from flowstone.runtime.step import UNLIMITED
+from small_programs import FAILED, counted, kernel_of, made, run
+
+
+def doubling(builder: Builder, x: int) -> list[int]:
+    value = builder.values[x]
+    return counted(builder, 5, [x], lambda counter, y: [builder.add("Add", [y, y], value[:2])])
+
+
+def test_arguments_of_another_layout() -> None:
+    x = torch.rand(20, 3)
+    kernel = kernel_of([x], doubling)
+    wanted = x * 32
+    assert torch.equal(kernel(UNLIMITED, x)[0], wanted)
+    assert torch.equal(kernel(UNLIMITED, x.T.contiguous().T)[0], wanted)
+    assert kernel(UNLIMITED, x.double()) == FAILED
+
+
+def test_the_input_stays_as_it_is() -> None:
+    x = torch.rand(4)
+    before = x.clone()
+    (found,) = run([x], doubling)
+    assert torch.equal(x, before)
+    assert found.data_ptr() != x.data_ptr()
+
+
+def test_other_threads_run_meanwhile_and_may_run_the_same_kernel() -> None:
+    kernel = kernel_of([torch.zeros(50)], doubling)
+    results: list[bool] = []
+
+    def work(number: int) -> None:
+        x = torch.full((50,), float(number))
+        results.append(all(torch.equal(kernel(UNLIMITED, x)[0], x * 32) for _ in range(200)))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 4
+
+
+def test_equal_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    compiled = compiler.compiled
+
+    def note(text: str, *arguments: Any) -> compiler.Module:
+        texts.append(text)
+        return compiled(text, *arguments)
+
+    monkeypatch.setattr(compiler, "compiled", note)
+    monkeypatch.setattr(kernels, "_modules", {})
+    for _ in range(3):
+        program_kernel(made([torch.zeros(7)], doubling), lambda *_: FAILED)
+    assert len(texts) == 1
+
+
+def test_threads_that_compile_the_same_program_share_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, begun = compiler.compiled, threading.Event()
+    made_by: list[str] = []
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        made_by.append(threading.current_thread().name)
+        begun.wait(10)  # the others come meanwhile
+        return compiled(*arguments, **options)
+
+    monkeypatch.setattr(compiler, "compiled", slowly)
+    program = made([torch.zeros(7)], lambda e, x: [e.add("Sin", [x], ("float32", (7,)))])
+    addresses: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: addresses.append(ProgramKernel(program, print).code()))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    begun.set()
+    for thread in threads:
+        thread.join()
+    assert len(addresses) == 4 and len(set(addresses)) == len(made_by) == 1
+
+
+def test_code_that_one_thread_was_given_stays_when_another_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick code is asked for, and the best is on disk by then: it must not take the place of what runs."""
+    monkeypatch.setattr(kernels, "_modules", {})
+    program = made([torch.zeros(7)], lambda e, x: [e.add("Cos", [x], ("float32", (7,)))])
+    code = ProgramKernel(program, print)._code()
+    compiled, given = compiler.compiled, list[compiler.Module]()
+
+    def late(text: str, names: Any, is_rough: bool, quickly: bool) -> compiler.Module:
+        if quickly:  # meanwhile
+            given.append(kernels._module_of(code, quickly=False))
+        return compiled(text, names, is_rough)
+
+    monkeypatch.setattr(compiler, "compiled", late)
+    assert kernels._module_of(code, quickly=True) is given[0] is kernels._modules[code.key]

@@ -1,0 +1,19 @@
+"""The text of random numbers: a module for all widths of vectors, with and without a team."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_texts import shown_functions
+from flowstone.native.codegen import host
+from flowstone.native.randomness.random_value_code import NAMES, random_value_code
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("team", [False, True])
+def test_the_text_is_valid_and_has_its_functions(monkeypatch, lanes: int, team: bool) -> None:
+    monkeypatch.setattr(host, "has", lambda name: team)
+    monkeypatch.setattr(host, "lanes", lambda: lanes)
+    text = random_value_code(lanes)
+    assert ("GOMP_parallel" in text) == team
+    assert shown_functions(text) == set(NAMES)
