@@ -67,10 +67,10 @@ IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.testing.assertions", "google.protobuf"): SLOW,
     ("flowstone.tools.serve", "flowstone.serving.batching"): "with the server",
     ("flowstone.tools.serve", "flowstone.serving.server"): "it needs an optional dependency",
-    ("flowstone.training.checkpoint_state", "flowstone.io.proto.checkpoint_state_pb2"): SLOW,
-    ("flowstone.training.checkpoint_state", "google.protobuf"): SLOW,
-    ("flowstone.training.meta_graph", "google.protobuf"): SLOW,
-    ("flowstone.training.meta_graph_import", "google.protobuf"): SLOW,
+    ("flowstone.training.checkpoints.checkpoint_state", "flowstone.io.proto.checkpoint_state_pb2"): SLOW,
+    ("flowstone.training.checkpoints.checkpoint_state", "google.protobuf"): SLOW,
+    ("flowstone.training.checkpoints.meta_graph", "google.protobuf"): SLOW,
+    ("flowstone.training.checkpoints.meta_graph_import", "google.protobuf"): SLOW,
 }
 
 # What programs import: `flowstone` itself and the namespaces assembled directly in it (nn.py, train.py, ...).
@@ -229,7 +229,7 @@ def test_one_file_reads_the_environment() -> None:
         ("flowstone/ops/arrays/arrays.py", "import flowstone as tf"),
         ("flowstone/client/session.py", "from flowstone.nn import relu"),
         ("flowstone/client/session.py", "from flowstone import nn"),
-        ("flowstone/training/saver.py", "from flowstone.tools import run"),
+        ("flowstone/training/checkpoints/saver.py", "from flowstone.tools import run"),
         ("flowstone/compat/text.py", "from flowstone.tools import run"),
         ("flowstone/tools/run.py", "import tensorflow.compat.v1 as tf"),
         ("flowstone/nn.py", "from tensorflow import nn"),
@@ -250,7 +250,7 @@ def test_the_check_sees_a_forbidden_import(path: str, source: str) -> None:
             "flowstone/ops/arrays/arrays.py",
             "from flowstone.framework import dtypes\nimport torch, flowstone.io.records",
         ),
-        ("flowstone/training/saver.py", "from flowstone.saved_model import loader"),
+        ("flowstone/training/checkpoints/saver.py", "from flowstone.saved_model import loader"),
         (
             "flowstone/nn.py",
             "from flowstone.ops.networks.neural_net import relu\nfrom flowstone.client import session",

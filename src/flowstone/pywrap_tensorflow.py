@@ -7,6 +7,6 @@ __getattr__, __dir__ = _late_names(
     {
         "flowstone.compat.internals.pywrap_tensorflow": "EventsWriter IsGoogleCudaEnabled PyRecordReader_New"
         " PyRecordWriter_New self_check",
-        "flowstone.training.checkpoint_reading": "NewCheckpointReader",
+        "flowstone.training.checkpoints.checkpoint_reading": "NewCheckpointReader",
     },
 )

@@ -3,12 +3,15 @@ that feed a graph.
 """
 
 from flowstone.framework.late_names import late_names as _late_names
-from flowstone.training import queue_runner
-from flowstone.training.adadelta import AdadeltaOptimizer
-from flowstone.training.adagrad import AdagradOptimizer
-from flowstone.training.adagrad_da import AdagradDAOptimizer
-from flowstone.training.adam import AdamOptimizer
-from flowstone.training.batching import (
+from flowstone.training.hooks.global_step import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+    global_step,
+)
+from flowstone.training.input import queue_runner
+from flowstone.training.input.batching import (
     batch,
     batch_join,
     maybe_batch,
@@ -18,18 +21,8 @@ from flowstone.training.batching import (
     shuffle_batch,
     shuffle_batch_join,
 )
-from flowstone.training.coordinator import Coordinator, LooperThread
-from flowstone.training.device_setter import replica_device_setter
-from flowstone.training.ftrl import FtrlOptimizer
-from flowstone.training.global_step import (
-    assert_global_step,
-    create_global_step,
-    get_global_step,
-    get_or_create_global_step,
-    global_step,
-)
-from flowstone.training.gradient_descent import GradientDescentOptimizer
-from flowstone.training.input_pipelines import (
+from flowstone.training.input.coordinator import Coordinator, LooperThread
+from flowstone.training.input.input_pipelines import (
     input_producer,
     limit_epochs,
     match_filenames_once,
@@ -37,7 +30,14 @@ from flowstone.training.input_pipelines import (
     slice_input_producer,
     string_input_producer,
 )
-from flowstone.training.learning_rate_decay import (
+from flowstone.training.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
+from flowstone.training.optimizers.adadelta import AdadeltaOptimizer
+from flowstone.training.optimizers.adagrad import AdagradOptimizer
+from flowstone.training.optimizers.adagrad_da import AdagradDAOptimizer
+from flowstone.training.optimizers.adam import AdamOptimizer
+from flowstone.training.optimizers.ftrl import FtrlOptimizer
+from flowstone.training.optimizers.gradient_descent import GradientDescentOptimizer
+from flowstone.training.optimizers.learning_rate_decay import (
     cosine_decay,
     cosine_decay_restarts,
     exponential_decay,
@@ -49,14 +49,14 @@ from flowstone.training.learning_rate_decay import (
     piecewise_constant_decay,
     polynomial_decay,
 )
-from flowstone.training.momentum import MomentumOptimizer
-from flowstone.training.moving_averages import ExponentialMovingAverage
-from flowstone.training.optimizer import Optimizer
-from flowstone.training.proximal_adagrad import ProximalAdagradOptimizer
-from flowstone.training.proximal_gradient_descent import ProximalGradientDescentOptimizer
-from flowstone.training.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
-from flowstone.training.rmsprop import RMSPropOptimizer
-from flowstone.training.sync_replicas import SyncReplicasOptimizer
+from flowstone.training.optimizers.momentum import MomentumOptimizer
+from flowstone.training.optimizers.moving_averages import ExponentialMovingAverage
+from flowstone.training.optimizers.optimizer import Optimizer
+from flowstone.training.optimizers.proximal_adagrad import ProximalAdagradOptimizer
+from flowstone.training.optimizers.proximal_gradient_descent import ProximalGradientDescentOptimizer
+from flowstone.training.optimizers.rmsprop import RMSPropOptimizer
+from flowstone.training.optimizers.sync_replicas import SyncReplicasOptimizer
+from flowstone.training.sessions.device_setter import replica_device_setter
 
 _OURS, _TENSORBOARD = "flowstone.io.proto", "tensorboard.compat.proto"
 __getattr__, __dir__ = _late_names(
@@ -66,38 +66,39 @@ __getattr__, __dir__ = _late_names(
         "flowstone.framework.refused_names": "CheckpointOptions",
         "flowstone.io.events": "summary_iterator",
         "flowstone.ops.networks.dual_coordinate_ascent": "sdca_fprint sdca_optimizer sdca_shrink_l1",
-        "flowstone.training.basic_loops": "basic_train_loop",
-        "flowstone.training.cluster_spec": "ClusterSpec",
-        "flowstone.training.server": "Server",
-        "flowstone.training.checkpoint_hook": "CheckpointSaverHook CheckpointSaverListener",
-        "flowstone.training.checkpoint_reading": "NewCheckpointReader checkpoints_iterator"
+        "flowstone.training.sessions.basic_loops": "basic_train_loop",
+        "flowstone.training.sessions.cluster_spec": "ClusterSpec",
+        "flowstone.training.sessions.server": "Server",
+        "flowstone.training.hooks.checkpoint_hook": "CheckpointSaverHook CheckpointSaverListener",
+        "flowstone.training.checkpoints.checkpoint_reading": "NewCheckpointReader checkpoints_iterator"
         " init_from_checkpoint list_variables load_checkpoint load_variable",
-        "flowstone.training.checkpoint_rotation": "CheckpointManager",
-        "flowstone.training.checkpoint_state": "checkpoint_exists generate_checkpoint_state_proto"
+        "flowstone.training.checkpoints.checkpoint_rotation": "CheckpointManager",
+        "flowstone.training.checkpoints.checkpoint_state": "checkpoint_exists generate_checkpoint_state_proto"
         " get_checkpoint_mtimes get_checkpoint_state latest_checkpoint remove_checkpoint"
         " update_checkpoint_state",
-        "flowstone.training.meta_graph": "export_meta_graph write_graph",
-        "flowstone.training.monitored_session": (
+        "flowstone.training.checkpoints.meta_graph": "export_meta_graph write_graph",
+        "flowstone.training.sessions.monitored_session": (
             "MonitoredSession MonitoredTrainingSession SingularMonitoredSession"
         ),
-        "flowstone.training.object_checkpoint": "Checkpoint",
-        "flowstone.training.quantized_training": "do_quantize_training_on_graphdef",
-        "flowstone.training.saver": "Saver",
-        "flowstone.training.saver_import": "import_meta_graph",
-        "flowstone.training.scaffold": "Scaffold",
-        "flowstone.training.session_creators": "ChiefSessionCreator SessionCreator WorkerSessionCreator",
-        "flowstone.training.session_preparation": "SessionManager",
-        "flowstone.training.session_run_hook": (
+        "flowstone.training.checkpoints.object_checkpoint": "Checkpoint",
+        "flowstone.training.optimizers.quantized_training": "do_quantize_training_on_graphdef",
+        "flowstone.training.checkpoints.saver": "Saver",
+        "flowstone.training.checkpoints.saver_import": "import_meta_graph",
+        "flowstone.training.sessions.scaffold": "Scaffold",
+        "flowstone.training.sessions.session_creators": "ChiefSessionCreator SessionCreator"
+        " WorkerSessionCreator",
+        "flowstone.training.sessions.session_preparation": "SessionManager",
+        "flowstone.training.hooks.session_run_hook": (
             "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
         ),
-        "flowstone.training.step_hooks": "GlobalStepWaiterHook StepCounterHook StopAtStepHook",
-        "flowstone.training.step_timer": "SecondOrStepTimer",
-        "flowstone.training.summary_hooks": "ProfilerHook SummarySaverHook",
-        "flowstone.training.supervisor": "Supervisor",
-        "flowstone.training.tensor_hooks": (
+        "flowstone.training.hooks.step_hooks": "GlobalStepWaiterHook StepCounterHook StopAtStepHook",
+        "flowstone.training.hooks.step_timer": "SecondOrStepTimer",
+        "flowstone.training.hooks.summary_hooks": "ProfilerHook SummarySaverHook",
+        "flowstone.training.sessions.supervisor": "Supervisor",
+        "flowstone.training.hooks.tensor_hooks": (
             "FeedFnHook FinalOpsHook LoggingTensorHook NanLossDuringTrainingError NanTensorHook"
         ),
-        "flowstone.training.warm_starting": "VocabInfo warm_start",
+        "flowstone.training.checkpoints.warm_starting": "VocabInfo warm_start",
         f"{_OURS}.example_pb2": "Example SequenceExample",
         f"{_OURS}.feature_pb2": "BytesList Feature FeatureList FeatureLists Features FloatList Int64List",
         f"{_OURS}.tensorflow_server_pb2": "ServerDef",

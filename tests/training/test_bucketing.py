@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.training.bucketing import bucket, bucket_by_sequence_length
+from flowstone.training.input.bucketing import bucket, bucket_by_sequence_length
 
 pytestmark = pytest.mark.usefixtures("graph")
 

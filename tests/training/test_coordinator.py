@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 import flowstone as tf
-from flowstone.training.coordinator import Coordinator, LooperThread
+from flowstone.training.input.coordinator import Coordinator, LooperThread
 
 
 @pytest.fixture

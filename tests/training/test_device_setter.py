@@ -7,7 +7,11 @@ import logging
 import pytest
 
 import flowstone as tf
-from flowstone.training.device_setter import GreedyLoadBalancingStrategy, RandomStrategy, byte_size_load_fn
+from flowstone.training.sessions.device_setter import (
+    GreedyLoadBalancingStrategy,
+    RandomStrategy,
+    byte_size_load_fn,
+)
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -12,7 +12,7 @@ import pytest
 import flowstone as tf
 import meta_graph_programs
 from flowstone.io.proto import control_flow_pb2
-from flowstone.training import meta_graph_import
+from flowstone.training.checkpoints import meta_graph_import
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -254,7 +254,7 @@ def test_messages_of_savers() -> None:
 
 
 def test_saveable_objects(tmp_path: Path) -> None:
-    from flowstone.training.saveables import SaveableObject, SaveSpec
+    from flowstone.training.checkpoints.saveables import SaveableObject, SaveSpec
 
     table = tf.Variable([1.0, 2.0], name="table")
 

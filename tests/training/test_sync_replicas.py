@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.training.sync_replicas import SyncReplicasOptimizer
+from flowstone.training.optimizers.sync_replicas import SyncReplicasOptimizer
 from stepping import until
 
 pytestmark = pytest.mark.usefixtures("graph")

@@ -80,7 +80,7 @@ _PYTHON = {
     "framework.graph_util_impl": "graph_util",
     "framework.importer": "flowstone",
     "framework.load_library": "framework.op_packages",
-    "framework.meta_graph": "training.meta_graph training.meta_graph_import train",
+    "framework.meta_graph": "training.checkpoints.meta_graph training.checkpoints.meta_graph_import train",
     "framework.op_def_registry": "framework.operation",
     "framework.ops": "flowstone framework.graph framework.tensor framework.scope framework.containers"
     " framework.composite",
@@ -116,13 +116,13 @@ _PYTHON = {
     "ops.candidate_sampling_ops": "nn",
     "ops.check_ops": "flowstone debugging",
     "ops.boosted_trees_ops": "estimator.canned.tree_resources",
-    "training.checkpointable.base": "training.tracking",
-    "training.checkpointable.data_structures": "training.tracking",
-    "training.checkpointable.tracking": "training.tracking",
+    "training.checkpointable.base": "training.checkpoints.tracking",
+    "training.checkpointable.data_structures": "training.checkpoints.tracking",
+    "training.checkpointable.tracking": "training.checkpoints.tracking",
     "training.checkpointable.util": "train",
-    "training.tracking.base": "training.tracking",
-    "training.tracking.data_structures": "training.tracking",
-    "training.tracking.tracking": "training.tracking",
+    "training.tracking.base": "training.checkpoints.tracking",
+    "training.tracking.data_structures": "training.checkpoints.tracking",
+    "training.tracking.tracking": "training.checkpoints.tracking",
     "training.tracking.util": "train",
     "ops.clip_ops": "flowstone",
     "ops.collective_ops": "ops.collectives.collective_ops",
@@ -289,7 +289,7 @@ _PYTHON = {
     "training.distribution_strategy_context": "contrib.distribute.core contrib.distribute",
     "training.basic_loops": "train",
     "training.checkpoint_utils": "train",
-    "training.moving_averages": "training.moving_averages train",
+    "training.moving_averages": "training.optimizers.moving_averages train",
     "training.training_ops": "framework.generated_ops",
     "training.training": "train",
     "training.training_util": "train",
@@ -316,12 +316,16 @@ _CONVERSION = """
 """
 
 # Modules of one class or family each, whose names tf.train gathers.
-_TRAINING = """
-    adadelta adagrad adagrad_da adam basic_session_run_hooks checkpoint_management coordinator device_setter
-    evaluation ftrl gradient_descent input learning_rate_decay momentum monitored_session optimizer
-    proximal_adagrad proximal_gradient_descent queue_runner queue_runner_impl rmsprop saver server_lib
-    session_manager session_run_hook slot_creator supervisor sync_replicas_optimizer
-"""
+# By the rooms of `training`.
+_TRAINING = {
+    "optimizers": "adadelta adagrad adagrad_da adam ftrl gradient_descent learning_rate_decay momentum"
+    " optimizer proximal_adagrad proximal_gradient_descent rmsprop slot_creator"
+    " sync_replicas_optimizer",
+    "checkpoints": "checkpoint_management saver",
+    "input": "coordinator input queue_runner queue_runner_impl",
+    "hooks": "basic_session_run_hooks evaluation session_run_hook",
+    "sessions": "device_setter monitored_session server_lib session_manager supervisor",
+}
 
 # Modules of one strategy or resolver each, whose names contrib gathers.
 _STRATEGIES = """
@@ -360,7 +364,11 @@ _MODELS = {
 
 def listed_sources() -> Iterator[tuple[str, list[str]]]:
     """(name of a module of TensorFlow, the modules to ask)."""
-    families = {f"training.{name}": f"train training.{name}" for name in _TRAINING.split()}
+    families = {
+        f"training.{name}": f"train training.{room}.{name}"
+        for room, names in _TRAINING.items()
+        for name in names.split()
+    }
     families |= {f"distribute.{name}": "contrib.distribute.core" for name in _STRATEGIES.split()}
     families |= {
         f"distribute.cluster_resolver.{name}_resolver": "contrib.cluster_resolver"

@@ -12,10 +12,10 @@ from flowstone.framework.operation import F
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.checkpoints.saveable_object import SaveableObject, SaveSpec
-from flowstone.training.checkpoint_hook import CheckpointSaverHook
-from flowstone.training.checkpoint_state import latest_checkpoint
-from flowstone.training.saver import Saver
-from flowstone.training.session_run_hook import (
+from flowstone.training.checkpoints.checkpoint_state import latest_checkpoint
+from flowstone.training.checkpoints.saver import Saver
+from flowstone.training.hooks.checkpoint_hook import CheckpointSaverHook
+from flowstone.training.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,

@@ -9,7 +9,7 @@ from tensorboard.compat.proto.config_pb2 import RunOptions
 
 from flowstone.debugger.command_line import Filter, LocalCLIDebugWrapperSession
 from flowstone.debugger.wrapper_sessions import DumpingDebugWrapperSession, WatchOptions, write_run
-from flowstone.training.session_run_hook import SessionRunArgs, SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunArgs, SessionRunHook
 
 __all__ = ["DumpingDebugHook", "LocalCLIDebugHook"]
 

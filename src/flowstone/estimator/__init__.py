@@ -35,13 +35,13 @@ __getattr__, __dir__ = late_names(
         "flowstone.estimator.run_config": "RunConfig",
         "flowstone.estimator.training": "EvalSpec TrainSpec train_and_evaluate",
         "flowstone.estimator.warm_start_settings": "VocabInfo WarmStartSettings",
-        "flowstone.training.checkpoint_hook": "CheckpointSaverHook CheckpointSaverListener",
-        "flowstone.training.session_run_hook": "SessionRunArgs SessionRunContext SessionRunHook"
+        "flowstone.training.hooks.checkpoint_hook": "CheckpointSaverHook CheckpointSaverListener",
+        "flowstone.training.hooks.session_run_hook": "SessionRunArgs SessionRunContext SessionRunHook"
         " SessionRunValues",
-        "flowstone.training.step_hooks": "GlobalStepWaiterHook StepCounterHook StopAtStepHook",
-        "flowstone.training.step_timer": "SecondOrStepTimer",
-        "flowstone.training.summary_hooks": "ProfilerHook SummarySaverHook",
-        "flowstone.training.tensor_hooks": "FeedFnHook FinalOpsHook LoggingTensorHook"
+        "flowstone.training.hooks.step_hooks": "GlobalStepWaiterHook StepCounterHook StopAtStepHook",
+        "flowstone.training.hooks.step_timer": "SecondOrStepTimer",
+        "flowstone.training.hooks.summary_hooks": "ProfilerHook SummarySaverHook",
+        "flowstone.training.hooks.tensor_hooks": "FeedFnHook FinalOpsHook LoggingTensorHook"
         " NanLossDuringTrainingError NanTensorHook",
     },
     "experimental export inputs tpu",

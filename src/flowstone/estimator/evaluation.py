@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.session_run_hook import SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = [
     "StopAfterNEvalsHook",

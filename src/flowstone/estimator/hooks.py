@@ -11,7 +11,7 @@ from flowstone.estimator.estimator import Estimator
 from flowstone.estimator.estimator_arguments import checked_hooks
 from flowstone.estimator.evaluation import StopAfterNEvalsHook
 from flowstone.estimator.evaluation_results import write_results
-from flowstone.training.session_run_hook import SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = ["InMemoryEvaluatorHook", "make_stop_at_checkpoint_step_hook"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.session_run_hook import SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = ["DatasetInitializerHook", "parse_input_fn_result", "parse_iterator_result"]
 

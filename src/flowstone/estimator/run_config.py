@@ -14,7 +14,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework.flags import task_configuration
-from flowstone.training.cluster_spec import ClusterSpec
+from flowstone.training.sessions.cluster_spec import ClusterSpec
 
 __all__ = ["RunConfig", "TaskType"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.estimator.export.export_output import EvalOutput, TrainOutput
 from flowstone.estimator.mode_keys import ModeKeys
-from flowstone.training.scaffold import default_local_init_op
+from flowstone.training.sessions.scaffold import default_local_init_op
 
 __all__ = ["build_signatures", "export_all_modes", "timestamped_directory"]
 

@@ -18,7 +18,7 @@ from flowstone.estimator.estimator import Estimator
 from flowstone.estimator.exporter import Exporter
 from flowstone.estimator.run_config import TaskType
 from flowstone.estimator.training_task import start_server
-from flowstone.training.checkpoint_hook import CheckpointSaverListener
+from flowstone.training.hooks.checkpoint_hook import CheckpointSaverListener
 
 __all__ = ["EvalSpec", "TrainSpec", "train_and_evaluate"]
 

@@ -34,8 +34,8 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.sparse.sparse_conversions": "deserialize_many_sparse serialize_many_sparse"
         " serialize_sparse",
         "flowstone.ops.strings.base64_text": "decode_base64 encode_base64",
-        "flowstone.training.input_pipelines": "match_filenames_once",
-        "flowstone.training.meta_graph": "write_graph",
+        "flowstone.training.input.input_pipelines": "match_filenames_once",
+        "flowstone.training.checkpoints.meta_graph": "write_graph",
     },
     "gfile",
 )

@@ -28,7 +28,7 @@ from flowstone.ops.networks.normalization import batch_normalization as normaliz
 from flowstone.ops.networks.normalization import fused_batch_norm, moments
 from flowstone.ops.numbers.reductions import reduce_mean
 from flowstone.ops.variables.variable_creation import VariableAggregation, VariableSynchronization
-from flowstone.training.moving_averages import assign_moving_average
+from flowstone.training.optimizers.moving_averages import assign_moving_average
 
 __all__ = ["BatchNorm", "BatchNormalization", "batch_norm", "batch_normalization"]
 

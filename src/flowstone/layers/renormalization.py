@@ -17,7 +17,7 @@ from flowstone.layers.arguments import smart_cond
 from flowstone.ops.arrays.constants import ones_like, zeros_like
 from flowstone.ops.networks.activations import relu
 from flowstone.ops.variables.assignments import assign
-from flowstone.training.moving_averages import assign_moving_average
+from flowstone.training.optimizers.moving_averages import assign_moving_average
 
 if TYPE_CHECKING:
     from flowstone.layers.normalization import BatchNormalization

@@ -29,7 +29,7 @@ from flowstone.io.file_system import (
 )
 from flowstone.io.proto.saved_model_pb2 import SavedModel
 from flowstone.saved_model import constants
-from flowstone.training.saver import Saver
+from flowstone.training.checkpoints.saver import Saver
 
 __all__ = ["SavedModelBuilder"]
 

@@ -11,7 +11,7 @@ from flowstone.io import any_messages
 from flowstone.io.file_system import as_path, file_exists, read_bytes
 from flowstone.io.proto.saved_model_pb2 import SavedModel
 from flowstone.saved_model import constants
-from flowstone.training.saver_import import import_meta_graph_with_return_elements
+from flowstone.training.checkpoints.saver_import import import_meta_graph_with_return_elements
 
 __all__ = [
     "SavedModelLoader",

@@ -6,7 +6,7 @@ import contextlib
 import socket
 from typing import Any
 
-from flowstone.training.server import Server
+from flowstone.training.sessions.server import Server
 
 __all__ = ["create_local_cluster"]
 

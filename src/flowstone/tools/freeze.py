@@ -20,8 +20,8 @@ from flowstone.framework.graph_def_parts import convert_variables_to_constants
 from flowstone.framework.import_graph import import_graph_def
 from flowstone.saved_model.loader import load
 from flowstone.tools.model_files import Held, read
-from flowstone.training.meta_graph import write_graph
-from flowstone.training.saver_import import import_meta_graph
+from flowstone.training.checkpoints.meta_graph import write_graph
+from flowstone.training.checkpoints.saver_import import import_meta_graph
 
 NAME = "freeze"
 SUMMARY = "write a graph with constants in place of its variables"

@@ -19,7 +19,7 @@ from flowstone.framework.graph import Graph
 from flowstone.framework.import_graph import import_graph_def
 from flowstone.placement.operation_cost import state_size, work
 from flowstone.tools.model_files import read
-from flowstone.training.checkpoint_reading import NewCheckpointReader
+from flowstone.training.checkpoints.checkpoint_reading import NewCheckpointReader
 
 NAME = "inspect"
 SUMMARY = "tell what a graph, a saved model or a checkpoint holds"

@@ -13,8 +13,8 @@ from flowstone.framework.tensor_proto import messages
 from flowstone.io import any_messages
 from flowstone.io.file_system import as_path, file_exists, is_directory, read_bytes
 from flowstone.saved_model.loader import maybe_saved_model_directory, read_saved_model
-from flowstone.training.checkpoint_reading import NewCheckpointReader
-from flowstone.training.checkpoint_state import checkpoint_exists, latest_checkpoint
+from flowstone.training.checkpoints.checkpoint_reading import NewCheckpointReader
+from flowstone.training.checkpoints.checkpoint_state import checkpoint_exists, latest_checkpoint
 
 __all__ = ["Held", "read"]
 

@@ -1,3 +1,4 @@
-"""Training: optimisers, learning-rate schedules, moving averages and the global step, all as nodes of the
-graph; coordinators, queue runners and the input pipelines that they drive.
+"""Training: optimisers, checkpoints, input by queues, hooks, and sessions that keep a training going.
+
+All that computes is nodes of the graph; the rest drives sessions from outside.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowstone.training.layered_sessions import CoordinatedSession, HookedSession, RecoverableSession
+from flowstone.training.sessions.layered_sessions import CoordinatedSession, HookedSession, RecoverableSession
 
 __all__ = ["_CoordinatedSession", "_HookedSession", "_RecoverableSession"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.training.supervisor_services import CheckpointThread, StepCounterThread, SummaryThread
+from flowstone.training.sessions.supervisor_services import CheckpointThread, StepCounterThread, SummaryThread
 
 __all__ = ["SVStepCounterThread", "SVSummaryThread", "SVTimerCheckpointThread"]
 

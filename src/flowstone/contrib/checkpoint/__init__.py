@@ -15,6 +15,6 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.checkpoint.numpy_state": "NumpyState",
         "flowstone.contrib.checkpoint.split_tensors": "split_dependency",
         "flowstone.ops.variables.captured_variables": "capture_dependencies",
-        "flowstone.training.checkpoint_rotation": "CheckpointManager",
+        "flowstone.training.checkpoints.checkpoint_rotation": "CheckpointManager",
     },
 )

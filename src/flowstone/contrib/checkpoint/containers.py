@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from flowstone.ops.variables.variables import Variable
-from flowstone.training.object_graph import is_trackable
+from flowstone.training.checkpoints.object_graph import is_trackable
 
 __all__ = ["List", "Mapping", "UniqueNameTracker"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.training.python_state import PythonState
+from flowstone.training.checkpoints.python_state import PythonState
 
 __all__ = ["NumpyState"]
 

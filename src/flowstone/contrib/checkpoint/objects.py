@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flowstone.training.python_state import PythonState
-from flowstone.training.tracking import AutoTrackable, NoDependency, Trackable
+from flowstone.training.checkpoints.python_state import PythonState
+from flowstone.training.checkpoints.tracking import AutoTrackable, NoDependency, Trackable
 
 __all__ = ["Checkpointable", "CheckpointableBase", "NoDependency", "PythonStateWrapper"]
 

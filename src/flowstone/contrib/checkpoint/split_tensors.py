@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.python_state import StoredTensor
+from flowstone.training.checkpoints.python_state import StoredTensor
 
 __all__ = ["split_dependency"]
 

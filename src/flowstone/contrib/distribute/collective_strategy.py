@@ -29,7 +29,7 @@ from flowstone.contrib.distribute.distribute_lib import (
 )
 from flowstone.framework.refusals import refuse
 from flowstone.ops.collectives import collective_ops
-from flowstone.training.gradient_reduction import reducing_gradients
+from flowstone.training.optimizers.gradient_reduction import reducing_gradients
 
 __all__ = ["CollectiveAllReduceStrategy"]
 

@@ -35,7 +35,7 @@ from flowstone.contrib.distribute.distribute_lib import (
 from flowstone.contrib.distribute.parameter_server_strategy import ParameterServerStrategy as _WithServers
 from flowstone.contrib.distribute.strategies import MirroredStrategy as _Mirrored
 from flowstone.contrib.distribute.strategies import OneDeviceStrategy, TPUStrategy
-from flowstone.training.server import Server
+from flowstone.training.sessions.server import Server
 
 __all__ = [
     "CrossDeviceOps",

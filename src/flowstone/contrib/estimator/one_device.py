@@ -8,7 +8,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework.refusals import refuse
-from flowstone.training.optimizer import Optimizer
+from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["TowerOptimizer", "replicate_model_fn"]
 

@@ -15,7 +15,7 @@ from flowstone.contrib.factorization.wals_model import WALSModel
 from flowstone.contrib.learn.constants import ModeKeys
 from flowstone.contrib.learn.estimators.estimator import Estimator
 from flowstone.contrib.learn.estimators.model_fn import ModelFnOps
-from flowstone.training.session_run_hook import SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = ["WALSMatrixFactorization"]
 

@@ -16,7 +16,7 @@ from flowstone.contrib.gan.namedtuples import (
     InfoGANModel,
 )
 from flowstone.contrib.training.training import create_train_op, train
-from flowstone.training.session_run_hook import SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = [
     "acgan_model",

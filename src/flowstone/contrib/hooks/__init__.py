@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from flowstone.contrib.package_names import package_names
 
-__getattr__, __dir__ = package_names(globals(), {"flowstone.training.summary_hooks": "ProfilerHook"})
+__getattr__, __dir__ = package_names(globals(), {"flowstone.training.hooks.summary_hooks": "ProfilerHook"})

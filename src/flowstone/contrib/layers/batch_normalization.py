@@ -22,7 +22,7 @@ from flowstone.contrib.layers.variables_of_layers import (
     finished,
     variable_getter,
 )
-from flowstone.training.moving_averages import assign_moving_average
+from flowstone.training.optimizers.moving_averages import assign_moving_average
 
 __all__ = ["batch_norm"]
 

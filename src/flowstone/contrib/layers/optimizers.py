@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.moving_averages import assign_moving_average
+from flowstone.training.optimizers.moving_averages import assign_moving_average
 
 __all__ = ["OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "adaptive_clipping_fn", "optimize_loss"]
 

@@ -14,7 +14,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.learn.graph_actions": "evaluate infer run_feeds run_n train",
         "flowstone.contrib.learn.metric_spec": "MetricSpec",
         "flowstone.contrib.learn.trainable": "Trainable",
-        "flowstone.training.tensor_hooks": "NanLossDuringTrainingError",
+        "flowstone.training.hooks.tensor_hooks": "NanLossDuringTrainingError",
     },
     f"graph_actions monitors preprocessing {estimator_names.NAMESPACES}",
 )

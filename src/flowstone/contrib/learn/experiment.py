@@ -12,7 +12,7 @@ import flowstone as tf
 from flowstone.contrib.learn.estimators.base_estimator import BaseEstimator
 from flowstone.contrib.learn.estimators.run_config import Environment
 from flowstone.contrib.learn.export_strategy import ExportStrategy
-from flowstone.training.session_run_hook import SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = ["Experiment"]
 

@@ -10,7 +10,7 @@ from flowstone.contrib.mixed_precision.loss_scaling import (
     disable_mixed_precision_graph_rewrite,
     enable_mixed_precision_graph_rewrite,
 )
-from flowstone.training.python_state import PythonState
+from flowstone.training.checkpoints.python_state import PythonState
 
 __all__ = [
     "DynamicLossScale",

@@ -14,7 +14,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.client.process_settings import set_experimental_options
 from flowstone.ops.variables.resource_variable import ResourceVariable
-from flowstone.training.optimizer import Optimizer
+from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = [
     "DynamicLossScale",

@@ -6,7 +6,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.opt.adam_variants import LazyAdamOptimizer
-from flowstone.training.adam import AdamOptimizer
+from flowstone.training.optimizers.adam import AdamOptimizer
 
 __all__ = ["AdamGSOptimizer", "LazyAdamGSOptimizer"]
 

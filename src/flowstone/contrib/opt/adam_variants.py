@@ -8,7 +8,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.framework.init_scope import outermost_graph
 from flowstone.framework.operation import F
-from flowstone.training.adam import AdamOptimizer
+from flowstone.training.optimizers.adam import AdamOptimizer
 
 __all__ = ["AdaMaxOptimizer", "LazyAdamOptimizer", "NadamOptimizer"]
 

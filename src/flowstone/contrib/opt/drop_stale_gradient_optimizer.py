@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.optimizer import Optimizer
+from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["DropStaleGradientOptimizer"]
 

@@ -16,7 +16,7 @@ from flowstone.contrib.opt.center_variables import (
     count_steps,
 )
 from flowstone.contrib.opt.model_average_optimizer import InitOpHook
-from flowstone.training.optimizer import Optimizer
+from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = [
     "GLOBAL_VARIABLE_NAME",

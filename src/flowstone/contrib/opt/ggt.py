@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.optimizer import Optimizer
+from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["GGTOptimizer"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.training.optimizer import Optimizer
+from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["LARSOptimizer"]
 

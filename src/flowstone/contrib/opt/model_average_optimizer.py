@@ -14,8 +14,8 @@ from flowstone.contrib.opt.center_variables import (
     at_multiples,
     count_steps,
 )
-from flowstone.training.optimizer import Optimizer
-from flowstone.training.session_run_hook import SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunHook
+from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["GLOBAL_VARIABLE_NAME", "ModelAverageCustomGetter", "ModelAverageOptimizer"]
 

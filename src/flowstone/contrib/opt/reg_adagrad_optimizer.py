@@ -8,7 +8,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.training.adagrad import AdagradOptimizer
+from flowstone.training.optimizers.adagrad import AdagradOptimizer
 
 __all__ = ["RegAdagradOptimizer"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.opt import matrix_functions
-from flowstone.training.optimizer import Optimizer
+from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["ShampooOptimizer"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.training.adam import AdamOptimizer
-from flowstone.training.momentum import MomentumOptimizer
+from flowstone.training.optimizers.adam import AdamOptimizer
+from flowstone.training.optimizers.momentum import MomentumOptimizer
 
 __all__ = [
     "AdamWOptimizer",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.moving_averages import assign_moving_average
+from flowstone.training.optimizers.moving_averages import assign_moving_average
 
 __all__ = ["LastValueQuantize", "MovingAvgQuantize", "Range"]
 

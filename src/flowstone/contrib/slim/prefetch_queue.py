@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.input_pipelines import fraction_full
+from flowstone.training.input.input_pipelines import fraction_full
 
 __all__ = ["prefetch_queue"]
 

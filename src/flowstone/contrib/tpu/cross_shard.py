@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.optimizer import Optimizer
+from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["CrossShardOptimizer", "core", "cross_replica_sum", "outside_compilation"]
 

@@ -17,7 +17,8 @@ __getattr__, __dir__ = package_names(
         " SequenceQueueingStateSaver batch_sequences_with_states",
         "flowstone.contrib.training.training": "add_gradients_summaries clip_gradient_norms"
         " clip_gradient_norms_fn create_train_op multiply_gradients train",
-        "flowstone.training.bucketing": "bucket bucket_by_sequence_length",
-        "flowstone.training.device_setter": "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
+        "flowstone.training.input.bucketing": "bucket bucket_by_sequence_length",
+        "flowstone.training.sessions.device_setter": "GreedyLoadBalancingStrategy RandomStrategy"
+        " byte_size_load_fn",
     },
 )

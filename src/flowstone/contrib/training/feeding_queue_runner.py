@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.queue_runner import QueueRunner
+from flowstone.training.input.queue_runner import QueueRunner
 
 __all__ = ["FeedingQueueRunner"]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.training.moving_averages import assign_moving_average
+from flowstone.training.optimizers.moving_averages import assign_moving_average
 
 __all__ = ["resample_at_rate", "weighted_resample"]
 

@@ -16,7 +16,7 @@ from flowstone.estimator.estimator import Estimator
 from flowstone.estimator.export.export_output import PredictOutput
 from flowstone.estimator.mode_keys import ModeKeys
 from flowstone.estimator.model_fn import EstimatorSpec
-from flowstone.training.session_run_hook import SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = ["InitialClustersHook", "KMeansClustering", "RelativeToleranceHook"]
 

@@ -22,7 +22,7 @@ from flowstone.estimator.canned.tree_resources import (
 )
 from flowstone.estimator.head.base_head import Head
 from flowstone.estimator.mode_keys import ModeKeys
-from flowstone.training.session_run_hook import SessionRunArgs, SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunArgs, SessionRunHook
 
 __all__ = ["DEBUG_KEY", "explained_spec", "tree_spec"]
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 import flowstone as tf
-from flowstone.training.queue_runner import QueueRunner
+from flowstone.training.input.queue_runner import QueueRunner
 
 __all__ = ["FeedingQueueRunner", "check_shuffle", "dequeue_rows", "enqueue_rows", "fill_from"]
 

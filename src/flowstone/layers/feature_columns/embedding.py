@@ -41,7 +41,7 @@ from flowstone.ops.sparse.sparse_selection import sparse_slice
 from flowstone.ops.variables import initializers
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable
 from flowstone.ops.variables.variable_scope import get_variable
-from flowstone.training.checkpoint_reading import init_from_checkpoint
+from flowstone.training.checkpoints.checkpoint_reading import init_from_checkpoint
 
 __all__ = [
     "EmbeddingColumn",

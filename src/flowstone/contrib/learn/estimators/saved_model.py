@@ -16,7 +16,7 @@ from flowstone.contrib.learn.utils.saved_model_export_utils import (
     get_timestamped_export_dir,
 )
 from flowstone.estimator.saved_model_export import _copy_assets
-from flowstone.training.scaffold import default_local_init_op
+from flowstone.training.sessions.scaffold import default_local_init_op
 
 __all__ = ["GraphRewriteSpec", "export_model"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.input_pipeline import input_pipeline_ops
-from flowstone.training.queue_runner import QueueRunner, add_queue_runner
+from flowstone.training.input.queue_runner import QueueRunner, add_queue_runner
 
 __all__ = [
     "KEY_FEATURE_NAME",

@@ -25,6 +25,6 @@ __getattr__, __dir__ = package_names(
         "flowstone.contrib.learn.monitors.tensor_monitors": "CaptureVariable GraphDump LoggingTrainable"
         " PrintTensor",
         "flowstone.contrib.learn.summary_writer_cache": "SummaryWriterCache",
-        "flowstone.training.tensor_hooks": "NanLossDuringTrainingError",
+        "flowstone.training.hooks.tensor_hooks": "NanLossDuringTrainingError",
     },
 )

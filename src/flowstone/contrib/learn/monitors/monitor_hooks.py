@@ -7,7 +7,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.learn.monitors.base_monitor import BaseMonitor, _as_graph_element
-from flowstone.training.session_run_hook import SessionRunHook
+from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = ["RunHookAdapterForMonitors", "replace_monitors_with_hooks"]
 

@@ -1,0 +1,1 @@
+"""Hooks around the steps of a session, the global step that they follow, and summary writers."""

@@ -1,0 +1,1 @@
+"""Input by queues: batches, buckets, queue runners and the coordinator of their threads."""

@@ -1,0 +1,1 @@
+"""Optimisers, their slots, synchronous replicas, learning-rate schedules and moving averages."""

@@ -1,0 +1,1 @@
+"""Sessions that begin, recover and end by themselves, servers and clusters."""
