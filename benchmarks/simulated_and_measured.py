@@ -22,9 +22,9 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.cluster_simulator import simulate
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.task_graph import placed_task_graph
-from flowstone.runtime.device import Device, local_devices
-from flowstone.runtime.plan import placed_subgraph
-from flowstone.runtime.plan_options import PlanOptions
+from flowstone.runtime.plans.plan import placed_subgraph
+from flowstone.runtime.plans.plan_options import PlanOptions
+from flowstone.runtime.process.device import Device, local_devices
 
 Model = tuple[list[Any], list[Any], dict[tf.Tensor, np.ndarray]]  # fetches, targets, feeds
 

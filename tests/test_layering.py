@@ -223,7 +223,7 @@ def test_one_file_reads_the_environment() -> None:
     [
         ("flowstone/framework/graph.py", "from flowstone.ops import arrays"),
         ("flowstone/framework/graph.py", "from flowstone.ops.arrays.arrays import constant"),
-        ("flowstone/framework/graph.py", "def f():\n    import flowstone.runtime.plan"),
+        ("flowstone/framework/graph.py", "def f():\n    import flowstone.runtime.plans.plan"),
         ("flowstone/ops/arrays/arrays.py", "from ...client import session"),
         ("flowstone/ops/__init__.py", "from ..client import session"),
         ("flowstone/ops/arrays/arrays.py", "import flowstone as tf"),

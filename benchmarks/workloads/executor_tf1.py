@@ -12,9 +12,9 @@ from flowstone.framework.kernel import Environment
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.executor import SEGMENT
-from flowstone.runtime.step import Step
-from flowstone.runtime.unit_program import UnitProgram
+from flowstone.runtime.programs.executor import SEGMENT
+from flowstone.runtime.programs.unit_program import UnitProgram
+from flowstone.runtime.steps.step import Step
 from measuring import median_seconds, report
 
 start = tf.placeholder(tf.float32, [])

@@ -4,7 +4,7 @@ An arena is one block of memory with an allocator of its own (first fit, 64-byte
 values are `Buffer`s, which say where in the block something lies; CPU kernels can do nothing with them. It
 has kernels for a dozen operations. A real device would launch its own; the arena borrows ATen's.
 
-    from flowstone.runtime.device_types import register_device_type
+    from flowstone.runtime.process.device_types import register_device_type
     register_device_type(Arenas("ARENA", limit_bytes=1 << 20))    # without installing the package
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
-from flowstone.runtime.device_types import MemoryStatistics
+from flowstone.runtime.process.device_types import MemoryStatistics
 
 _STEP = 64  # bytes that allocations are rounded up to
 

@@ -28,9 +28,12 @@ from flowstone.framework.refused_names import (
     experimental_run_functions_eagerly,
     run_functions_eagerly,
 )
-from flowstone.runtime.determinism import enable_op_determinism
-from flowstone.runtime.precision import enable_tensor_float_32_execution, tensor_float_32_execution_enabled
-from flowstone.runtime.process import tune_process
+from flowstone.runtime.process.determinism import enable_op_determinism
+from flowstone.runtime.process.precision import (
+    enable_tensor_float_32_execution,
+    tensor_float_32_execution_enabled,
+)
+from flowstone.runtime.process.process import tune_process
 
 experimental = _SimpleNamespace(
     VirtualDeviceConfiguration=LogicalDeviceConfiguration,

@@ -11,7 +11,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.client import planning
-from flowstone.runtime.plans_by_shape import PlansByShape
+from flowstone.runtime.plans.plans_by_shape import PlansByShape
 
 LENGTHS = list(range(3, 23))
 
@@ -53,8 +53,8 @@ def test_twenty_lengths_again_and_again_train_as_one_plan_for_all_does(monkeypat
     losses = []
     for attempt in range(2):
         if attempt:
-            monkeypatch.setattr("flowstone.runtime.plans_by_shape.AT_ONCE", 0)
-            monkeypatch.setattr("flowstone.runtime.plans_by_shape.MOST_WIDENINGS", 0)
+            monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.AT_ONCE", 0)
+            monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_WIDENINGS", 0)
             monkeypatch.setattr(PlansByShape, "_is_wanted", lambda plans, shapes: False)
         with tf.Graph().as_default(), tf.Session() as s:
             tf.set_random_seed(1)
@@ -262,8 +262,8 @@ def test_values_that_cannot_be_fed_are_the_same_errors_at_any_time():
 
 
 def test_plans_that_are_let_go_are_let_go_by_the_session(monkeypatch):
-    monkeypatch.setattr("flowstone.runtime.plans_by_shape.MOST_PLANS", 4)
-    monkeypatch.setattr("flowstone.runtime.plans_by_shape.REST", 0)
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_PLANS", 4)
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.REST", 0)
     x = tf.placeholder(tf.float32, [None])
     y = x * 2
     with tf.Session() as s:

@@ -18,10 +18,10 @@ from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.planning import PlanKey, Planner
 from flowstone.client.run_metadata import Measurements
 from flowstone.framework.containers import ResourceStore
-from flowstone.runtime.placement_log import PlacementLog
-from flowstone.runtime.plan import Plan
-from flowstone.runtime.plan_options import PlanOptions
-from flowstone.runtime.session_options import plan_options
+from flowstone.runtime.plans.placement_log import PlacementLog
+from flowstone.runtime.plans.plan import Plan
+from flowstone.runtime.plans.plan_options import PlanOptions
+from flowstone.runtime.plans.session_options import plan_options
 
 pytestmark = pytest.mark.usefixtures("graph")
 

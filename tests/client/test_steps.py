@@ -6,7 +6,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.client.steps import Steps
-from flowstone.runtime.tracing import Trace, TracedStep
+from flowstone.runtime.code.tracing import Trace, TracedStep
 
 
 def test_steps_under_way_are_counted_as_long_as_somebody_has_them():

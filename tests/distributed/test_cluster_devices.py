@@ -6,7 +6,7 @@ import torch
 
 from flowstone.distributed.cluster_devices import ClusterDevice, attributes_of, device_of
 from flowstone.io.proto import worker_pb2
-from flowstone.runtime.device import local_devices
+from flowstone.runtime.process.device import local_devices
 
 
 def message_of(device: ClusterDevice) -> worker_pb2.GetStatusResponse:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 import torch
 
+import clusters
 import flowstone as tf
 from flowstone.distributed import collective_exchange
 from flowstone.distributed.collective_links import ClusterCollectives, leader_of
@@ -23,7 +23,7 @@ from flowstone.distributed.tensor_codec import pack
 from flowstone.ops.collectives import collective_ops as collective
 from flowstone.ops.collectives import nccl_ops
 from flowstone.ops.collectives.offers import Offer
-from flowstone.runtime.collectives import Collectives
+from flowstone.runtime.steps.collectives import Collectives
 
 LARGE = 100_000  # elements of a value that its members exchange themselves
 LIMIT = tf.RunOptions(timeout_in_ms=20_000)

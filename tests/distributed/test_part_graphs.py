@@ -11,7 +11,7 @@ import flowstone as tf
 from flowstone.distributed.cluster_devices import ClusterDevice
 from flowstone.distributed.part_graphs import PartGraph, divide, read_part
 from flowstone.framework import errors
-from flowstone.runtime.plan_options import PlanOptions
+from flowstone.runtime.plans.plan_options import PlanOptions
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 DEVICES = [

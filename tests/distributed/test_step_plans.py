@@ -6,10 +6,10 @@ import gc
 from collections.abc import Iterator
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 
+import clusters
 import flowstone as tf
 from flowstone.distributed.master import MasterSession
 from flowstone.distributed.own_servers import masters
@@ -155,8 +155,8 @@ def test_many_shapes_train_as_in_one_process(cluster: clusters.Cluster) -> None:
 def test_workers_forget_the_parts_of_shapes_that_no_longer_come(
     cluster: clusters.Cluster, session: tf.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowstone.runtime.plans_by_shape.MOST_PLANS", 2)
-    monkeypatch.setattr("flowstone.runtime.plans_by_shape.REST", 1)
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_PLANS", 2)
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.REST", 1)
     x = tf.placeholder(tf.float32, [None])
     with tf.device("/job:ps/task:0"):
         y = x + 1.0

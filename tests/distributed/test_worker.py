@@ -13,8 +13,8 @@ from flowstone.distributed.part_graphs import PartGraph, divide
 from flowstone.distributed.step_rendezvous import StepRendezvous
 from flowstone.distributed.worker import Wanted, Worker
 from flowstone.framework import errors
-from flowstone.runtime.device import Device
-from flowstone.runtime.plan_options import PlanOptions
+from flowstone.runtime.plans.plan_options import PlanOptions
+from flowstone.runtime.process.device import Device
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 

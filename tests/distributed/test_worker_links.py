@@ -7,11 +7,11 @@ import queue
 from collections.abc import Iterator
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 import torch
 
+import clusters
 import flowstone as tf
 from flowstone.distributed.neighbours import Neighbour
 from flowstone.distributed.part_graphs import divide
@@ -20,7 +20,7 @@ from flowstone.distributed.worker_links import Described, RemoteLink, described_
 from flowstone.framework import dtypes, errors
 from flowstone.framework.tensor_proto import messages
 from flowstone.io.proto import worker_pb2
-from flowstone.runtime.plan_options import PlanOptions
+from flowstone.runtime.plans.plan_options import PlanOptions
 
 NUMBERS = itertools.count(1 << 50)  # of steps
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"

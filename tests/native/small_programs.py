@@ -9,7 +9,7 @@ import torch
 
 from flowstone.native.programs.program_kernels import ProgramKernel, program_kernel
 from flowstone.native.programs.programs import Builder, Program
-from flowstone.runtime.step import UNLIMITED
+from flowstone.runtime.steps.step import UNLIMITED
 
 FAILED = "the machine code gave up"
 

@@ -15,8 +15,8 @@ from flowstone.partition.send_receive import RECEIVES
 from flowstone.partition.subgraphs import partition
 from flowstone.placement.devices import Link, SimulatedDevice
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime import plan
-from flowstone.runtime.device_types import memory_of, register_device_type, unregister_device_type
+from flowstone.runtime.plans import plan
+from flowstone.runtime.process.device_types import memory_of, register_device_type, unregister_device_type
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -7,7 +7,7 @@ import pytest
 import flowstone as tf
 from flowstone.partition.send_receive import host_receive, host_send, receive, send
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.step import Step
+from flowstone.runtime.steps.step import Step
 
 WAY = {"tensor_name": "x", "send_device": "/cpu:0", "recv_device": "/cpu:1", "name": "way"}
 

@@ -12,7 +12,7 @@ from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime import plan
+from flowstone.runtime.plans import plan
 
 
 def text(fetches: Any, feeds: Any, *names: str, targets: Any = ()) -> list[str]:

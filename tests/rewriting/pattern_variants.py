@@ -32,10 +32,10 @@ from flowstone.rewriting.functions.function_inlining import inline_functions
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.executor import DEAD
-from flowstone.runtime.interpreter import interpret
-from flowstone.runtime.segments import compile_segment
-from flowstone.runtime.step import Step
+from flowstone.runtime.code.segments import compile_segment
+from flowstone.runtime.programs.executor import DEAD
+from flowstone.runtime.programs.interpreter import interpret
+from flowstone.runtime.steps.step import Step
 
 BATCH = 3
 _LONGEST_MS = 300

@@ -15,7 +15,7 @@ from flowstone.lowering.passes import NAMES
 from flowstone.lowering.products import sums
 from flowstone.rewriting.memory import joined_values, memory_schedule, recomputation, swapping
 from flowstone.rewriting.passes import run_passes
-from flowstone.runtime import plan
+from flowstone.runtime.plans import plan
 
 
 @contextlib.contextmanager

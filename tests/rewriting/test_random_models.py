@@ -18,7 +18,7 @@ import random_models
 from flowstone.framework import flags
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
-from flowstone.runtime import plan
+from flowstone.runtime.plans import plan
 
 NAMES = frozenset(each.name for each in EVERY)
 EXTRA = int(os.environ.get("EXTRA_SEEDS", "0"))

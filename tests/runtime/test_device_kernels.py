@@ -22,12 +22,12 @@ from flowstone.framework.operation import registry
 from flowstone.framework.subgraph import Subgraph
 from flowstone.lowering.passes import LOWERING, passes_for
 from flowstone.rewriting.invariants import check
-from flowstone.runtime.cuda_graph import obstacle
-from flowstone.runtime.device import Device
-from flowstone.runtime.plan import placed_subgraph
-from flowstone.runtime.plan_options import PlanOptions
-from flowstone.runtime.segments import compile_segment
-from flowstone.runtime.step import Step
+from flowstone.runtime.code.segments import compile_segment
+from flowstone.runtime.plans.cuda_graph import obstacle
+from flowstone.runtime.plans.plan import placed_subgraph
+from flowstone.runtime.plans.plan_options import PlanOptions
+from flowstone.runtime.process.device import Device
+from flowstone.runtime.steps.step import Step
 from pattern_programs import PROGRAMS
 from pattern_variants import Program
 from state_sessions import lower_sizes

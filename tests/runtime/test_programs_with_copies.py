@@ -18,9 +18,9 @@ from tests.runtime.test_random_programs import ARITHMETIC, evaluate, program, st
 
 import flowstone as tf
 from flowstone.partition import receive_scheduling
-from flowstone.runtime import session_options
-from flowstone.runtime.device import Device, local_devices
-from flowstone.runtime.device_types import register_device_type, unregister_device_type
+from flowstone.runtime.plans import session_options
+from flowstone.runtime.process.device import Device, local_devices
+from flowstone.runtime.process.device_types import register_device_type, unregister_device_type
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "example_device"
 GPU = Device("/job:localhost/replica:0/task:0/device:GPU:0", "GPU", torch.device("cpu"), 1 << 30)

@@ -11,9 +11,9 @@ from flowstone.framework.kernel import Environment
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.interpreter import disagreement, interpret
-from flowstone.runtime.segments import compile_segment
-from flowstone.runtime.step import UNLIMITED
+from flowstone.runtime.code.segments import compile_segment
+from flowstone.runtime.programs.interpreter import disagreement, interpret
+from flowstone.runtime.steps.step import UNLIMITED
 
 UNARY = [
     tf.negative,

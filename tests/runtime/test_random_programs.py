@@ -20,8 +20,8 @@ from flowstone.framework.kernel import Environment
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.step import Step
-from flowstone.runtime.unit_program import UnitProgram
+from flowstone.runtime.programs.unit_program import UnitProgram
+from flowstone.runtime.steps.step import Step
 
 ARITHMETIC = {
     "add": (tf.add, np.add),

@@ -13,7 +13,7 @@ import pytest
 import flowstone as tf
 import forked
 from flowstone.client.step_observation import StepObserver, current_observer
-from flowstone.runtime.explanation import explanation_text, rewrite_text
+from flowstone.runtime.explaining.explanation import explanation_text, rewrite_text
 from flowstone.tools.command_line import build_parser
 
 pytestmark = pytest.mark.usefixtures("graph")

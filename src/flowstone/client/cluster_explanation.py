@@ -1,5 +1,5 @@
 """`ClusterExplanation`: what became of one kind of step on a cluster, and what it waited for, as text and as
-JSON. Of steps in one process `runtime/explanation.py` does the same.
+JSON. Of steps in one process `runtime/explaining/explanation.py` does the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flowstone.client.critical_path import Stretch, Wait, critical_path, waiting
 from flowstone.distributed.cluster_plans import ClusterPlan
 from flowstone.distributed.transfers import RECV_TENSOR
 from flowstone.framework.operation import registry
-from flowstone.runtime.explanation import rewrite_text
+from flowstone.runtime.explaining.explanation import rewrite_text
 from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text
 
 _MOST_TYPES = 15

@@ -16,12 +16,12 @@ from flowstone.client.step_observation import WARM_UP, StepObserver, current_obs
 from flowstone.client.steps import Steps
 from flowstone.framework.graph_def_parts import extract_sub_graph
 from flowstone.framework.tensor import Tensor
-from flowstone.runtime.debug_watches import Watch, watches_of
-from flowstone.runtime.explanation import machine_text, measured_text
-from flowstone.runtime.explanation_summary import summary_text
-from flowstone.runtime.plan import Plan
-from flowstone.runtime.traced_plans import start_trace
-from flowstone.runtime.tracing import Trace
+from flowstone.runtime.code.tracing import Trace
+from flowstone.runtime.explaining.explanation import machine_text, measured_text
+from flowstone.runtime.explaining.explanation_summary import summary_text
+from flowstone.runtime.explaining.traced_plans import start_trace
+from flowstone.runtime.plans.debug_watches import Watch, watches_of
+from flowstone.runtime.plans.plan import Plan
 
 
 def is_plain(options: Any) -> bool:

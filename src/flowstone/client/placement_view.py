@@ -9,7 +9,7 @@ from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.planning import Planner
 from flowstone.framework.tensor import Tensor
 from flowstone.placement.placement_report import draw_placement, placement_table
-from flowstone.runtime.device import default_device
+from flowstone.runtime.process.device import default_device
 
 
 def describe_placement(

@@ -31,13 +31,13 @@ from flowstone.framework.shape import is_compatible
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensor import Tensor
 from flowstone.placement.node_placement import stateful_placement
-from flowstone.runtime.background_planning import BackgroundPlanner
-from flowstone.runtime.debug_watches import Watch
-from flowstone.runtime.device import Device
-from flowstone.runtime.placement_log import PlacementLog
-from flowstone.runtime.plan import Plan, make_plan, placed_subgraph
-from flowstone.runtime.plan_options import PlanOptions
-from flowstone.runtime.plans_by_shape import PlanForShapes, PlansByShape, Shapes
+from flowstone.runtime.plans.background_planning import BackgroundPlanner
+from flowstone.runtime.plans.debug_watches import Watch
+from flowstone.runtime.plans.placement_log import PlacementLog
+from flowstone.runtime.plans.plan import Plan, make_plan, placed_subgraph
+from flowstone.runtime.plans.plan_options import PlanOptions
+from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape, Shapes
+from flowstone.runtime.process.device import Device
 
 _MOST_TRACED = 16  # plans of the same fetches and feeds; beyond these, traced plans are not made by shape
 

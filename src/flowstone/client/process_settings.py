@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.tensor_proto import messages
-from flowstone.runtime.device import LOCALHOST, Device, local_devices
+from flowstone.runtime.process.device import LOCALHOST, Device, local_devices
 
 __all__ = [
     "LogicalDevice",

@@ -18,10 +18,10 @@ from typing import Any
 from torch._C import _InferenceMode
 
 from flowstone.client.session import BaseSession
-from flowstone.runtime import threads
-from flowstone.runtime.failures import explain
-from flowstone.runtime.generated_code import Segment
-from flowstone.runtime.step import Step
+from flowstone.runtime.code.failures import explain
+from flowstone.runtime.code.generated_code import Segment
+from flowstone.runtime.process import threads
+from flowstone.runtime.steps.step import Step
 
 _SECONDS = 0.005  # length of a turn
 _SHORT = 10  # steps in a turn; a thread with fewer in `_LONG_TURNS` turns running takes no more turns

@@ -16,11 +16,11 @@ from flowstone.framework import errors
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.devices import PlacementDevice
-from flowstone.runtime.measured_runs import MeasuredRuns
-from flowstone.runtime.plan import Plan
-from flowstone.runtime.step_stats import is_computed, step_stats
-from flowstone.runtime.traced_plans import partition_graph
-from flowstone.runtime.tracing import Event, Trace
+from flowstone.runtime.code.tracing import Event, Trace
+from flowstone.runtime.explaining.step_stats import is_computed, step_stats
+from flowstone.runtime.explaining.traced_plans import partition_graph
+from flowstone.runtime.plans.measured_runs import MeasuredRuns
+from flowstone.runtime.plans.plan import Plan
 
 
 def check_thread_pool(options: Any, pools: int) -> None:

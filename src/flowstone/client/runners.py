@@ -27,13 +27,13 @@ from flowstone.client.planning import Planner
 from flowstone.client.steps import Steps
 from flowstone.framework.tensor import Tensor
 from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
-from flowstone.runtime import team_cores, threads
-from flowstone.runtime.failures import explain, not_fetched
-from flowstone.runtime.generated_code import Segment
-from flowstone.runtime.plan import Plan
-from flowstone.runtime.plans_by_shape import PlanForShapes, Shapes
-from flowstone.runtime.traced_plans import with_feeds
-from flowstone.runtime.tracing import Trace
+from flowstone.runtime.code.failures import explain, not_fetched
+from flowstone.runtime.code.generated_code import Segment
+from flowstone.runtime.code.tracing import Trace
+from flowstone.runtime.explaining.traced_plans import with_feeds
+from flowstone.runtime.plans.plan import Plan
+from flowstone.runtime.plans.plans_by_shape import PlanForShapes, Shapes
+from flowstone.runtime.process import team_cores, threads
 
 
 def new_runner(

@@ -29,10 +29,10 @@ from flowstone.framework import scope
 from flowstone.framework.composite import IndexedSlices, SparseTensor, SparseTensorValue
 from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.tensor import Tensor
-from flowstone.runtime.placement_log import PlacementLog
-from flowstone.runtime.plan import Plan
-from flowstone.runtime.process import tune_for_sessions
-from flowstone.runtime.session_options import plan_options, release_states
+from flowstone.runtime.plans.placement_log import PlacementLog
+from flowstone.runtime.plans.plan import Plan
+from flowstone.runtime.plans.session_options import plan_options, release_states
+from flowstone.runtime.process.process import tune_for_sessions
 
 if TYPE_CHECKING:
     from flowstone.client.remote_runs import RemoteRuns

@@ -33,13 +33,13 @@ from flowstone.client.steps import Steps
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor
-from flowstone.runtime.device import Device
-from flowstone.runtime.explanation import Explanation
-from flowstone.runtime.floors import Floors, measured_floors
-from flowstone.runtime.partitioned_program import PartitionedProgram
-from flowstone.runtime.plan import Plan
-from flowstone.runtime.step_profile import profile
-from flowstone.runtime.tracing import Trace
+from flowstone.runtime.code.tracing import Trace
+from flowstone.runtime.explaining.explanation import Explanation
+from flowstone.runtime.explaining.floors import Floors, measured_floors
+from flowstone.runtime.explaining.step_profile import profile
+from flowstone.runtime.plans.plan import Plan
+from flowstone.runtime.process.device import Device
+from flowstone.runtime.programs.partitioned_program import PartitionedProgram
 
 WARM_UP = 3  # untraced steps after the first
 _DISTANCE = 2  # steps from one trace to the next, at least; also a quarter of all steps so far

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.runtime.step import Step
-from flowstone.runtime.tracing import Trace, TracedStep
+from flowstone.runtime.code.tracing import Trace, TracedStep
+from flowstone.runtime.steps.step import Step
 
 
 class Steps:

@@ -18,8 +18,8 @@ from typing import Any
 
 from flowstone.framework import errors
 from flowstone.framework.containers import ResourceStore
-from flowstone.runtime.collectives import Collectives
-from flowstone.runtime.device import LOCALHOST
+from flowstone.runtime.process.device import LOCALHOST
+from flowstone.runtime.steps.collectives import Collectives
 
 
 class Target:

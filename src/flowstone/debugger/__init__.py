@@ -9,7 +9,7 @@
 | `command_line` | sessions that stop before and after a run and take commands |
 | `hooks` | the same for monitored sessions |
 
-A step dumps through nodes that `runtime/debug_watches.py` puts into its plan. Files are TensorFlow's.
+A step dumps through nodes that `runtime/plans/debug_watches.py` puts into its plan. Files are TensorFlow's.
 """
 
 from __future__ import annotations

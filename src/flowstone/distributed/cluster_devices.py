@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from flowstone.framework.kernel import CPU, GPU
-from flowstone.runtime.device import Device
+from flowstone.runtime.process.device import Device
 
 __all__ = ["ClusterDevice", "attributes_of", "device_of"]
 

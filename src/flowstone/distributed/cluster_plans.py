@@ -19,7 +19,7 @@ from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.partition.send_receive import RECEIVES
 from flowstone.partition.subgraphs import Part
 from flowstone.placement.operation_cost import tensor_size
-from flowstone.runtime.plan import Plan
+from flowstone.runtime.plans.plan import Plan
 from flowstone.runtime.quantities import aligned, bytes_text
 
 __all__ = [

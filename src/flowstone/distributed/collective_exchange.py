@@ -41,8 +41,8 @@ from flowstone.distributed.process_groups import (
 from flowstone.distributed.task_names import task_of
 from flowstone.framework import dtypes, errors
 from flowstone.ops.collectives.offers import BROADCAST, EXCHANGE, GATHER, REDUCE, SCATTER, Offer
-from flowstone.runtime.collective_values import divided
-from flowstone.runtime.collectives import Done
+from flowstone.runtime.steps.collective_values import divided
+from flowstone.runtime.steps.collectives import Done
 
 __all__ = ["Exchange", "Invitation", "Inviter", "is_large", "itself"]
 

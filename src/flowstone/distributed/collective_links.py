@@ -27,8 +27,8 @@ from flowstone.framework import errors
 from flowstone.framework import logging as log
 from flowstone.framework.device_name import DeviceSpec
 from flowstone.ops.collectives.offers import Offer
-from flowstone.runtime.collective_groups import Meet
-from flowstone.runtime.collectives import Collectives, Done
+from flowstone.runtime.steps.collective_groups import Meet
+from flowstone.runtime.steps.collectives import Collectives, Done
 
 __all__ = ["ClusterCollectives", "LeaderLink", "LeadingCollectives", "TaskCollectives", "leader_of"]
 

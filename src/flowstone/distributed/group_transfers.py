@@ -18,7 +18,7 @@ from flowstone.distributed import frames
 from flowstone.distributed.collective_exchange import Exchange, Invitation, Inviter, is_large
 from flowstone.framework import dtypes, errors
 from flowstone.ops.collectives.offers import BROADCAST, Offer, gpu_identity
-from flowstone.runtime.device import Device
+from flowstone.runtime.process.device import Device
 
 __all__ = ["PROTOCOLS", "GroupTransfers", "between_gpus", "identities"]
 

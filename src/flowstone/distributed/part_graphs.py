@@ -1,9 +1,10 @@
 """The master's half of a plan: a graph divided into a part for each task, each written as a GraphDef.
 
-`divide` prunes, rewrites, places and partitions, as `runtime/plan.py` does; a part is what one *task* runs,
-on whichever of its devices. Each node names its device, so the worker's placement has nothing left to choose.
-What a step feeds to a part is a Receive from the client in it, and what it fetches a Send to the client
-(``client_terminated``), by keys of `step_rendezvous`. `read_part` is the worker's side of the same message.
+`divide` prunes, rewrites, places and partitions, as `runtime/plans/plan.py` does; a part is what one *task*
+runs, on whichever of its devices. Each node names its device, so the worker's placement has nothing left to
+choose. What a step feeds to a part is a Receive from the client in it, and what it fetches a Send to the
+client (``client_terminated``), by keys of `step_rendezvous`. `read_part` is the worker's side of the same
+message.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from flowstone.partition.send_receive import SENDS
 from flowstone.partition.subgraphs import Part, partition
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.passes import SIMPLIFYING, run_passes
-from flowstone.runtime.device import Device
-from flowstone.runtime.plan import pruned_subgraph
-from flowstone.runtime.plan_options import PlanOptions
+from flowstone.runtime.plans.plan import pruned_subgraph
+from flowstone.runtime.plans.plan_options import PlanOptions
+from flowstone.runtime.process.device import Device
 
 __all__ = ["PartGraph", "ReadPart", "cut", "divide", "placed_nodes", "read_part"]
 

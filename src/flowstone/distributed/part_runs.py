@@ -15,14 +15,14 @@ from flowstone.framework.graph import Graph
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.partition.send_receive import SENDS
-from flowstone.runtime import threads
-from flowstone.runtime.failures import explain
-from flowstone.runtime.generated_code import Segment
-from flowstone.runtime.plan import Plan
-from flowstone.runtime.step import Step
-from flowstone.runtime.traced_plans import with_feeds
-from flowstone.runtime.tracing import Trace, TracedStep
-from flowstone.runtime.transfers import to_device
+from flowstone.runtime.code.failures import explain
+from flowstone.runtime.code.generated_code import Segment
+from flowstone.runtime.code.tracing import Trace, TracedStep
+from flowstone.runtime.explaining.traced_plans import with_feeds
+from flowstone.runtime.plans.plan import Plan
+from flowstone.runtime.process import threads
+from flowstone.runtime.programs.transfers import to_device
+from flowstone.runtime.steps.step import Step
 
 __all__ = ["check_feed", "has_loops", "is_quick", "run_plan"]
 

@@ -31,7 +31,7 @@ from flowstone.distributed.worker import Worker
 from flowstone.distributed.worker_links import LocalLink, RemoteLink, WorkerLink
 from flowstone.framework import errors, flags
 from flowstone.io.proto import tensorflow_server_pb2
-from flowstone.runtime.session_options import session_devices
+from flowstone.runtime.plans.session_options import session_devices
 
 __all__ = ["TaskServer"]
 

@@ -2,8 +2,8 @@
 
 Steps with the same feeds, fetches and targets are of one *kind*. A kind whose feeds all have known shapes has
 one plan. Where the graph leaves shapes open, there are plans for the shapes that are fed, as in a local
-session (`runtime/plans_by_shape.py`, docs/design/025): the master divides the graph with these shapes, so
-that all parts, and the tensors between them, have known ones, and every worker compiles its part for them.
+session (`runtime/plans/plans_by_shape.py`, docs/design/025): the master divides the graph with these shapes,
+so that all parts, and the tensors between them, have known ones, and every worker compiles its part for them.
 When nobody has the parts of a plan any more, the workers are told to forget them.
 """
 
@@ -18,8 +18,8 @@ from flowstone.distributed.partial_runs import PartialPlan
 from flowstone.distributed.running_step import RegisteredPart
 from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
-from flowstone.runtime.background_planning import BackgroundPlanner
-from flowstone.runtime.plans_by_shape import PlanForShapes, PlansByShape, Shapes
+from flowstone.runtime.plans.background_planning import BackgroundPlanner
+from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 
 __all__ = ["RegisteredParts", "StepKind", "StepPlan", "StepPlans"]
 

@@ -16,7 +16,7 @@ import torch
 
 from flowstone.distributed.task_names import task_of
 from flowstone.framework import errors
-from flowstone.runtime.rendezvous import Rendezvous
+from flowstone.runtime.steps.rendezvous import Rendezvous
 
 __all__ = ["Neighbourhood", "StepRendezvous", "incarnation_of", "rendezvous_key"]
 

@@ -1,9 +1,9 @@
 """`Worker`: keeps the state of one task, and runs the parts of graphs that masters give it.
 
 A master creates a session here (a *worker session*), registers parts of its graph, and has them run, a step
-at a time. A part is planned and compiled as a session plans its graph (`runtime/plan.py`), with the devices
-of this task. All sessions share the task's containers, unless one was created with ``isolate_session_state``.
-The worker is called by the threads of `server`, and blocks those that run a part.
+at a time. A part is planned and compiled as a session plans its graph (`runtime/plans/plan.py`), with the
+devices of this task. All sessions share the task's containers, unless one was created with
+``isolate_session_state``. The worker is called by the threads of `server`, and blocks those that run a part.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from flowstone.framework import errors, machine
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.dtypes import DType
 from flowstone.ops.control.session_tensors import refuse_session_tensors
-from flowstone.runtime.collectives import Collectives
-from flowstone.runtime.device import Device
-from flowstone.runtime.plan import Plan, make_plan
-from flowstone.runtime.plan_options import PlanOptions
-from flowstone.runtime.session_options import plan_options, release_states
-from flowstone.runtime.step import Step
-from flowstone.runtime.step_stats import step_stats
-from flowstone.runtime.traced_plans import partition_graph, start_trace
-from flowstone.runtime.tracing import Trace
+from flowstone.runtime.code.tracing import Trace
+from flowstone.runtime.explaining.step_stats import step_stats
+from flowstone.runtime.explaining.traced_plans import partition_graph, start_trace
+from flowstone.runtime.plans.plan import Plan, make_plan
+from flowstone.runtime.plans.plan_options import PlanOptions
+from flowstone.runtime.plans.session_options import plan_options, release_states
+from flowstone.runtime.process.device import Device
+from flowstone.runtime.steps.collectives import Collectives
+from flowstone.runtime.steps.step import Step
 
 __all__ = ["Description", "Wanted", "Worker"]
 

@@ -25,7 +25,7 @@ from flowstone.framework import errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.tensor_proto import messages
 from flowstone.io.proto import worker_pb2
-from flowstone.runtime.rendezvous import Rendezvous
+from flowstone.runtime.steps.rendezvous import Rendezvous
 
 __all__ = ["Described", "Done", "LocalLink", "RemoteLink", "WorkerLink", "described_by"]
 

@@ -13,16 +13,16 @@ variable                   meaning
                            off or, for those that are off by default (`OPTIONAL_PASSES`), ``+`` to switch it
                            on
 ``FLOWSTONE_TF32``         1 lets GPUs round the operands of float32 products and convolutions to TF32
-                           (`runtime/precision.py`)
+                           (`runtime/process/precision.py`)
 ``FLOWSTONE_CUDA_GRAPHS``  1 records the kernels of a step on one GPU as a CUDA graph, where shapes are static
-                           (`runtime/cuda_graph.py`); a session's ``global_jit_level`` goes before it
+                           (`runtime/plans/cuda_graph.py`); a session's ``global_jit_level`` goes before it
 ``FLOWSTONE_NATIVE``       0 compiles no machine code, 1 (the default) compiles clusters of small operations
                            and loops on small arrays when they run, 2 when a step is planned (`native/`)
 ``FLOWSTONE_NATIVE_EXACT`` 1 has machine code compute exponential functions and logarithms by SLEEF, to one
                            unit in the last place, in about four times the time of its polynomials
 ``TF_DETERMINISTIC_OPS``   1 has every run compute in the same way: also first runs wait for machine code
                            (``tf.config.experimental.enable_op_determinism``)
-``FLOWSTONE_TUNE_PROCESS`` 0 leaves the process's settings alone (`runtime/process.py`)
+``FLOWSTONE_TUNE_PROCESS`` 0 leaves the process's settings alone (`runtime/process/process.py`)
 ``FLOWSTONE_CLUSTER_…``    ``TOKEN``, ``SECRETS`` and ``NAME``: who may speak to the tasks of a cluster, and
                            how that is encrypted (`distributed/cluster_security.py`); read when it is needed
 ``FLOWSTONE_MACHINE``      the profile by which kernels are chosen: its name, or a file of ``flowstone

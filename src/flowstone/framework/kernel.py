@@ -152,7 +152,8 @@ class Environment:
     `function` compiles a function of the graph's library, `compile_nodes(nodes, inputs, outputs)` some nodes
     of the plan as a function of the step and their inputs, `blocking` makes a kernel that waits for files,
     and `new_step()` gives work beside the steps one of its own, to be cancelled when its owner ends. `name`
-    is the device's full name, and `collectives` where collective operations meet (`runtime/collectives.py`).
+    is the device's full name, and `collectives` where collective operations meet
+    (`runtime/steps/collectives.py`).
     """
 
     __slots__ = (

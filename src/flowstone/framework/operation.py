@@ -270,7 +270,7 @@ class OpDeclaration:
         return self
 
     def number(self, text: str, overflows: bool = False, integers_only: bool = False) -> OpDeclaration:
-        """Sets the arithmetic on scalars as Python text over ``{0}``, ``{1}`` …; see `runtime/numbers.py`.
+        """Sets arithmetic on scalars as Python text over ``{0}``, ``{1}`` … (`runtime/code/numbers.py`).
 
         `overflows`: the result may be larger than its type, or need rounding. `integers_only`: it is not what
         floating point does.

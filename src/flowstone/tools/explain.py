@@ -23,8 +23,13 @@ from pathlib import Path
 
 from flowstone.client.cluster_explanation import ClusterExplanation
 from flowstone.client.step_observation import StepKind, StepObserver
-from flowstone.runtime.explanation import Explanation, explanation_record, explanation_text, machine_text
-from flowstone.runtime.explanation_summary import summary_lines
+from flowstone.runtime.explaining.explanation import (
+    Explanation,
+    explanation_record,
+    explanation_text,
+    machine_text,
+)
+from flowstone.runtime.explaining.explanation_summary import summary_lines
 from flowstone.tools import run
 
 NAME = "explain"

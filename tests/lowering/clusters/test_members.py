@@ -135,8 +135,8 @@ def test_a_first_size_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None
     fetches = [tf.reduce_mean(loss), tf.gradients(loss, x)[0]]
     found, *_ = clusters(fetches, [x, labels])
     assert found.startswith("Mul+Max+Sub+Exp+Sum") and found.endswith("+Sum")
-    monkeypatch.setattr("flowstone.runtime.plans_by_shape.AT_ONCE", 0)
-    monkeypatch.setattr("flowstone.runtime.plans_by_shape.MOST_WIDENINGS", 0)
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.AT_ONCE", 0)
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_WIDENINGS", 0)
     random = np.random.RandomState(2)
     with tf.Session() as session:
         for n in (5, 1, 7, 40, 3000):

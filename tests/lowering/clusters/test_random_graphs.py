@@ -136,8 +136,8 @@ def test_nan_and_infinities_are_where_aten_has_them(first: int) -> None:
 
 @pytest.mark.parametrize("first", SEEDS)
 def test_first_sizes_that_are_not_known(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flowstone.runtime.plans_by_shape.AT_ONCE", 0)
-    monkeypatch.setattr("flowstone.runtime.plans_by_shape.MOST_WIDENINGS", 0)
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.AT_ONCE", 0)
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_WIDENINGS", 0)
     for seed in range(first, first + 8):
         ours, atens = (results(seed, tf.float64, native, True, True) for native in (2, 0))
         for a, b in zip(ours, atens):

@@ -13,7 +13,7 @@ from code_texts import shown_functions
 from flowstone.framework import flags
 from flowstone.native.codegen import host
 from flowstone.native.codegen.team_members import TeamMembers, members_code, team_members
-from flowstone.runtime.threads import limit
+from flowstone.runtime.process.threads import limit
 
 pytestmark = pytest.mark.skipif(
     not host.has("GOMP_parallel") or not host.has("gettid") or limit() is None,

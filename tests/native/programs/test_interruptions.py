@@ -11,7 +11,7 @@ import torch
 
 from flowstone.framework import errors
 from flowstone.native.programs.programs import Builder
-from flowstone.runtime.step import UNLIMITED, Step
+from flowstone.runtime.steps.step import UNLIMITED, Step
 from small_programs import kernel_of, run
 
 

@@ -12,7 +12,7 @@ from flowstone.native.clusters import kernels
 from flowstone.native.codegen import compiler
 from flowstone.native.programs.program_kernels import ProgramKernel, program_kernel
 from flowstone.native.programs.programs import Builder
-from flowstone.runtime.step import UNLIMITED
+from flowstone.runtime.steps.step import UNLIMITED
 from small_programs import FAILED, counted, kernel_of, made, run
 
 

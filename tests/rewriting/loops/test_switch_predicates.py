@@ -90,7 +90,7 @@ def test_predicates_and_loops(build, expected, devices, taken):
 @pytest.mark.parametrize("optimized", [True, False])
 def test_a_reference_that_changes_is_read_once(monkeypatch, optimized) -> None:
     """Both branches, and both Switches of one branch, see the value that the control inputs ask for."""
-    from flowstone.runtime import plan
+    from flowstone.runtime.plans import plan
 
     if not optimized:
         monkeypatch.setattr(plan, "run_passes", lambda subgraph, *_: subgraph)

@@ -3,7 +3,7 @@
 `all_reduce` gives every member the sum (or another merge) of the members' values, `all_gather` their
 concatenation, `broadcast_send` and `broadcast_recv` the value of the one that sends. The members may be in
 one graph or, one each, in the graphs of the tasks of a cluster, whose steps then meet. A kernel holds no
-thread while it waits for the others (`runtime/collectives.py`).
+thread while it waits for the others (`runtime/steps/collectives.py`).
 
 Members are told by `group_key`, operations of one group by `instance_key`. Both are numbers that the members'
 programs choose alike. With the `communication_hint` "nccl", large values go from one task's GPU to another's,

@@ -3,7 +3,7 @@
 Switch passes its input to one of two outputs; nodes that need the other one are *dead* and do not run. Merge
 passes on the input that is alive. Enter brings a value into a loop's *frame*, NextIteration to the next
 iteration, Exit (the paper's Leave) out of it; LoopCond marks the predicate. A session compiles them away
-(`rewriting/analyses/branches.py`, `runtime/segments.py`); `conditionals.py` builds `tf.cond` of them,
+(`rewriting/analyses/branches.py`, `runtime/code/segments.py`); `conditionals.py` builds `tf.cond` of them,
 `loops.py` `tf.while_loop`.
 
 >>> from flowstone.framework.graph import Graph

@@ -2,7 +2,7 @@
 
 A loop's gradient counts its iterations down: where its counter is s the value on top of each stack is the one
 that the loop pushed when it had made s iterations. So the loop's own counter, `first + step s`, need not be
-pushed: it may be a Python number then (`runtime/numbers.py`), and so is what is computed in its place.
+pushed: it may be a Python number then (`runtime/code/numbers.py`), and so is what is computed in its place.
 
     forward:   Enter(0) → Merge → Switch → Add(·, 1) → NextIteration;  Switch:0 → Exit
     gradient:  Enter(that Exit) → Merge → Switch → s = Sub(·, 1) → NextIteration, while GreaterEqual(Merge, 1)

@@ -1,0 +1,1 @@
+"""What a step did and where its time and memory went: explanations, profiles, StepStats, floors."""

@@ -1,0 +1,1 @@
+"""What belongs to the whole process: devices, threads, cores, kept pages, settings."""

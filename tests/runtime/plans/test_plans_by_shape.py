@@ -1,0 +1,228 @@
+"""Given these shapes one after the other, expect these plans: made at once, later, wider, let go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flowstone.runtime.plans import plans_by_shape
+from flowstone.runtime.plans.plans_by_shape import AT_ONCE, MOST_WIDENINGS, REST, PlansByShape
+
+
+class FakePlan:
+    """Stands for a plan of these shapes."""
+
+    def __init__(self, shapes: Any, size: int) -> None:
+        self.shapes, self.size = shapes, size
+
+    def held_bytes(self) -> int:
+        return self.size
+
+
+class Planning:
+    """`made` and `forgotten`: shapes of plans; `later`: tasks for the background; `now`: the clock."""
+
+    def __init__(self, *dims: Any, size: int = 1, wrong: Callable[[Any], Exception | None] | None = None):
+        self.made: list[Any] = []
+        self.forgotten: list[Any] = []
+        self.later: list[Callable[[], None]] = []
+        self.now, self.seconds, self.size, self.wrong = 0.0, 1.0, size, wrong
+        self.plans = PlansByShape(
+            self._plan, lambda chosen: self.forgotten.append(chosen.shapes), self.later.append, dims,
+            clock=lambda: self.now,
+        )  # fmt: skip
+
+    def _plan(self, shapes: Any) -> Any:
+        self.made.append(shapes)
+        self.now += self.seconds
+        error = self.wrong(shapes) if self.wrong else None
+        if error is not None:
+            raise error
+        return FakePlan(shapes, self.size)
+
+    def meet(self, *lengths: Any) -> list[Any]:
+        """What plans steps with feeds [length] have."""
+        return [self.plans.choose(((n,),)).shapes for n in lengths]
+
+    def work(self) -> None:
+        """Does what is left for the background."""
+        while self.later:
+            self.later.pop(0)()
+
+
+WIDE = None  # all that is open of [?] is open
+
+
+def test_one_shape_has_one_plan():
+    p = Planning((None,))
+    assert p.meet(5, 5, 5, 5) == [((5,),)] * 4
+    assert p.made == [((5,),)] and not p.later
+
+
+def test_full_batches_and_the_last_have_two():
+    p = Planning((None,))
+    p.meet(32, 32, 7, 32, 32, 7)
+    assert p.made == [((32,),), ((7,),)] and not p.later
+
+
+def test_what_comes_anew_has_the_wide_plan_and_what_comes_again_gets_its_own():
+    p = Planning((None,))
+    assert p.meet(1, 2) == [((1,),), ((2,),)]
+    assert p.meet(3, 4, 5) == [WIDE] * 3 and not p.later
+    assert p.meet(4) == [WIDE] and len(p.later) == 1
+    p.work()
+    assert p.meet(4, 3, 1) == [((4,),), WIDE, ((1,),)]
+    p.work()
+    assert p.meet(3) == [((3,),)]
+    assert p.made == [((1,),), ((2,),), None, ((4,),), ((3,),)]
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_whether_the_background_was_early_changes_nothing(is_early):
+    p = Planning((None,))
+    assert p.meet(1, 2, 3, 3) == [((1,),), ((2,),), WIDE, WIDE]
+    if is_early:
+        p.work()
+    assert p.meet(3, 3) == [((3,),)] * 2
+    p.work()
+    assert p.made == [((1,),), ((2,),), None, ((3,),)]
+
+
+def test_ever_new_shapes_cost_three_plans():
+    p = Planning((None,))
+    p.meet(*range(5000))
+    p.work()
+    assert p.made == [((0,),), ((1,),), None]
+
+
+def test_the_wide_plan_leaves_open_what_has_differed():
+    p = Planning((None, None, 3), (None,))
+    choose = p.plans.choose
+    choose(((8, 1, 3), (8,)))
+    choose(((8, 2, 3), (8,)))
+    assert choose(((8, 3, 3), (8,))).shapes == ((8, None, 3), (8,))
+    assert choose(((8, 4, 3), (8,))).shapes == ((8, None, 3), (8,))
+    assert choose(((7, 4, 3), (8,))).shapes == ((-1, None, 3), (8,))  # None: it was 1
+    assert choose(((1, 4, 3), (1,))).shapes is None  # all that is open has differed
+    assert p.forgotten == [((8, None, 3), (8,)), ((-1, None, 3), (8,))]
+    assert choose(((8, 9, 3), (8,))).shapes is None
+    assert p.made[-1] is None and len(p.made) == 5
+
+
+def test_sizes_that_were_always_equal_are_taken_for_equal_by_the_wide_plan():
+    p = Planning((None, None), (None,))
+    choose = p.plans.choose
+    for n in (2, 3):
+        choose(((n, 5), (n,)))
+    equal = ((-1, 5), (-1,))
+    assert choose(((4, 5), (4,))).shapes == equal
+    assert choose(((7, 5), (7,))).shapes == equal
+    assert choose(((8, 5), (9,))).shapes == ((-1, 5), (-2,))
+    assert choose(((8, 6), (9,))).shapes == ((-1, -2), (-3,))
+    assert choose(((8, 1), (9,))).shapes is None
+    assert p.made[2:] == [equal, ((-1, 5), (-2,)), ((-1, -2), (-3,)), None]
+
+
+def test_it_is_made_wider_a_few_times_only():
+    rank = MOST_WIDENINGS + 4
+    p = Planning((None,) * rank)
+    p.plans.choose(((1,) * rank,))
+    p.plans.choose(((1,) * rank,))
+    for changed in range(1, rank):
+        shapes = ((2,) * changed + (1,) * (rank - changed),)
+        wide = p.plans.choose(shapes).shapes
+    assert wide is None and len(p.made) == AT_ONCE + MOST_WIDENINGS + 1
+
+
+def test_unknown_ranks():
+    p = Planning(None)
+    p.plans.choose(((1,),))
+    p.plans.choose(((1, 2),))
+    assert p.plans.choose(((1, 2, 3),)).shapes is None
+
+
+def test_the_least_recently_used_goes(monkeypatch):
+    monkeypatch.setattr(plans_by_shape, "MOST_PLANS", 3)
+    p = Planning((None,))
+    p.meet(1, 2, 3, 3)
+    p.work()
+    p.meet(1, 2)
+    p.meet(4, 4)  # has come twice since 3 was used
+    p.work()
+    assert p.meet(1, 2, 4) == [((1,),), ((2,),), ((4,),)]
+    assert p.forgotten == [((3,),)]
+
+
+def test_more_shapes_in_turn_than_plans_do_not_displace_one_another(monkeypatch):
+    monkeypatch.setattr(plans_by_shape, "MOST_PLANS", 4)
+    p = Planning((None,))
+    for _ in range(10):
+        p.meet(*range(8))
+        p.work()
+    assert p.meet(*range(8)) == [((i,),) for i in range(4)] + [WIDE] * 4
+    assert len(p.made) == 5 and not p.forgotten
+
+
+def test_displacing_takes_a_small_part_of_the_time(monkeypatch):
+    monkeypatch.setattr(plans_by_shape, "MOST_PLANS", 2)
+    p = Planning((None,))
+    p.meet(1, 2, 3, 3)
+    p.work()
+    begun = p.now
+    p.meet(4, 4, 4)
+    assert not p.later
+    p.now = begun + (REST - 1) * p.seconds
+    p.meet(4)
+    assert len(p.later) == 1
+
+
+def test_memory_is_bounded(monkeypatch):
+    monkeypatch.setattr(plans_by_shape, "MOST_BYTES", 100)
+    p = Planning((None,), size=40)
+    p.meet(1, 2, 1, 3, 3, 3)
+    p.work()
+    assert p.forgotten == [((2,),)]
+    assert p.meet(1, 2, 3) == [((1,),), WIDE, ((3,),)]
+    p = Planning((None,), size=1000)  # more than all may have
+    p.meet(1, 1, 2, 2)
+    assert p.forgotten == [((1,),)] and p.meet(2) == [((2,),)]
+
+
+def contradicts(shapes: Any) -> Exception | None:
+    return ValueError("odd") if shapes is not None and shapes[0][0] is not None and shapes[0][0] % 2 else None
+
+
+def test_shapes_that_contradict_have_the_plan_for_all_and_are_not_planned_again():
+    p = Planning((None,), wrong=contradicts)
+    assert p.meet(1, 1, 2, 4) == [None, None, ((2,),), ((4,),)]
+    assert p.meet(3, 3, 3) == [None] * 3
+    p.work()
+    assert p.meet(3, 3, 3) == [None] * 3 and not p.later
+    assert p.made == [((1,),), None, ((2,),), ((4,),), ((3,),)]
+
+
+def test_shapes_that_the_graph_refuses_have_the_plan_for_all():
+    p = Planning((None, 3))
+    assert p.plans.choose(((2, 4),)).shapes is None
+    assert p.made == [None]
+
+
+def test_planning_that_fails_later_is_told_once(caplog):
+    def wrong(shapes: Any) -> Exception | None:
+        return RuntimeError("out of luck") if shapes and (shapes[0][0] or 0) > 2 else None
+
+    p = Planning((None,), wrong=wrong)
+    with caplog.at_level(logging.WARNING, "tensorflow"):
+        p.meet(1, 2, 3, 3, 4, 4)
+        p.work()
+    assert [str(r.exc_info[1]) for r in caplog.records if r.exc_info] == ["out of luck"]
+    assert p.meet(3, 4, 3, 4) == [WIDE] * 4 and not p.later
+
+
+def test_planning_that_fails_at_once_is_the_users_error():
+    p = Planning((None,), wrong=lambda shapes: RuntimeError("out of luck"))
+    with pytest.raises(RuntimeError, match="out of luck"):
+        p.meet(1)
