@@ -38,6 +38,19 @@ LAYERS = [
     {"tools"},
 ]
 HEIGHT = {package: height for height, row in enumerate(LAYERS) for package in row}
+# The same of the native tier's rooms.
+NATIVE_LAYERS = [
+    {"codegen"},
+    {"numerics"},
+    {"clusters"},
+    {"products"},
+    {"matrices", "randomness"},
+    {"networks", "images", "arrays"},
+    {"programs"},
+    {"updates"},
+    {"offers"},
+]
+NATIVE_HEIGHT = {room: height for height, row in enumerate(NATIVE_LAYERS) for room in row}
 
 # Imports inside functions: the module, what it imports there, and why not at the top.
 SLOW = "slow to import and seldom needed"
@@ -185,6 +198,19 @@ def test_every_package_has_its_layer() -> None:
 
 def test_packages_import_only_from_below() -> None:
     faults = [fault for path, source in source_files() for fault in import_faults(path, source)]
+    assert not faults, "\n".join(faults)
+
+
+def test_rooms_of_the_native_tier_import_only_from_below() -> None:
+    faults = []
+    for path, source in source_files():
+        if not path.startswith("flowstone/native/") or path == "flowstone/native/__init__.py":
+            continue
+        own = module_name(path).split(".")[2]
+        for line, name in imported_modules(path, source):
+            parts = name.split(".")
+            if parts[:2] == ["flowstone", "native"] and NATIVE_HEIGHT[parts[2]] > NATIVE_HEIGHT[own]:
+                faults.append(f"{path}:{line}: {own} imports {name}, which is above it")
     assert not faults, "\n".join(faults)
 
 
