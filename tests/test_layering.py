@@ -38,19 +38,20 @@ LAYERS = [
     {"tools"},
 ]
 HEIGHT = {package: height for height, row in enumerate(LAYERS) for package in row}
-# The same of the native tier's rooms.
-NATIVE_LAYERS = [
-    {"codegen"},
-    {"numerics"},
-    {"clusters"},
-    {"products"},
-    {"matrices", "randomness"},
-    {"networks", "images", "arrays"},
-    {"programs"},
-    {"updates"},
-    {"offers"},
-]
-NATIVE_HEIGHT = {room: height for height, row in enumerate(NATIVE_LAYERS) for room in row}
+# The same of the rooms inside two packages; files beside the rooms may be imported by all.
+ROOMS = {
+    "native": [
+        {"codegen"},
+        {"numerics"},
+        {"clusters"},
+        {"products"},
+        {"matrices", "randomness"},
+        {"networks", "images", "arrays"},
+        {"programs"},
+        {"updates"},
+    ],
+    "runtime": [{"steps"}, {"process"}, {"code"}, {"programs"}, {"plans"}, {"explaining"}],
+}
 
 # Imports inside functions: the module, what it imports there, and why not at the top.
 SLOW = "slow to import and seldom needed"
@@ -201,16 +202,21 @@ def test_packages_import_only_from_below() -> None:
     assert not faults, "\n".join(faults)
 
 
-def test_rooms_of_the_native_tier_import_only_from_below() -> None:
+@pytest.mark.parametrize("package", ROOMS)
+def test_rooms_of_a_package_import_only_from_below(package: str) -> None:
+    heights = {room: height for height, row in enumerate(ROOMS[package]) for room in row}
+    folders = {path.parent.name for path in (SOURCE / "flowstone" / package).glob("*/*.py")}
+    assert folders == set(heights)
     faults = []
     for path, source in source_files():
-        if not path.startswith("flowstone/native/") or path == "flowstone/native/__init__.py":
+        parents = path.split("/")[1:-1]
+        if len(parents) < 2 or parents[0] != package:
             continue
-        own = module_name(path).split(".")[2]
+        own = heights[parents[1]]
         for line, name in imported_modules(path, source):
             parts = name.split(".")
-            if parts[:2] == ["flowstone", "native"] and NATIVE_HEIGHT[parts[2]] > NATIVE_HEIGHT[own]:
-                faults.append(f"{path}:{line}: {own} imports {name}, which is above it")
+            if parts[:2] == ["flowstone", package] and heights.get(parts[2], 0) > own:
+                faults.append(f"{path}:{line}: imports {name}, which is above it")
     assert not faults, "\n".join(faults)
 
 

@@ -8,7 +8,7 @@ the user's line that created the node.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -17,25 +17,30 @@ from flowstone.framework import errors
 from flowstone.framework.dtypes import from_torch
 from flowstone.framework.subgraph import PlanNode
 
-if TYPE_CHECKING:
-    from flowstone.runtime.code.generated_code import Segment
-    from flowstone.runtime.programs.partitioned_program import PartitionedProgram
-    from flowstone.runtime.programs.unit_program import UnitProgram
-
 GENERATED_FILE = "<flowstone segment "  # how the file names of generated code begin
 
 
-def explain(error: BaseException, segment: Segment | UnitProgram | PartitionedProgram) -> BaseException:
-    """The error to raise instead of `error`; `error` itself if it does not come from a kernel
-    (KeyboardInterrupt …).
+class Lines(Protocol):
+    """Generated code whose lines are known: a segment, or a program of segments."""
+
+    def node_at(self, line: int) -> PlanNode | None:
+        """The node of a line."""
+
+    def arguments_at(self, line: int) -> Sequence[str]:
+        """The names of the values that the line's node takes."""
+
+
+def explain(error: BaseException, code: Lines) -> BaseException:
+    """The error to raise instead of `error`, which left `code`; `error` itself if it does not come from a
+    kernel (KeyboardInterrupt …).
     """
     if not isinstance(error, Exception):
         return error
     frame, line = _failed_line(error)
-    node = segment.node_at(line) if frame is not None else None
+    node = code.node_at(line) if frame is not None else None
     if node is None:
         return error
-    return located(error, node, [_evaluated(name, frame) for name in segment.arguments_at(line)])
+    return located(error, node, [_evaluated(name, frame) for name in code.arguments_at(line)])
 
 
 def not_fetched(error: Exception, fetches: Sequence[Any]) -> Exception:
