@@ -2,7 +2,7 @@
 
 Run with a Python that has TensorFlow 2 (it came from 2.21):
 `python tests/golden/make_object_checkpoint_goldens.py`. The program is that of
-`tests/training/checkpoints/test_object_checkpoint.py`, after one step.
+`tests/training/test_object_checkpoint.py`, after one step.
 """
 
 import os

@@ -769,6 +769,10 @@ def test_values_dtypes_and_state(case: Case) -> None:
                     session.run(subject.given[position].read_value())
 
 
+# Outputs of inference's gradient, of which TensorFlow 1.15 and later ones say different sizes.
+SIZES_LEFT_OPEN = {f"FusedBatchNormGrad{version}": (3, 4) for version in ("", "V2", "V3")}
+
+
 @cases("shape/")
 def test_static_shapes(case: Case) -> None:
     """As much is known of the outputs' shapes as the oracle knows, and the run agrees with it."""
@@ -777,7 +781,11 @@ def test_static_shapes(case: Case) -> None:
     subject = Subject(case, variants)
     for variant in variants:
         shapes = [static_shape(output) for output in subject.built[variant].outputs]
-        assert shapes == golden[f"shape/{variant}"], variant
+        known = list(golden[f"shape/{variant}"])
+        for index in SIZES_LEFT_OPEN.get(case.op, ()):
+            if shapes[index] == [None]:
+                known[index] = [None]
+        assert shapes == known, variant
         for index, shape in enumerate(shapes):
             if shape is not None and f"out/{index}" in golden:
                 actual = golden[f"out/{index}"].shape

@@ -32,9 +32,9 @@ COVERED = {
     "public_names/test_later_functions.py": (
         "tf.initializers.absolute_import tf.initializers.division tf.initializers.print_function"
     ),
-    "training/sessions/test_cluster_spec.py": "tf.train.ClusterSpec",
-    "training/input/test_coordinator.py": "tf.train.LooperThread.isAlive",
-    "training/optimizers/test_quantized_training.py": "tf.train.do_quantize_training_on_graphdef",
+    "training/test_cluster_spec.py": "tf.train.ClusterSpec",
+    "training/test_coordinator.py": "tf.train.LooperThread.isAlive",
+    "training/test_quantized_training.py": "tf.train.do_quantize_training_on_graphdef",
     "training/test_session_hooks.py": "tf.train.NanLossDuringTrainingError.message",
 }
 

@@ -121,10 +121,8 @@ class Profile(NamedTuple):
     pool_team: int = 50_000  # elements of images
     # Work of a call that takes longer by ATen, or by code made quickly, than good code takes to make.
     cluster_much: float = 5e6  # so that one call by ATen, not 30, comes before it
-    tiles_much: float = (
-        2.5e8  # multiplications of a convolution in tiles: it waits for good code, as the next
-    )
-    depthwise_much: float = 2e7  # products
+    tiles_much: float = 2.5e8  # multiplications of a convolution in tiles; such ones wait for good code
+    depthwise_much: float = 2e7  # products of a convolution channel by channel; the same
     normalization_much: float = 1e6  # elements
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_transcendental import computed
+from tests.native.numerics.test_transcendental import computed
 
 FUNCTIONS: dict[str, Any] = {"Sin": (np.sin, 1.0), "Cos": (np.cos, 1.0), "Tan": (np.tan, 1.6)}
 
