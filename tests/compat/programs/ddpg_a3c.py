@@ -127,7 +127,7 @@ class AC_Network(object):
 def work(network, sess, coord, copy, count, seed, results):
     local = np.random.RandomState(seed)
     with sess.as_default(), sess.graph.as_default():
-        for episode in range(15):
+        for episode in range(60):
             if coord.should_stop():
                 break
             sess.run(copy)
@@ -166,4 +166,4 @@ with tf.Session() as sess:
         threads.append(t)
     coord.join(threads)
     print("episodes", sess.run(global_episodes), len(rewards))
-    print("rewards rise", np.mean(rewards[-8:]) > np.mean(rewards[:8]))
+    print("rewards rise", np.mean(rewards[-40:]) > np.mean(rewards[:20]))
