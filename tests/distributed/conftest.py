@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-import clusters
 import pytest
 
+import clusters
 import flowstone as tf
 
 

@@ -18,7 +18,6 @@ from collections import Counter
 from pathlib import Path
 
 import clusters
-
 from forked import Process
 
 PROGRAM = Path(__file__).parent / "programs" / "replica.py"

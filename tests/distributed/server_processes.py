@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator
 
 import clusters
-
 from forked import Process
 
 

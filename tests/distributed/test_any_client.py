@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 
 import any_client
-import clusters
 import pytest
+
+import clusters
 
 
 def test_what_steps_give(cluster: clusters.Cluster) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import certificates
-import clusters
 import numpy as np
 import pytest
 
+import clusters
 import flowstone as tf
 from flowstone.distributed import direct_connections
 from flowstone.distributed.cluster_security import OPEN, ClusterSecurity, cluster_security

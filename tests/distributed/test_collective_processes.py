@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import clusters
 import pytest
 
+import clusters
 from forked import Process
 
 PROGRAM = Path(__file__).parent / "programs" / "collective_member.py"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 
+import clusters
 import flowstone as tf
 
 pytestmark = pytest.mark.usefixtures("connection")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-import clusters
 import pytest
 
+import clusters
 import flowstone as tf
 from flowstone.distributed.cluster_plans import ClusterPlan, Placed, TaskPlan, Transfer, WorkerPlan
 from flowstone.distributed.explaining import EXPLAIN_PLACEMENT, EXPLAIN_STEP

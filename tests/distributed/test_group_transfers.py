@@ -8,11 +8,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 import torch
 
+import clusters
 import flowstone as tf
 from flowstone.distributed import collective_exchange, group_transfers
 from flowstone.distributed.process_groups import has_gloo, has_nccl

@@ -7,11 +7,11 @@ import threading
 import time
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 import torch
 
+import clusters
 import flowstone as tf
 from flowstone.distributed.master import Master, MasterSession
 from flowstone.distributed.own_servers import masters

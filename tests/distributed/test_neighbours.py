@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import clusters
 import pytest
 import torch
 
+import clusters
 from flowstone.distributed import frames as direct
 from flowstone.distributed.direct_connections import DirectListener
 from flowstone.distributed.neighbours import ADDRESS, CLOCK, SERVICE, Neighbour, error_of_text, error_text

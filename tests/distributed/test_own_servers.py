@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import clusters
-
 import flowstone as tf
 from flowstone.distributed.own_servers import masters
 from flowstone.distributed.server import TaskServer

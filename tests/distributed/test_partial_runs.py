@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-import clusters
 import numpy as np
 import pytest
 import torch
 
+import clusters
 import flowstone as tf
 from flowstone.distributed.master import MasterSession
 from flowstone.distributed.own_servers import masters

@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 import server_processes
@@ -15,6 +14,7 @@ from spread_programs import OnTasks, control_flow, spread
 from tests.runtime import test_placements_agree as trained
 from tests.runtime.test_random_programs import evaluate, program, start
 
+import clusters
 import flowstone as tf
 from compare_state_programs import Flowstone, computed, difference_that_counts
 from flowstone.framework import flags

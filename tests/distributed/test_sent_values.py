@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 import torch
 
+import clusters
 import flowstone as tf
 from flowstone.distributed import neighbours
 from flowstone.distributed.step_rendezvous import StepRendezvous

@@ -6,10 +6,10 @@ import threading
 import time
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 
+import clusters
 import flowstone as tf
 from flowstone.distributed.server import TaskServer
 

@@ -8,10 +8,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 
+import clusters
 from flowstone.distributed.tensor_codec import value_of_proto
 from flowstone.distributed.transport import Caller
 from flowstone.framework import errors

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 import torch
 
+import clusters
 import flowstone as tf
 from flowstone.distributed import session_client as clients
 from flowstone.distributed.tensor_codec import proto_of_value

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import clusters
 import numpy as np
 import pytest
 import torch
 
+import clusters
 import flowstone as tf
 from flowstone.distributed.server import TaskServer
 from flowstone.distributed.task_threads import share_of_cores

@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Iterator
 
-import clusters
 import pytest
 
+import clusters
 from flowstone.distributed.transport import Caller, Listener, Peer, event_loop, run_soon, wait_for
 from flowstone.framework import errors
 
