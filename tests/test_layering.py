@@ -50,7 +50,7 @@ ROOMS = {
         {"programs"},
         {"updates"},
     ],
-    "runtime": [{"steps"}, {"process"}, {"code"}, {"programs"}, {"plans"}, {"explaining"}],
+    "runtime": [{"steps"}, {"process"}, {"code"}, {"execution"}, {"plans"}, {"explaining"}],
 }
 
 # Imports inside functions: the module, what it imports there, and why not at the top.

@@ -103,7 +103,7 @@ def test_what_is_listed_is_there(name: str):
 
 
 def test_rooms_that_ask_facts_name_no_ops():
-    makes_feeds = "runtime/programs/segment_copies.py"
+    makes_feeds = "runtime/execution/segment_copies.py"
     rooms = ("placement/", "runtime/")
     named = {name for name in files() if name.startswith(rooms) and quoted_ops((ROOT / name).read_text())}
     assert named == {makes_feeds}

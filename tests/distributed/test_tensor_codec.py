@@ -22,7 +22,7 @@ from flowstone.distributed.tensor_codec import (
 from flowstone.framework import dtypes, errors
 from flowstone.framework.tensor_proto import make_ndarray, messages
 from flowstone.framework.values import to_runtime
-from flowstone.runtime.programs.executor import DEAD
+from flowstone.runtime.execution.executor import DEAD
 
 VALUES: list[Any] = [
     torch.tensor(1.5), torch.arange(6).reshape(2, 3), torch.zeros(0, 4), torch.tensor([True, False]),

@@ -33,8 +33,8 @@ from flowstone.rewriting.invariants import check
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.code.segments import compile_segment
-from flowstone.runtime.programs.executor import DEAD
-from flowstone.runtime.programs.interpreter import interpret
+from flowstone.runtime.execution.executor import DEAD
+from flowstone.runtime.execution.interpreter import interpret
 from flowstone.runtime.steps.step import Step
 
 BATCH = 3

@@ -12,7 +12,7 @@ from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.code.segments import compile_segment
-from flowstone.runtime.programs.interpreter import disagreement, interpret
+from flowstone.runtime.execution.interpreter import disagreement, interpret
 from flowstone.runtime.steps.step import UNLIMITED
 
 UNARY = [

@@ -20,7 +20,7 @@ from flowstone.framework.kernel import Environment
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.programs.unit_program import UnitProgram
+from flowstone.runtime.execution.unit_program import UnitProgram
 from flowstone.runtime.steps.step import Step
 
 ARITHMETIC = {

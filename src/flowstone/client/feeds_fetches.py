@@ -23,7 +23,7 @@ from flowstone.framework.graph import Graph, Operation
 from flowstone.framework.shape import is_compatible
 from flowstone.framework.tensor import Tensor
 from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
-from flowstone.runtime.programs.transfers import to_device
+from flowstone.runtime.execution.transfers import to_device
 
 _NEW_TUPLE = tuple.__new__
 

@@ -44,11 +44,11 @@ from flowstone.partition.client_ends import client_way, connect_client
 from flowstone.partition.subgraphs import partition
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.runtime.code.segments import dead
+from flowstone.runtime.execution.executor import DEAD
+from flowstone.runtime.execution.partitioned_program import PartitionedProgram
+from flowstone.runtime.execution.unit_program import UnitProgram
 from flowstone.runtime.process import threads
 from flowstone.runtime.process.device import default_device, is_divided
-from flowstone.runtime.programs.executor import DEAD
-from flowstone.runtime.programs.partitioned_program import PartitionedProgram
-from flowstone.runtime.programs.unit_program import UnitProgram
 from flowstone.runtime.steps.step import Step, deadline_error
 
 

@@ -34,12 +34,12 @@ from flowstone.framework.kernel import CPU, GPU
 from flowstone.framework.shape import format_dims
 from flowstone.framework.tensor import Tensor
 from flowstone.runtime.code.tracing import Trace
+from flowstone.runtime.execution.partitioned_program import PartitionedProgram
 from flowstone.runtime.explaining.explanation import Explanation
 from flowstone.runtime.explaining.floors import Floors, measured_floors
 from flowstone.runtime.explaining.step_profile import profile
 from flowstone.runtime.plans.plan import Plan
 from flowstone.runtime.process.device import Device
-from flowstone.runtime.programs.partitioned_program import PartitionedProgram
 
 WARM_UP = 3  # untraced steps after the first
 _DISTANCE = 2  # steps from one trace to the next, at least; also a quarter of all steps so far

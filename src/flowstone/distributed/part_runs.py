@@ -18,10 +18,10 @@ from flowstone.partition.send_receive import SENDS
 from flowstone.runtime.code.failures import explain
 from flowstone.runtime.code.generated_code import Segment
 from flowstone.runtime.code.tracing import Trace, TracedStep
+from flowstone.runtime.execution.transfers import to_device
 from flowstone.runtime.explaining.traced_plans import with_feeds
 from flowstone.runtime.plans.plan import Plan
 from flowstone.runtime.process import threads
-from flowstone.runtime.programs.transfers import to_device
 from flowstone.runtime.steps.step import Step
 
 __all__ = ["check_feed", "has_loops", "is_quick", "run_plan"]

@@ -18,7 +18,7 @@ from flowstone.framework import errors
 from flowstone.framework.partial_state import PartialState
 from flowstone.framework.tensor import Tensor
 from flowstone.partition.client_ends import client_way
-from flowstone.runtime.programs.executor import DEAD
+from flowstone.runtime.execution.executor import DEAD
 from flowstone.runtime.steps.rendezvous import Rendezvous
 
 __all__ = ["PartialPlan", "PartialRun", "PartialRuns"]

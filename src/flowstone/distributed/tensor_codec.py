@@ -22,7 +22,7 @@ from flowstone.framework import dtypes, errors
 from flowstone.framework.dtypes import DType
 from flowstone.framework.tensor_proto import array_proto, make_ndarray, messages
 from flowstone.framework.values import to_numpy, to_runtime
-from flowstone.runtime.programs.executor import DEAD
+from flowstone.runtime.execution.executor import DEAD
 
 __all__ = [
     "decode_received", "decode_tensor", "encode_received", "encode_tensor", "pack", "proto_of_value",

@@ -2,6 +2,6 @@
 
 The rooms, each of which imports only from those before it: `steps` (the state of one execution, and where its
 parts meet), `process` (devices, threads, memory of the process), `code` (nodes as one generated function),
-`programs` (what one function cannot run: the executor and its units, several devices), `plans` (what a
+`execution` (what one function cannot run: the executor and its units, several devices), `plans` (what a
 session keeps and runs again), `explaining` (what a step did, and where its time went).
 """

@@ -13,13 +13,13 @@ import flowstone as tf
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import CPU, GPU
 from flowstone.runtime.code.generated_code import Segment
+from flowstone.runtime.execution.partitioned_program import PartitionedProgram
+from flowstone.runtime.execution.traced_units import TracedUnitProgram
+from flowstone.runtime.execution.unit_program import UnitProgram
 from flowstone.runtime.plans import plan as plan_module
 from flowstone.runtime.plans.plan import Plan, make_plan, placed_subgraph
 from flowstone.runtime.plans.plan_options import PlanOptions
 from flowstone.runtime.process.device import Device, is_divided, local_devices
-from flowstone.runtime.programs.partitioned_program import PartitionedProgram
-from flowstone.runtime.programs.traced_units import TracedUnitProgram
-from flowstone.runtime.programs.unit_program import UnitProgram
 from flowstone.runtime.steps.step import UNLIMITED, Step
 
 

@@ -25,7 +25,7 @@ from flowstone.framework.tensor import Tensor
 from flowstone.ops.networks import pointwise_convolutions, single_images
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry
-from flowstone.ops.networks.filter_gradients import filter_gradient_kernel, shape_argument
+from flowstone.ops.networks.filter_gradients import check_batches, filter_gradient_kernel, shape_argument
 from flowstone.ops.networks.pointwise_convolutions import (
     images_of_row,
     row_of_positions,
@@ -209,10 +209,7 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
                     f"Size of out_backprop doesn't match computed: actual = {geometry.sizes_of(dy.shape)}, "
                     f"computed = {list(counts)}",
                 )
-            if shape[0] != dy.shape[0]:
-                batches = f"{shape[0]} vs. {dy.shape[0]}"
-                message = f"input and out_backprop must have the same batch size: {batches}"
-                raise errors.InvalidArgumentError(None, None, message)
+            check_batches(shape[0], dy.shape[0])
             if dy.numel() == 0:
                 return dy.new_zeros(shape)
             margin = tuple([min(pair) for pair in zip(before, after)])

@@ -40,6 +40,13 @@ def shape_argument(node: Node, i: int) -> tuple[int, ...] | None:
 # ---- the gradient with respect to the filter
 
 
+def check_batches(images: int, gradients: int) -> None:
+    """InvalidArgumentError if there are not as many images as gradients of what was made of them."""
+    if images != gradients:
+        message = f"input and out_backprop must have the same batch size: {images} vs. {gradients}"
+        raise errors.InvalidArgumentError(None, None, message)
+
+
 def _filter_gradient_call(seen: Arrangement, env: Environment, dtype: DType) -> Call:
     zeros = (0,) * len(seen.strides)
     assert dtype.torch is not None
@@ -102,10 +109,7 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
                 raise errors.InvalidArgumentError(
                     None, None, f"Size of out_backprop {list(dy.shape)} doesn't match computed {list(counts)}"
                 )
-            if x.shape[0] != dy.shape[0]:
-                batches = f"{x.shape[0]} vs. {dy.shape[0]}"
-                message = f"input and out_backprop must have the same batch size: {batches}"
-                raise errors.InvalidArgumentError(None, None, message)
+            check_batches(x.shape[0], dy.shape[0])
             if dy.numel() == 0 or x.numel() == 0:
                 return x.new_zeros(shape)
             if last:

@@ -8,7 +8,7 @@ run in the iteration that only finds the end. A node that takes nothing waits as
 group, and in a loop the edge alone says where it belongs. A pop of a loop's gradient that the next iteration
 waits for, and that alone takes from its stack, is in order anyway: what only computes need not wait for it. A
 constant of a branch or a body need not wait if all that take it are there anyway: they wait in its stead,
-mostly idly. So it is no unit of its own in the executor (`runtime/programs/units.py`), nor is the pivot that
+mostly idly. So it is no unit of its own in the executor (`runtime/execution/units.py`), nor is the pivot that
 it waited for.
 """
 

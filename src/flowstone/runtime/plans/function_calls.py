@@ -17,10 +17,10 @@ from flowstone.framework.kernel import CPU, Environment, FunctionCall
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.runtime.code.failures import explain
 from flowstone.runtime.code.segments import compile_segment
+from flowstone.runtime.execution.segment_copies import SegmentCopies
 from flowstone.runtime.plans.plan import Plan, Program, make_plan
 from flowstone.runtime.plans.plan_options import PlanOptions
 from flowstone.runtime.process import threads
-from flowstone.runtime.programs.segment_copies import SegmentCopies
 
 
 def function_compiler(options: PlanOptions) -> Callable[[FunctionBody], FunctionCall]:

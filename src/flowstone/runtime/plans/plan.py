@@ -34,6 +34,11 @@ from flowstone.runtime.code.awaiting import wait_last
 from flowstone.runtime.code.generated_code import Segment
 from flowstone.runtime.code.native_kernels import cluster_text, native_kernels
 from flowstone.runtime.code.segments import compile_segment
+from flowstone.runtime.execution.interpreter import disagreement, interpret
+from flowstone.runtime.execution.partitioned_program import PartitionedProgram
+from flowstone.runtime.execution.traced_units import unit_program
+from flowstone.runtime.execution.unit_program import UnitProgram
+from flowstone.runtime.execution.units import needs_units
 from flowstone.runtime.plans.cuda_graph import CapturedStep, recorder_of
 from flowstone.runtime.plans.debug_watches import insert_watches
 from flowstone.runtime.plans.plan_options import PlanOptions
@@ -46,11 +51,6 @@ from flowstone.runtime.process.device import (
 )
 from flowstone.runtime.process.precision import with_precision
 from flowstone.runtime.process.threads import may_start_team, wants_one_thread
-from flowstone.runtime.programs.interpreter import disagreement, interpret
-from flowstone.runtime.programs.partitioned_program import PartitionedProgram
-from flowstone.runtime.programs.traced_units import unit_program
-from flowstone.runtime.programs.unit_program import UnitProgram
-from flowstone.runtime.programs.units import needs_units
 
 offer_all()
 _NODE_BYTES = 4096  # of memory for a node, with its line of code and its log

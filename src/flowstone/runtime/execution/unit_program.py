@@ -17,7 +17,7 @@ from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.runtime.code.failures import explain, located
 from flowstone.runtime.code.segments import dead
-from flowstone.runtime.programs.executor import (
+from flowstone.runtime.execution.executor import (
     ASYNCHRONOUS,
     DEAD,
     RECEIVE,
@@ -26,9 +26,9 @@ from flowstone.runtime.programs.executor import (
     Unit,
     UnitGraph,
 )
-from flowstone.runtime.programs.primitives import prepared
-from flowstone.runtime.programs.transfers import Move
-from flowstone.runtime.programs.units import cut
+from flowstone.runtime.execution.primitives import prepared
+from flowstone.runtime.execution.transfers import Move
+from flowstone.runtime.execution.units import cut
 from flowstone.runtime.steps.step import Step, deadline_error
 
 

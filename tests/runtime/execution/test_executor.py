@@ -15,8 +15,8 @@ from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.code.segments import compile_segment
-from flowstone.runtime.programs.executor import DEAD, MERGE, NEXT, SEGMENT, Executor, Unit, UnitGraph
-from flowstone.runtime.programs.unit_program import UnitProgram
+from flowstone.runtime.execution.executor import DEAD, MERGE, NEXT, SEGMENT, Executor, Unit, UnitGraph
+from flowstone.runtime.execution.unit_program import UnitProgram
 from flowstone.runtime.steps.step import Step
 
 pytestmark = pytest.mark.usefixtures("graph")

@@ -32,7 +32,7 @@ from flowstone.rewriting.analyses.frames import (
 from flowstone.runtime.code.aliasing import Aliasing
 from flowstone.runtime.code.kernels import make_kernel
 from flowstone.runtime.code.segments import compile_segment
-from flowstone.runtime.programs.executor import (
+from flowstone.runtime.execution.executor import (
     ASYNCHRONOUS,
     ENTER,
     EXIT,
@@ -47,9 +47,9 @@ from flowstone.runtime.programs.executor import (
     Unit,
     UnitGraph,
 )
-from flowstone.runtime.programs.primitives import primitive_call
-from flowstone.runtime.programs.segment_copies import SegmentCopies
-from flowstone.runtime.programs.transfers import Move
+from flowstone.runtime.execution.primitives import primitive_call
+from flowstone.runtime.execution.segment_copies import SegmentCopies
+from flowstone.runtime.execution.transfers import Move
 
 _CONTROL_FLOW = (CONTROL_FLOW | {"trigger"}) - {"loop_condition"}  # roles
 Frontier = frozenset  # of boundary outputs and of boundary nodes that are only waited for

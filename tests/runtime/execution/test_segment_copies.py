@@ -5,7 +5,7 @@ from __future__ import annotations
 import flowstone as tf
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.programs.segment_copies import SegmentCopies
+from flowstone.runtime.execution.segment_copies import SegmentCopies
 
 
 def test_members_are_copied_and_what_others_compute_is_an_argument() -> None:

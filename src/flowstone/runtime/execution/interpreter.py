@@ -15,7 +15,7 @@ import torch
 from flowstone.framework.kernel import AsyncCall, Environment, StepCall, Value
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
-from flowstone.runtime.programs.executor import DEAD
+from flowstone.runtime.execution.executor import DEAD
 from flowstone.runtime.steps.step import UNLIMITED
 
 

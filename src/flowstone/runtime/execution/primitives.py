@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from flowstone.runtime.programs.executor import DEAD, SWITCH, Unit
+from flowstone.runtime.execution.executor import DEAD, SWITCH, Unit
 
 
 def primitive_call(unit: Unit) -> Callable[..., Any] | None:

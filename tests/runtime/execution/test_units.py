@@ -10,7 +10,7 @@ import flowstone as tf
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.programs.units import cut, needs_units
+from flowstone.runtime.execution.units import cut, needs_units
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -12,7 +12,7 @@ import flowstone as tf
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.programs.unit_program import UnitProgram
+from flowstone.runtime.execution.unit_program import UnitProgram
 from flowstone.runtime.steps.step import Step
 
 pytestmark = pytest.mark.usefixtures("graph")

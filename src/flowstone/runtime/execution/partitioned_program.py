@@ -21,11 +21,11 @@ from flowstone.framework.kernel import CPU, Environment
 from flowstone.framework.subgraph import PlanNode
 from flowstone.partition.send_receive import SENDS
 from flowstone.partition.subgraphs import Part
+from flowstone.runtime.execution.traced_units import unit_program
+from flowstone.runtime.execution.transfers import Move, transfer
+from flowstone.runtime.execution.unit_program import ProgramOfUnits, UnitProgram
 from flowstone.runtime.process import threads
 from flowstone.runtime.process.device import Device
-from flowstone.runtime.programs.traced_units import unit_program
-from flowstone.runtime.programs.transfers import Move, transfer
-from flowstone.runtime.programs.unit_program import ProgramOfUnits, UnitProgram
 from flowstone.runtime.steps.step import Step
 
 

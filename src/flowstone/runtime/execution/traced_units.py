@@ -14,9 +14,9 @@ from typing import Any
 from flowstone.framework.kernel import Environment
 from flowstone.framework.subgraph import PlanNode, Subgraph
 from flowstone.runtime.code.tracing import Trace, TracedStep, now
-from flowstone.runtime.programs.executor import DEAD, SEGMENT, Executor, Iteration, Unit, UnitGraph
-from flowstone.runtime.programs.transfers import Move
-from flowstone.runtime.programs.unit_program import UnitProgram, UnitRun
+from flowstone.runtime.execution.executor import DEAD, SEGMENT, Executor, Iteration, Unit, UnitGraph
+from flowstone.runtime.execution.transfers import Move
+from flowstone.runtime.execution.unit_program import UnitProgram, UnitRun
 from flowstone.runtime.steps.step import Step
 
 

@@ -11,8 +11,8 @@ import flowstone as tf
 from flowstone.framework.containers import ResourceStore
 from flowstone.framework.kernel import Environment
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.programs.executor import DEAD
-from flowstone.runtime.programs.interpreter import disagreement, interpret
+from flowstone.runtime.execution.executor import DEAD
+from flowstone.runtime.execution.interpreter import disagreement, interpret
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from flowstone.runtime.programs.executor import DEAD, SWITCH
-from flowstone.runtime.programs.primitives import prepared, primitive_call
+from flowstone.runtime.execution.executor import DEAD, SWITCH
+from flowstone.runtime.execution.primitives import prepared, primitive_call
 
 
 def unit(**fields: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from flowstone.runtime.execution.transfers import to_device, transfer
 from flowstone.runtime.process.device import Device
-from flowstone.runtime.programs.transfers import to_device, transfer
 
 PREFIX = "/job:localhost/replica:0/task:0/device:"
 HOST = torch.device("cpu")
