@@ -3,9 +3,9 @@
 A Send leaves its value at the step's rendezvous under a key of its attributes and of the iteration that it
 runs in; the Receive with the same key takes it from there. Dead values travel too, so a Send runs even if its
 input is dead. The executor runs both (`runtime/execution/executor.py`). A Send that runs exactly once may
-also be a line of a segment, on a CPU; then its value is on its way while the segment computes others. So may the
-only Receive of a part (`runtime/code/awaiting.py`). The kinds for host memory keep a value that only steers
-control flow where Python can read it.
+also be a line of a segment, on a CPU; then its value is on its way while the segment computes others. So may
+the only Receive of a part (`runtime/code/awaiting.py`). The kinds for host memory keep a value that only
+steers control flow where Python can read it.
 """
 
 from __future__ import annotations
