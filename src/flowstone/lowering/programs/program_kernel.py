@@ -10,7 +10,6 @@ operations for readers.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ from flowstone.framework.shape import num_elements
 from flowstone.framework.subgraph import PlanNode, PlanOutput
 from flowstone.native.programs.program_kernels import program_kernel
 from flowstone.native.programs.programs import Loop, Program
-from flowstone.ops.randomness.op_seeds import SeededSequence, sequence_of
+from flowstone.ops.randomness.op_seeds import SeededSequence, fresh_seed, sequence_of
 from flowstone.ops.randomness.philox import state_of_stream, stream_of
 
 __all__ = ["Packed", "ProgramMembers", "drawing_program_op", "places_in", "program_op"]
@@ -128,7 +127,7 @@ drawing_program_op = _declared("_DrawingProgram", draws=True)
 
 def _sequence(node: PlanNode, env: Environment) -> SeededSequence:
     """Where a node's numbers come from: without seeds, from anywhere."""
-    return sequence_of(node, env) or SeededSequence(secrets.randbits(64), secrets.randbits(64))
+    return sequence_of(node, env) or SeededSequence(fresh_seed(), fresh_seed())
 
 
 def _with_streams(function: Callable[..., Any], sequences: Sequence[SeededSequence]) -> Callable[..., Any]:

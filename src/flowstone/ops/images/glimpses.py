@@ -32,6 +32,7 @@ from flowstone.framework.shape import Dims
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
+from flowstone.ops.randomness.op_seeds import fresh_seed
 
 _FAR = 2.0**31  # pixels, beyond every image
 
@@ -173,7 +174,7 @@ def _kernel(node: Node, env: Environment) -> Kernel:
 
 def _fresh_generator(device: torch.device) -> torch.Generator:
     generator = torch.Generator(device=device)
-    generator.seed()
+    generator.manual_seed(fresh_seed())
     return generator
 
 

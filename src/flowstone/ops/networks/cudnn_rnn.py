@@ -27,6 +27,7 @@ from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
+from flowstone.ops.randomness.op_seeds import fresh_seed
 
 __all__: list[str] = []
 
@@ -155,10 +156,7 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
     attributes = node.attributes
     seeds = attributes["seed"], attributes["seed2"]
     generator = torch.Generator()
-    if any(seeds):
-        generator.manual_seed((seeds[0] << 32 ^ seeds[1]) % (1 << 63))
-    else:
-        generator.seed()
+    generator.manual_seed((seeds[0] << 32 ^ seeds[1]) % (1 << 63) if any(seeds) else fresh_seed())
 
     def run(x: torch.Tensor, h: torch.Tensor, c: torch.Tensor, params: torch.Tensor) -> Any:
         form = _Form.of(node, x, h)

@@ -21,6 +21,7 @@ from flowstone.framework.operation import Shapes, op
 from flowstone.framework.shape import format_dims
 from flowstone.io import file_system
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.randomness.op_seeds import fresh_seed
 from flowstone.ops.strings.elementwise_strings import Strings, as_array
 
 __all__: list[str] = []
@@ -65,7 +66,7 @@ class Pairs:
     def __init__(self, corpus: Corpus, window: int, subsample: float) -> None:
         self.corpus, self._window = corpus, max(window, 1)
         self._chances = None if subsample <= 0 else corpus.kept_parts(subsample)[corpus.words]
-        self._random = np.random.default_rng()
+        self._random = np.random.default_rng(fresh_seed())
         self._at = self.epoch = self._before = 0
         self._pairs = np.zeros((3, 0), np.int32)  # examples, labels, places in the sentence
         self._words_left = 0

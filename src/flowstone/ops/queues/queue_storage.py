@@ -31,6 +31,7 @@ import torch
 
 from flowstone.framework.machine_code import RowMoves, row_moves
 from flowstone.ops.queues.queue_rows import Order, rows_like
+from flowstone.ops.randomness.op_seeds import fresh_seed
 from flowstone.ops.randomness.random_words import RandomWords
 
 SINGLE = -1
@@ -195,7 +196,7 @@ class SlotStorage:
         self, shapes: Sequence[tuple[int, ...]], capacity: int, words: RandomWords | None = None
     ) -> None:
         self._shapes, self._capacity, self._words = shapes, capacity, words
-        self._generator = np.random.default_rng()
+        self._generator = np.random.default_rng(fresh_seed())
         self._draws, self._draws_address, self._drawn = np.zeros(0), 0, 0  # below 1; how many are used
         self._moves: RowMoves | None = None
         self._rows: list[Any] = []

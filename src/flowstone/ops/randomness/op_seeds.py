@@ -32,6 +32,7 @@ __all__ = [
     "SEEDS",
     "SeededSequence",
     "first_state",
+    "fresh_seed",
     "generator_of",
     "get_seed",
     "own_sequence",
@@ -48,6 +49,7 @@ _LARGEST = 2**31 - 1
 BLOCKS_OF_A_NUMBER = 256
 """How many a sequence leaves for each number that is drawn."""
 _WHOLE = 1 << 64
+_random_bytes = os.urandom
 _seeds_given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
@@ -90,8 +92,12 @@ def seeds_of(numbers: Sequence[Any]) -> tuple[int, int]:
     first, second = (int(number) for number in numbers)
     if first or second:
         return first, second
-    chance = os.urandom(16)
-    return int.from_bytes(chance[:8], "little"), int.from_bytes(chance[8:], "little")
+    return fresh_seed(), fresh_seed()
+
+
+def fresh_seed() -> int:
+    """64 random bits, for numbers that no seed is given for: of all of them, this is the only source."""
+    return int.from_bytes(_random_bytes(8), "little")
 
 
 def salted_seed(seed: int | None, salt: str) -> int:
@@ -116,10 +122,7 @@ def generator_of(node: Node, env: Environment) -> torch.Generator:
     def make() -> torch.Generator:
         generator = torch.Generator(device=env.device)
         seed, seed2 = node.attributes["seed"], node.attributes["seed2"]
-        if seed or seed2:
-            generator.manual_seed(generator_seed(seed, seed2))
-        else:
-            generator.seed()
+        generator.manual_seed(generator_seed(seed, seed2) if seed or seed2 else fresh_seed())
         return generator
 
     generator: torch.Generator = env.state(node, make)
