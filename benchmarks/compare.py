@@ -145,9 +145,17 @@ def script(workload: str, implementation: str) -> Path:
 
 
 def measure(
-    workload: str, implementation: str, variant: str, seconds: float, **environment: str
+    workload: str,
+    implementation: str,
+    variant: str,
+    seconds: float,
+    limit: float | None = None,
+    **environment: str,
 ) -> dict[tuple[str, str], float]:
-    """One process, with more variables in its environment: {(metric, unit): value}; empty if it failed."""
+    """One process, with more variables in its environment: {(metric, unit): value}; empty if it failed.
+
+    `subprocess.TimeoutExpired` if it has not ended within `limit` seconds.
+    """
     environment = dict(
         os.environ | environment,
         WORKLOAD=workload,
@@ -166,7 +174,7 @@ def measure(
     if not program.exists():
         return {}
     command = [INTERPRETERS[implementation], str(program)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit)
     if done.returncode:
         print(
             f"  ! {workload} on {implementation} {variant}: {done.stderr.strip().splitlines()[-1:]}",
@@ -176,20 +184,32 @@ def measure(
     return {(line["metric"], line["unit"]): line["value"] for line in lines}
 
 
-def collect(workloads: list[str], implementations: list[str], rounds: int, seconds: float) -> dict[str, Any]:
-    """{'workload|metric|unit|implementation': [a figure a round]}, the best variant of each round."""
+def collect(
+    workloads: list[str], implementations: list[str], rounds: int, seconds: float, limit: float
+) -> tuple[dict[str, Any], list[str]]:
+    """{'workload|metric|unit|implementation': [a figure a round]}, the best variant of each round; and the
+    variants, in words, that did not end within `limit` seconds, which are tried once."""
     figures: dict[str, list[float]] = {}
+    endless: list[str] = []
     for workload in workloads:
         for _ in range(rounds):
             for implementation in implementations:
                 best: dict[tuple[str, str], float] = {}
                 for variant in variants(workload, implementation):
-                    for key, value in measure(workload, implementation, variant, seconds).items():
+                    words = f"{workload} on {implementation} {variant}".rstrip()
+                    if words in endless:
+                        continue
+                    try:
+                        found = measure(workload, implementation, variant, seconds, limit)
+                    except subprocess.TimeoutExpired:
+                        endless.append(words)
+                        continue
+                    for key, value in found.items():
                         best[key] = min(value, best.get(key, value))
                 for (metric, unit), value in best.items():
                     figures.setdefault("|".join((workload, metric, unit, implementation)), []).append(value)
         print(f"  {workload} done", file=sys.stderr)
-    return figures
+    return figures, endless
 
 
 def table(figures: dict[str, list[float]], implementations: list[str]) -> str:
@@ -235,6 +255,7 @@ def main() -> None:
     parser.add_argument("--peers", default="tensorflow,torch,jax")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--limit", type=float, default=600, help="seconds that one process may take")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
@@ -256,9 +277,13 @@ def run(
     markdown: Path | None,
 ) -> None:
     """Measures the workloads, prints their table and writes what is asked for."""
-    figures = collect(workloads.split(","), implementations, arguments.rounds, arguments.seconds)
+    figures, endless = collect(
+        workloads.split(","), implementations, arguments.rounds, arguments.seconds, arguments.limit
+    )
     heading = f"{machine()}; {time.strftime('%Y-%m-%d')}; medians of {arguments.rounds} rounds\n"
     text = f"{heading}\n{table(figures, implementations)}\n"
+    if endless:
+        text += f"\nNot ended within {arguments.limit:.0f} s: {', '.join(endless)}.\n"
     print(text)
     if json_file:
         json_file.write_text(json.dumps({"machine": machine(), "figures": figures}, indent=1) + "\n")
