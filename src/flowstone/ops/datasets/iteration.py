@@ -68,6 +68,10 @@ class Dataset(ABC):
         """The elements by number, where that costs nothing; None elsewhere."""
         return None
 
+    def repeated(self) -> Dataset:
+        """The dataset whose passes, one after the other, are a repetition of this one."""
+        return self
+
 
 class OneInput(Iteration):
     """A pass over what becomes of one other pass, `source`."""
