@@ -14,8 +14,9 @@ The declaration *is* the function that adds the op to the default graph: ``maxim
 
 Signature notation: ``x: T`` a tensor whose type attribute T names; ``x: float`` a fixed type; ``x: N*T`` a
 list of N tensors; ``x: *Ts`` a list with types Ts; ``x: Ref(T)`` a reference to a variable's buffer;
-``x: T[]`` a tensor of which a step finds out whether it is a scalar, so that kernels may rely on it. Type
-attributes are given as keywords (allowed types, or None for any); all others as text in the notation of
+``x: T[]`` a tensor that has to be a scalar: a node is not built where it is known to be none, and a step
+finds out where it is unknown, so that kernels may rely on it; ``x: T[?]`` one of which only a step finds out.
+Type attributes are given as keywords (allowed types, or None for any); all others as text in the notation of
 `attributes.py`. Attributes named in the signature that are declared nowhere become ``type`` (or ``int >= 1``
 for N, ``list(type) >= 1``).
 
@@ -126,6 +127,14 @@ CONTROL_FLOW = frozenset({"switch", "merge", "enter", "exit", "next_iteration", 
 _STATIC_VALUE_LIMIT = 4096  # elements: larger values are left to the plan's constant folding
 
 
+def _after_scalars(function: ShapeFunction) -> ShapeFunction:
+    def infer(node: Any) -> Shapes:
+        node.expect_scalars()
+        return function(node)
+
+    return infer
+
+
 class OpDeclaration:
     """One declared operation; calling it adds a node to the default graph. See the module.
 
@@ -225,8 +234,12 @@ class OpDeclaration:
     # ---- the parts
 
     def infer(self, function: ShapeFunction) -> ShapeFunction:
-        """Sets shape inference: ``f(node)`` gives the dims of the output, or a list of them."""
-        self.infer_function = function
+        """Sets shape inference: ``f(node)`` gives the dims of the output, or a list of them.
+
+        The node's declared scalars are looked at before.
+        """
+        asks = any(self.inputs[i].is_known for i in self.scalars)
+        self.infer_function = _after_scalars(function) if asks else function
         return function
 
     def kernel(self, *device_types: str) -> Callable[[KernelFactory], KernelFactory]:
