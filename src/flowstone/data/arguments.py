@@ -26,9 +26,9 @@ def seed_tensors(seed: Any) -> tuple[Tensor, Tensor]:
     """The two seeds of an op with this seed, a number or tensor; 0 and 0 for None, which means random
     ones."""
     if isinstance(seed, Tensor):
-        first, second = as_int64(get_seed(0)[0], "seed"), F.Cast(seed, DstT=dtypes.int64)
-        is_zero = F.Equal(F.BitwiseOr(first, second), as_int64(0, "zero"))
-        return first, F.SelectV2(is_zero, as_int64(2**31 - 1, "largest"), second)
+        of_graph, own = as_int64(get_seed(0)[0], "seed"), F.Cast(seed, DstT=dtypes.int64)
+        is_zero = F.Equal(F.BitwiseOr(of_graph, own), as_int64(0, "zero"))
+        return of_graph, F.SelectV2(is_zero, as_int64(2**31 - 1, "largest"), own)
     first, second = get_seed(seed)
     if first == 0 and second == 0:
         second = 2**31 - 1
