@@ -87,8 +87,9 @@ class _Walk:
 
     def _effects(self, node: PlanNode) -> Sequence[str]:
         """The names of the nodes whose effect the node hands out: its own, or of those that it stands for."""
-        if "effects" in node.attributes:
-            return node.attributes["effects"]
+        joined: Sequence[str] = node.attributes.get("effects", ())
+        if joined:
+            return joined
         declaration = node.declaration
         if not declaration.stateful or declaration.reads or declaration.mutates or not node.outputs:
             return ()
