@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.attributes import AttributeSpec
 from flowstone.framework.dtypes import DType
 
-__all__ = ["Argument"]
+__all__ = ["Argument", "after_scalars"]
 
 _ARGUMENT = re.compile(
     r"(?P<name>\w+):\s*(?P<ref>Ref\()?(?:(?P<number>\w+)\*|(?P<list>\*))?(?P<type>\w+)\)?(?P<scalar>\[\??\])?\s*$"
@@ -71,3 +72,15 @@ def _is_type_name(word: str) -> bool:
     except TypeError:
         return False
     return True
+
+
+def after_scalars(arguments: Sequence[Argument], function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A shape inference that looks at a node's declared scalars before, if there are any."""
+    if not any(argument.is_known for argument in arguments):
+        return function
+
+    def infer(node: Any) -> Any:
+        node.expect_scalars()
+        return function(node)
+
+    return infer

@@ -95,7 +95,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import torch
 
-from flowstone.framework.arguments import Argument
+from flowstone.framework.arguments import Argument, after_scalars
 from flowstone.framework.attributes import REQUIRED, AttributeSpec, parse_attributes, type_attribute
 from flowstone.framework.building import add_operation
 from flowstone.framework.dtypes import DType
@@ -125,14 +125,6 @@ ValueFunction: TypeAlias = "Callable[[Node], Known | list[Known]]"
 CostFunction: TypeAlias = "Callable[[Node], float]"
 CONTROL_FLOW = frozenset({"switch", "merge", "enter", "exit", "next_iteration", "loop_condition"})  # roles
 _STATIC_VALUE_LIMIT = 4096  # elements: larger values are left to the plan's constant folding
-
-
-def _after_scalars(function: ShapeFunction) -> ShapeFunction:
-    def infer(node: Any) -> Shapes:
-        node.expect_scalars()
-        return function(node)
-
-    return infer
 
 
 class OpDeclaration:
@@ -234,12 +226,8 @@ class OpDeclaration:
     # ---- the parts
 
     def infer(self, function: ShapeFunction) -> ShapeFunction:
-        """Sets shape inference: ``f(node)`` gives the dims of the output, or a list of them.
-
-        The node's declared scalars are looked at before.
-        """
-        asks = any(self.inputs[i].is_known for i in self.scalars)
-        self.infer_function = _after_scalars(function) if asks else function
+        """Sets shape inference: ``f(node)`` gives the dims of the output, or a list of them."""
+        self.infer_function = after_scalars(self.inputs, function)
         return function
 
     def kernel(self, *device_types: str) -> Callable[[KernelFactory], KernelFactory]:
