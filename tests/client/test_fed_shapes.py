@@ -248,6 +248,13 @@ def test_shapes_that_contradict_are_planned_once(planned):
     assert planned == [((2,), (3,)), None, ((2,), (2,))]
 
 
+def test_shapes_that_contradict_are_explained_by_the_plan_for_all():
+    x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    product = tf.matmul(x, y)
+    with tf.Session() as session:
+        assert "MatMul" in session.explain(product, {x: np.ones([2, 3]), y: np.ones([2, 3])})
+
+
 def test_values_that_cannot_be_fed_are_the_same_errors_at_any_time():
     x = tf.placeholder(tf.float32, [None, 2])
     y = x * 2

@@ -57,6 +57,18 @@ def test_what_the_master_and_the_workers_did(cluster: clusters.Cluster) -> None:
     assert all("kernels by the profile" in part and "def segment(step" in part for part in parts)
 
 
+def test_a_node_of_a_plan_that_fails_is_called_what_the_user_calls_it(cluster: clusters.Cluster) -> None:
+    axis = tf.placeholder(tf.int32)
+    with tf.device(f"{PS}/cpu:0"):
+        place = tf.argmax(tf.zeros([2, 3]), axis, name="place")
+    words = r"\[\[node place \(op ArgMax\) defined at"
+    with (
+        tf.Session(cluster.target()) as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match=words),
+    ):
+        session.run(place, {axis: [1]})
+
+
 def test_measured_steps_say_what_waited_for_whom(cluster: clusters.Cluster) -> None:
     x, z = program()
     with tf.Session(cluster.target()) as session:

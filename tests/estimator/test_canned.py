@@ -143,3 +143,16 @@ def test_examples_are_parsed_with_their_label() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             classify(columns, *arguments)
+
+
+def test_the_loss_is_collected_and_its_mean_is_not(tmp_path: Path) -> None:
+    found: list[Any] = []
+
+    class Hook(tf.train.SessionRunHook):
+        def begin(self) -> None:
+            found.extend(tensor.name for tensor in tf.get_collection(tf.GraphKeys.LOSSES))
+
+    column = tf.feature_column.numeric_column("a")
+    data = tf.estimator.inputs.numpy_input_fn({"a": np.ones([4, 1])}, np.ones([4, 1], int), shuffle=False)
+    tf.estimator.LinearClassifier([column], model_dir=str(tmp_path)).train(data, [Hook()], steps=1)
+    assert found == ["linear/head/weighted_loss/Sum:0"] * 2  # as TensorFlow 1.15 does

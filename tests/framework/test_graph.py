@@ -10,6 +10,7 @@ import pytest
 
 from flowstone.framework import dtypes, scope
 from flowstone.framework.composite import IndexedSlices
+from flowstone.framework.errors import OperatorNotAllowedInGraphError
 from flowstone.framework.graph import Graph, GraphKeys, Operation
 from flowstone.framework.operation import OpDeclaration
 from flowstone.framework.tensor import Tensor, convert_to_tensor
@@ -390,10 +391,16 @@ def test_tensor() -> None:
     assert len({a, const()}) == 2
 
 
-@pytest.mark.parametrize("use", [bool, list, len, lambda t: [1 for _ in t]])
+@pytest.mark.parametrize("use", [bool, list, lambda t: [1 for _ in t], lambda t: t and 1])
 def test_tensors_have_no_value_yet(use: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(OperatorNotAllowedInGraphError) as caught:
         use(const())
+    assert isinstance(caught.value, TypeError)
+
+
+def test_tensors_have_no_length() -> None:
+    with pytest.raises(TypeError, match="len is not well defined"):
+        len(const())
 
 
 def test_tensors_are_no_arrays_and_need_a_session() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import f, i, n
+from .raw_operations import RAW, RAW_UNCHECKED
 from .scalars import SCALARS
 
 Running = tuple[Callable[..., Any], tuple[Any, ...], str]
@@ -244,9 +245,9 @@ RUNNING_VALUES: dict[str, Running] = {
     ),
 }
 
-RUNNING = {**RUNNING_SHAPES, **RUNNING_VALUES, **SCALARS}
+RUNNING = {**RUNNING_SHAPES, **RUNNING_VALUES, **SCALARS, **RAW}
 
-# TensorFlow ends the process; here they are an InvalidArgumentError like others.
+# TensorFlow ends the process or computes nonsense; here they are an InvalidArgumentError like others.
 FATAL: dict[str, Running] = {
     "conv2d, rank": (
         lambda tf, x, w: tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"),
@@ -254,6 +255,7 @@ FATAL: dict[str, Running] = {
         "4",
     ),
     "max_pool, rank": (lambda tf, x: tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"), (f(5, 3),), "4"),
+    **RAW_UNCHECKED,
 }
 
 

@@ -204,6 +204,7 @@ EXEMPT: dict[str, str] = {
             "DummyMemoryCache",
             "DummySeedGenerator",
             "ShuffleDatasetV2",
+            "ShuffleAndRepeatDataset",
             "ShuffleDatasetV3",
         ),
         "tests/data/test_caches.py",

@@ -32,6 +32,7 @@ from flowstone.framework.tensor import Tensor
 from flowstone.framework.tensor_proto import messages
 
 _NODE = re.compile(r"\[\[(?:\{\{)?node ([^ \]}]+)[^\]]*\]\]")
+_PRIVATE = re.compile(r" \(op _\w+\)")
 _CPU = torch.device("cpu")
 
 
@@ -198,6 +199,9 @@ class RemoteRuns:
         if operation is None:  # the end of an edge between tasks is named after the node that is sent
             return error
         message, line = error.message, operation.user_line
+        if found and " (op _" in found[0]:  # a word of plans
+            message = message.replace(found[0], _PRIVATE.sub(f" (op {operation.type})", found[0]))
+            found = _NODE.search(message)
         if found and line and " defined at " not in found[0]:
             message = message.replace(found[0], f"{found[0][:-2]} defined at {line[0]}:{line[1]}]]")
         kind: Any = type(error)

@@ -7,6 +7,7 @@ from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.node import static_value
+from flowstone.framework.operation import F
 from flowstone.framework.shape import TensorShape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness.op_seeds import get_seed
@@ -22,7 +23,12 @@ def as_bool(value: Any) -> Any:
 
 
 def seed_tensors(seed: Any) -> tuple[Tensor, Tensor]:
-    """The two seeds of an op with this seed; 0 and 0 for None, which means random ones."""
+    """The two seeds of an op with this seed, a number or tensor; 0 and 0 for None, which means random
+    ones."""
+    if isinstance(seed, Tensor):
+        of_graph, own = as_int64(get_seed(0)[0], "seed"), F.Cast(seed, DstT=dtypes.int64)
+        is_zero = F.Equal(F.BitwiseOr(of_graph, own), as_int64(0, "zero"))
+        return of_graph, F.SelectV2(is_zero, as_int64(2**31 - 1, "largest"), own)
     first, second = get_seed(seed)
     if first == 0 and second == 0:
         second = 2**31 - 1

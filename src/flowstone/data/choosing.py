@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.data.arguments import common_shape
+from flowstone.data.arguments import common_shape, seed_tensors
 from flowstone.data.dataset import Dataset, OpDataset, op_dataset
 from flowstone.data.experimental import scan
 from flowstone.data.functions import MapFunction
@@ -18,7 +18,7 @@ from flowstone.framework.scope import get_default_graph
 from flowstone.framework.shape import as_shape
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.randomness.random import random_uniform
-from flowstone.ops.randomness.random_choice import multinomial
+from flowstone.ops.randomness.stateless import stateless_multinomial
 
 __all__ = [
     "Counter",
@@ -49,10 +49,8 @@ class RandomDataset(OpDataset):
     """Random int64 scalars from 0 to 2³² - 1, without end. `seed`: see `tf.set_random_seed`."""
 
     def __init__(self, seed: Any = None) -> None:
-        drawn = Dataset.from_tensors(0).repeat().map(
-            lambda _: random_uniform([], 0, 2**32, dtypes.int64, seed=seed)
-        )  # fmt: skip
-        super().__init__(drawn._structure, drawn._as_variant_tensor)
+        structure, seeds = Structure.of(dtypes.int64, []), seed_tensors(seed)
+        super().__init__(structure, lambda: F.RandomDataset(*seeds, **structure.attributes))
 
 
 # ---- among datasets
@@ -79,22 +77,26 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
     `weights`: how likely each is, a vector or a Dataset of vectors; equal if None. ValueError for a vector
     of another length, TypeError for weights that are no floats.
     """
-    count = len(datasets)
+    count, numbers = len(datasets), RandomDataset(seed).batch(2)
     if isinstance(weights, Dataset):
-        each = weights
+        selector = Dataset.zip((weights.map(_logits), numbers)).map(_drawn)
     else:
         vector = convert_to_tensor([1.0 / count] * count if weights is None else weights)
         if vector.dtype not in (dtypes.float32, dtypes.float64):
             raise TypeError(f"`weights` must be convertible to float32 or float64, not {vector.dtype}")
         if not vector.shape.is_compatible_with([count]):
             raise ValueError(f"`weights` must be a vector of the length {count}, one a dataset")
-        each = Dataset.from_tensors(vector).repeat()
-    return _directed(each.map(lambda row: _drawn(row, seed)), datasets)
+        logits = _logits(vector)
+        selector = numbers.map(lambda seed: _drawn(logits, seed))
+    return _directed(selector, datasets)
 
 
-def _drawn(weights: Tensor, seed: Any) -> Tensor:
-    logits = F.ExpandDims(F.Log(weights), convert_to_tensor(0))
-    return F.Reshape(multinomial(logits, 1, seed=seed), convert_to_tensor([], dtypes.int32))
+def _logits(weights: Tensor) -> Tensor:
+    return F.ExpandDims(F.Log(weights), convert_to_tensor(0))
+
+
+def _drawn(logits: Tensor, seed: Tensor) -> Tensor:
+    return F.Reshape(stateless_multinomial(logits, 1, seed), convert_to_tensor([], dtypes.int32))
 
 
 def _directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.data.arguments import as_int64, prefixed_by
+from flowstone.data.arguments import as_int64, prefixed_by, seed_tensors
 from flowstone.data.dataset import Dataset, op_dataset
 from flowstone.data.functions import DatasetFunction, MapFunction
 from flowstone.data.readers import SqlDataset
@@ -212,7 +212,10 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) ->
     """``dataset.shuffle(buffer_size, seed).repeat(count)``."""
 
     def apply(dataset: Dataset) -> Dataset:
-        return dataset.shuffle(buffer_size, seed).repeat(count)
+        size, number = as_int64(buffer_size, "buffer_size"), as_int64(-1 if count is None else count, "count")
+        seeds, structure = seed_tensors(seed), dataset._structure
+        return op_dataset("ShuffleAndRepeatDataset", structure, lambda: F.ShuffleAndRepeatDataset(
+            dataset._as_variant_tensor(), size, *seeds, number, **structure.attributes))  # fmt: skip
 
     return apply
 

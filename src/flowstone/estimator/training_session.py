@@ -10,8 +10,9 @@ __all__ = ["run_training"]
 
 
 def run_training(
-    spec: Any, hooks: list[Any], global_step: Any, listeners: list[Any], config: Any, task: Any
-) -> Any:
+    spec: Any, hooks: list[Any], global_step: Any, listeners: list[Any], config: Any, task: Any,
+    summarises: bool = True,
+) -> Any:  # fmt: skip
     """Trains until a hook stops it or the input ends; returns the last step's loss.
 
     Args:
@@ -19,12 +20,14 @@ def run_training(
         global_step: the global step, which is logged.
         listeners: CheckpointSaverListeners.
         config: the RunConfig; `task`: the `TrainingTask`.
+        summarises: whether to add a summary "loss", unless there is one.
 
-    Adds the loss to the collection of losses, a summary "loss" unless there is one, and a Saver that keeps as
-    many checkpoints as `config` says.
+    Adds the loss to the collection of losses, and a Saver that keeps as many checkpoints as `config` says.
     """
     spec = spec._replace(loss=task.reported(spec.loss))
-    if not any(summary.op.name == "loss" for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)):
+    if summarises and not any(
+        summary.op.name == "loss" for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)
+    ):
         tf.summary.scalar("loss", spec.loss)
     tf.add_to_collection(tf.GraphKeys.LOSSES, spec.loss)
     worker_hooks = _worker_hooks(spec, hooks, global_step, config)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.framework import dtypes
 from flowstone.framework.attributes import AttributeSpec
 from flowstone.framework.dtypes import DType
 
-__all__ = ["Argument"]
+__all__ = ["Argument", "after_scalars"]
 
 _ARGUMENT = re.compile(
-    r"(?P<name>\w+):\s*(?P<ref>Ref\()?(?:(?P<number>\w+)\*|(?P<list>\*))?(?P<type>\w+)\)?(?P<scalar>\[\])?\s*$"
+    r"(?P<name>\w+):\s*(?P<ref>Ref\()?(?:(?P<number>\w+)\*|(?P<list>\*))?(?P<type>\w+)\)?(?P<scalar>\[\??\])?\s*$"
 )
 
 
@@ -21,11 +22,13 @@ class Argument:
 
     `dtype` is fixed, or None and `type_attr` names the attribute that holds it; `number_attr` names the
     length of an ``N*T`` list, `type_list_attr` the types of a ``*Ts`` list; `is_ref` says that it is a
-    variable's buffer, `is_scalar` that a step fails if it is no scalar.
+    variable's buffer, `is_scalar` that a step fails if it is no scalar,
+    `is_known` that the node is not even built where it is known to be none.
     """
 
     __slots__ = (
-        "dtype", "is_list", "is_ref", "is_scalar", "name", "number_attr", "type_attr", "type_list_attr",
+        "dtype", "is_known", "is_list", "is_ref", "is_scalar", "name", "number_attr", "type_attr",
+        "type_list_attr",
     )  # fmt: skip
 
     def __init__(self, text: str, attributes: dict[str, AttributeSpec]) -> None:
@@ -33,7 +36,7 @@ class Argument:
         if match is None:
             raise ValueError(f"malformed argument {text!r}")
         self.name, self.is_ref = match["name"], match["ref"] is not None
-        self.is_scalar = match["scalar"] is not None
+        self.is_scalar, self.is_known = match["scalar"] is not None, match["scalar"] == "[]"
         self.dtype: DType | None = None
         self.type_attr = self.type_list_attr = None
         self.number_attr = match["number"]
@@ -69,3 +72,15 @@ def _is_type_name(word: str) -> bool:
     except TypeError:
         return False
     return True
+
+
+def after_scalars(arguments: Sequence[Argument], function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A shape inference that looks at a node's declared scalars before, if there are any."""
+    if not any(argument.is_known for argument in arguments):
+        return function
+
+    def infer(node: Any) -> Any:
+        node.expect_scalars()
+        return function(node)
+
+    return infer

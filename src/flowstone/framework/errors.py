@@ -2,7 +2,8 @@
 
 An `OpError` says which node failed: `node_def` (the node as a NodeDef), `op` (the user's Operation, None
 where the node was made by a rewriting), `message` and `error_code` (the numbers of `error_codes.proto`).
-Errors of building a graph, of feeding and of fetching are Python's own ValueError, TypeError, RuntimeError.
+Errors of building a graph, of feeding and of fetching are Python's own ValueError, TypeError, RuntimeError;
+the truth and the elements of a tensor have a TypeError of their own.
 
     >>> error = InvalidArgumentError(None, None, "Incompatible shapes: [2] vs. [3]")
     >>> error.error_code == INVALID_ARGUMENT, str(error)
@@ -215,6 +216,10 @@ class DataLossError(OpError):
 
     def __init__(self, node_def: Any, op: Any, message: str) -> None:
         super().__init__(node_def, op, message, DATA_LOSS)
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """Python asked a tensor for what only its value says, before a step has computed it."""
 
 
 _CLASS_OF_CODE: dict[int, Callable[[Any, Any, str], OpError]] = {

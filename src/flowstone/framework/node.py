@@ -171,6 +171,13 @@ class Node:
         if dims := self.inputs[i].dims:
             raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
 
+    def expect_scalars(self) -> None:
+        """ValueError if an input that is declared as a scalar is known to be none."""
+        declaration = self.declaration
+        for i in range(len(self.inputs)) if declaration.has_lists else declaration.scalars:
+            if self.input_argument(i).is_known:
+                self.expect_scalar(i)
+
     def input_argument(self, i: int) -> Any:
         """The declared argument that input `i` belongs to."""
         declaration = self.declaration

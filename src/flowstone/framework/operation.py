@@ -14,8 +14,9 @@ The declaration *is* the function that adds the op to the default graph: ``maxim
 
 Signature notation: ``x: T`` a tensor whose type attribute T names; ``x: float`` a fixed type; ``x: N*T`` a
 list of N tensors; ``x: *Ts`` a list with types Ts; ``x: Ref(T)`` a reference to a variable's buffer;
-``x: T[]`` a tensor of which a step finds out whether it is a scalar, so that kernels may rely on it. Type
-attributes are given as keywords (allowed types, or None for any); all others as text in the notation of
+``x: T[]`` a tensor that has to be a scalar: a node is not built where it is known to be none, and a step
+finds out where it is unknown, so that kernels may rely on it; ``x: T[?]`` one of which only a step finds out.
+Type attributes are given as keywords (allowed types, or None for any); all others as text in the notation of
 `attributes.py`. Attributes named in the signature that are declared nowhere become ``type`` (or ``int >= 1``
 for N, ``list(type) >= 1``).
 
@@ -94,7 +95,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import torch
 
-from flowstone.framework.arguments import Argument
+from flowstone.framework.arguments import Argument, after_scalars
 from flowstone.framework.attributes import REQUIRED, AttributeSpec, parse_attributes, type_attribute
 from flowstone.framework.building import add_operation
 from flowstone.framework.dtypes import DType
@@ -226,7 +227,7 @@ class OpDeclaration:
 
     def infer(self, function: ShapeFunction) -> ShapeFunction:
         """Sets shape inference: ``f(node)`` gives the dims of the output, or a list of them."""
-        self.infer_function = function
+        self.infer_function = after_scalars(self.inputs, function)
         return function
 
     def kernel(self, *device_types: str) -> Callable[[KernelFactory], KernelFactory]:

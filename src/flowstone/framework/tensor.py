@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flowstone.framework import dtypes, scope
+from flowstone.framework import dtypes, errors, scope
 from flowstone.framework.dtypes import DType
 from flowstone.framework.node import UNKNOWN, Output
 from flowstone.framework.shape import TensorShape, as_shape, merge
@@ -36,8 +36,8 @@ class _NoLength:
 class Tensor(Output):
     """One output of an `Operation`: a value that a step computes. It holds no value itself.
 
-    Compares and hashes by identity. Iteration and truth value raise TypeError, since the value is not known
-    yet.
+    Compares and hashes by identity. Iteration and truth value raise OperatorNotAllowedInGraphError, a
+    TypeError, since the value is not known yet.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_consumers", "_extra")  # libraries note things on tensors
@@ -157,18 +157,17 @@ class Tensor(Output):
         return self
 
     def __iter__(self) -> Any:
-        raise TypeError(
+        raise errors.OperatorNotAllowedInGraphError(
             "Tensor objects are only iterable when their values are known: use tf.unstack or tf.map_fn."
         )
 
     __len__ = _NoLength()
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise errors.OperatorNotAllowedInGraphError(
             f"Using the symbolic Tensor {self.name} as a Python `bool` is not allowed: its value is not "
-            "known before "
-            "a step. Use `if t is not None:` to ask whether a tensor is defined, and tf.cond to branch on "
-            "its value."
+            "known before a step. Use `if t is not None:` to ask whether a tensor is defined, and tf.cond to "
+            "branch on its value."
         )
 
     __nonzero__ = __bool__

@@ -179,6 +179,23 @@ def test_scikit_learns_methods() -> None:
         model.score(X, Y, metrics=[1])
 
 
+def test_summaries_are_those_of_the_program_and_of_evaluations(tmp_path: Path) -> None:
+    learn = tf.contrib.learn
+    config = learn.RunConfig(save_summary_steps=1)
+    model = learn.SKCompat(learn.Estimator(line, str(tmp_path), config, RATE)).fit(X, Y, steps=2)
+    model.score(X, Y)
+    model.score(X, Y, name="mine")
+    for folder, tags in {
+        "": {"OptimizeLoss/global_norm/gradient_norm", "OptimizeLoss/loss"},
+        "eval": {"loss"},
+        "eval_mine": {"loss"},
+    }.items():
+        (path,) = (tmp_path / folder).glob("events*")
+        assert {
+            value.tag for event in tf.train.summary_iterator(str(path)) for value in event.summary.value
+        } - {"global_step/sec"} == tags
+
+
 def test_columns_are_inferred() -> None:
     learn = tf.contrib.learn
     (column,) = learn.infer_real_valued_columns_from_input(X)

@@ -105,6 +105,16 @@ def test_no_bounds_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         session.run(x)
 
 
+def test_results_depend_on_what_a_program_draws_that_reads_a_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flags, "CHECK", 1)
+    w = tf.get_variable("w", [3], use_resource=False)
+    (x,) = repeated(lambda x: [x * w], tf.random_uniform([3]))
+    with tf.Session() as session:
+        assert "_DrawingProgram(%0" in session.explain(x)
+
+
 def test_a_drawing_program_is_no_part_of_straight_code() -> None:
     x = tf.random_uniform([3])
     for _ in range(60):

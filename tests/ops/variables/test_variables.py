@@ -274,6 +274,12 @@ def test_errors_of_creation(resource: bool) -> None:
         iter(tf.Variable([1.0], use_resource=resource))
 
 
+def test_the_truth_of_a_variable() -> None:
+    assert tf.Variable(0.0, use_resource=False)
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        bool(tf.Variable(0.0, use_resource=True))
+
+
 def test_a_reference_needs_a_known_shape_unless_told() -> None:
     value = tf.placeholder(tf.float32, [None, 2])
     with pytest.raises(ValueError, match="initial_value must have a shape specified"):

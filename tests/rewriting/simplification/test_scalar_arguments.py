@@ -60,3 +60,22 @@ def test_a_loop_asks_in_every_iteration() -> None:
         np.testing.assert_array_equal(session.run(total, {axis: 0}), ROWS.sum(0))
         with pytest.raises(tf.errors.InvalidArgumentError, match="axis must be a scalar"):
             session.run(total, {axis: [0]})
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda x: tf.range(0.0, x, 1.0), "limit"),
+        (lambda x: tf.linspace(0.0, x, 3), "stop"),
+        (lambda x: tf.fill([2], x), "value"),
+    ],
+)
+def test_sequences_of_vectors(make: Any, what: str) -> None:
+    end = tf.placeholder(tf.float32)
+    found = make(end)
+    with tf.Session() as session:
+        assert session.run(found, {end: 2.0}).shape[0] > 1
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"{what} must be a scalar"):
+            session.run(found, {end: [2.0]})
+    with pytest.raises(ValueError, match="Shape must be rank 0 but is rank 1"):
+        make(tf.zeros([1]))

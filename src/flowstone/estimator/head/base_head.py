@@ -200,7 +200,10 @@ class Head(abc.ABC):
                 tf.summary.scalar(self._key("regularization_loss"), regularization)
             if self._reduction == tf.losses.Reduction.SUM:
                 mean = tf.losses.compute_weighted_loss(
-                    loss.unreduced_loss, weights=loss.weights, reduction=tf.losses.Reduction.MEAN
+                    loss.unreduced_loss,
+                    weights=loss.weights,
+                    loss_collection=None,  # the sum is there
+                    reduction=tf.losses.Reduction.MEAN,
                 )
                 tf.summary.scalar(self._key("average_loss"), mean)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, machine, work
+from flowstone.framework import dtypes, errors, machine, work
 from flowstone.framework.dtypes import DType
 from flowstone.framework.kernel import CPU, GPU, Call, Input
 from flowstone.framework.operation import op
@@ -54,7 +54,10 @@ def suits(node: Any, attributes: Any = None) -> bool:
     dims, given = node.static_shape(0), node.attributes if attributes is None else attributes
     if dims is None or 0 in dims or node.dtype(0) not in FLOATS or given["padding"] == "EXPLICIT":
         return False
-    window = Window(given, given["ksize"], given["strides"])
+    try:
+        window = Window(given, given["ksize"], given["strides"])
+    except errors.OpError:  # which the kernel raises in the step
+        return False
     return window.channel_size == 1 and window.arrange(spatial_lengths(window, dims))[3] is None
 
 

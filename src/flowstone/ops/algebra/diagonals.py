@@ -17,7 +17,7 @@ from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
-from flowstone.framework.shape import Dims, format_dims, merge
+from flowstone.framework.shape import Dims, merge
 from flowstone.framework.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX
 
@@ -195,19 +195,14 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 matrix_band_part_op = op(
     "MatrixBandPart",
-    "input: T, num_lower: Tindex[], num_upper: Tindex[] -> band: T",
+    "input: T, num_lower: Tindex[?], num_upper: Tindex[?] -> band: T",
     "Tindex: type in [int32, int64] = int64",
     T=None,
     host=["num_lower", "num_upper"],
 )
 
 
-@matrix_band_part_op.infer
-def _(node: Node) -> Shapes:
-    for i in (1, 2):
-        if given := node.dims(i):
-            raise ValueError(f"Shape must be rank 0 but is rank {len(given)}: {format_dims(given)}")
-    return node.dims(0)
+matrix_band_part_op.infer(lambda node: node.dims(0))
 
 
 @matrix_band_part_op.kernel(CPU, GPU)

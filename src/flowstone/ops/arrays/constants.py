@@ -127,7 +127,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 fill_op = op(
     "Fill",
-    "dims: index_type, value: T -> output: T",
+    "dims: index_type, value: T[] -> output: T",
     "index_type: type in [int32, int64] = int32",
     T=None,
     host=["dims"],
@@ -138,7 +138,6 @@ fill_op = op(
 
 @fill_op.infer
 def _(node: Node) -> Shapes:
-    node.expect_scalar(1)
     value = node.constant(0)
     if value is not None and value.size and int(value.min()) < 0:
         raise ValueError(f"Fill dimensions must be >= 0, got {int(value.min())}")
@@ -210,7 +209,7 @@ def _(node: Node) -> Equal:
 
 range_op = op(
     "Range",
-    "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
+    "start: Tidx[], limit: Tidx[], delta: Tidx[] -> output: Tidx",
     "Tidx: type in [bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64]"
     " = int32",
     host=["start", "limit", "delta"],
@@ -231,15 +230,8 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
     return math.ceil(float(abs((limit - start) / delta)))
 
 
-def _require_scalars(node: Node) -> None:
-    for dims in (node.dims(i) for i in (0, 1, 2)):
-        if dims:
-            raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
-
-
 @range_op.infer
 def _(node: Node) -> Shapes:
-    _require_scalars(node)
     start, limit, delta = (node.constant(i) for i in (0, 1, 2))
     if start is None or limit is None or delta is None:
         return (None,)
@@ -263,7 +255,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 lin_space_op = op(
     "LinSpace",
-    "start: T, stop: T, num: Tidx -> output: T",
+    "start: T[], stop: T[], num: Tidx[] -> output: T",
     "Tidx: type in [int32, int64] = int32",
     T=(dtypes.bfloat16, dtypes.half, dtypes.float32, dtypes.float64),
     host=["start", "stop", "num"],
@@ -273,7 +265,6 @@ lin_space_op.not_differentiable()
 
 @lin_space_op.infer
 def _(node: Node) -> Shapes:
-    _require_scalars(node)
     num = node.constant(2)
     if num is not None and int(num) <= 0:
         raise ValueError(f"Requires num > 0: {int(num)}")

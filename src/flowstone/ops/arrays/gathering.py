@@ -82,7 +82,6 @@ gather_op = op(
 @gather_op.infer
 def _(node: Node) -> Shapes:
     params, indices, axis = node.dims(0), node.dims(1), node.constant(2)
-    node.expect_scalar(2)
     batch = node.attributes["batch_dims"]
     if params is not None and axis is not None and not -len(params) <= axis < len(params):
         least = int(axis) + 1 if axis >= 0 else -int(axis)

@@ -25,7 +25,7 @@ __all__ = ["boolean_mask", "one_hot", "sequence_mask"]
 
 one_hot_op = op(
     "OneHot",
-    "indices: TI, depth: int32[], on_value: T[], off_value: T[] -> output: T",
+    "indices: TI, depth: int32[?], on_value: T[?], off_value: T[?] -> output: T",
     "axis: int = -1 ; TI: type in [uint8, int8, int32, int64] = int64",
     T=None,
     host=["depth"],

@@ -112,7 +112,7 @@ pad_op.gradient(lambda op, dy: (_unpadded(op, dy), None))
 
 pad_v2_op = op(
     "PadV2",
-    "input: T, paddings: Tpaddings, constant_values: T[] -> output: T",
+    "input: T, paddings: Tpaddings, constant_values: T[?] -> output: T",
     _PADDINGS,
     T=None,
     host=["paddings"],

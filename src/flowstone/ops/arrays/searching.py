@@ -174,6 +174,8 @@ def _unraveled(indices: torch.Tensor, dims: torch.Tensor) -> torch.Tensor:
     if any(n <= 0 for n in sizes):
         raise invalid(f"Input dims cannot be zero or negative, got {sizes}")
     count = math.prod(sizes)
+    if count > torch.iinfo(dims.dtype).max:
+        raise invalid(f"Input dims product is more than {dims.dtype} holds, got {sizes}")
     if indices.numel():
         lowest, highest = (int(x) for x in torch.aminmax(indices))
         if lowest < 0 or highest >= count:

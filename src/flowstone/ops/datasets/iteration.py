@@ -68,6 +68,10 @@ class Dataset(ABC):
         """The elements by number, where that costs nothing; None elsewhere."""
         return None
 
+    def repeated(self) -> Dataset:
+        """The dataset whose passes, one after the other, are a repetition of this one."""
+        return self
+
 
 class OneInput(Iteration):
     """A pass over what becomes of one other pass, `source`."""
@@ -176,7 +180,4 @@ def dataset_op(
 
 
 def _dims_of_handle(node: Node) -> Dims:
-    for i in range(len(node.inputs)):
-        if node.input_argument(i).is_scalar:
-            node.expect_scalar(i)
     return ()

@@ -40,14 +40,14 @@ class Derived(Dataset):
 
 
 class RepeatDataset(Dataset):
-    """A dataset `count` times; without end if that is negative."""
+    """A dataset `count` times; without end if that is negative. `joins`: whether as its `repeated` says."""
 
-    def __init__(self, source: Dataset, count: int) -> None:
-        self.source, self.count = source, count
+    def __init__(self, source: Dataset, count: int, joins: bool) -> None:
+        self.source, self.count, self.joins = source, count, joins
 
     def iterate(self) -> Iteration:
         """A pass over all."""
-        return _Repeated(self.source, self.count)
+        return _Repeated(self.source.repeated() if self.joins else self.source, self.count)
 
     def rows(self) -> Rows | None:
         """Its rows, if the source has such."""
@@ -110,7 +110,7 @@ class _Repeated(Iteration):
 
 
 def _make_repeat(node: Node, env: Environment) -> Callable[..., Dataset]:
-    return lambda source, count: RepeatDataset(source, int(count))
+    return lambda source, count: RepeatDataset(source, int(count), int(count) != 1)
 
 
 repeat_dataset_op = dataset_op("RepeatDataset", "input_dataset: variant, count: int64[]", _make_repeat)

@@ -2,6 +2,9 @@
 
 A pass holds up to `size` elements; the next one is drawn among these, and the first of them takes its place.
 Where the input is slices of tensors, it holds their numbers instead of the elements.
+
+TensorFlow 1.15 joins a shuffle and the repetition right after it, unless passes shall not differ: the passes
+of a `ShuffledDataset.repeated` draw from one stream, that of the seeds themselves.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.handles import deleting_op, resource_op
 from flowstone.ops.datasets.iteration import Columns, Dataset, Element, Iteration, dataset_op
 from flowstone.ops.datasets.rows import Rows
+from flowstone.ops.datasets.selection import RepeatDataset
 from flowstone.ops.randomness.op_seeds import first_state, seeds_of
 from flowstone.ops.randomness.random_words import RandomWords
 
@@ -42,6 +46,14 @@ class PassSeeds:
         with self._lock:
             return self._words.next(), self._words.next()
 
+    def words(self, seeds: tuple[int, int]) -> RandomWords:
+        """What a pass with these seeds draws from."""
+        return RandomWords(first_state(*seeds))
+
+    def repeated(self) -> PassSeeds:
+        """Where the passes of a repetition draw from."""
+        return OneStream(self._seeds) if self._differ else self
+
     def save(self) -> int:
         """How much was drawn."""
         return self._words.drawn
@@ -52,13 +64,24 @@ class PassSeeds:
             self._words.go_to(drawn)
 
 
+class OneStream(PassSeeds):
+    """One stream, from which all passes draw, one after the other."""
+
+    def __init__(self, seeds: tuple[int, int]) -> None:
+        super().__init__(seeds, differ=False)
+
+    def words(self, seeds: tuple[int, int]) -> RandomWords:
+        """The stream."""
+        return self._words
+
+
 class _Shuffled(Iteration):
     """A pass over `source`: elements, or numbers of rows if `rows` are given."""
 
     def __init__(self, source: Iteration | None, rows: Rows | None, size: int, passes: PassSeeds) -> None:
         self.source, self.rows, self.size = source, rows, size
         self.passes, self.seeds = passes, passes.draw()
-        self.words = RandomWords(first_state(*self.seeds))
+        self.words = passes.words(self.seeds)
         self.held: list[Any] = []  # a ring of `size` places
         self.first = self.count = 0  # of the elements that are held
         self.read, self.has_ended = 0, False
@@ -121,9 +144,9 @@ class _Shuffled(Iteration):
         self.held, self.first, self.count = list(state["held"]), state["first"], state["count"]
         self.read, self.has_ended = state["read"], state["ended"]
         self.seeds = state["seeds"]
-        self.words = RandomWords(first_state(*self.seeds))
-        self.words.go_to(state["drawn"])
         self.passes.restore(state["passes"])
+        self.words = self.passes.words(self.seeds)
+        self.words.go_to(state["drawn"])
 
     def close(self) -> None:
         if self.source is not None:
@@ -131,10 +154,13 @@ class _Shuffled(Iteration):
 
 
 class ShuffledDataset(Dataset):
-    """The elements of `source` in random order, in each pass by the seeds that `passes` draws for it."""
+    """The elements of `source` in random order, in each pass by the seeds that `passes` draws for it.
 
-    def __init__(self, source: Dataset, size: int, passes: PassSeeds) -> None:
-        self.source, self.size, self.passes = source, size, passes
+    `joins`: whether a repetition is joined with it.
+    """
+
+    def __init__(self, source: Dataset, size: int, passes: PassSeeds, joins: bool = False) -> None:
+        self.source, self.size, self.passes, self.joins = source, size, passes, joins
 
     def iterate(self) -> Iteration:
         """A pass over all elements."""
@@ -142,6 +168,10 @@ class ShuffledDataset(Dataset):
         if rows is not None and (rows.total is not None or self.size < _ENDLESS):
             return _Shuffled(None, rows, self.size, self.passes)
         return _Shuffled(self.source.iterate(), None, self.size, self.passes)
+
+    def repeated(self) -> Dataset:
+        """The same, of which all passes draw from one stream, if a repetition is joined with it."""
+        return ShuffledDataset(self.source, self.size, self.passes.repeated()) if self.joins else self
 
 
 def _buffer_size(number: Any) -> int:
@@ -156,7 +186,8 @@ def _make_shuffle(node: Node, env: Environment) -> Callable[..., Dataset]:
 
     def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any, seeds: SeedSource = None) -> Dataset:
         passes = seeds or PassSeeds(seeds_of((seed, seed2)), differ)
-        return ShuffledDataset(source, _buffer_size(buffer_size), passes)
+        joins = node.type == "ShuffleDataset" and bool(seed or seed2)  # what later versions make stays alone
+        return ShuffledDataset(source, _buffer_size(buffer_size), passes, joins)
 
     return make
 
@@ -165,6 +196,17 @@ def _make_shuffle_v2(node: Node, env: Environment) -> Callable[..., Dataset]:
     def make(source: Dataset, buffer_size: Any, seeds: SeedSource) -> Dataset:
         passes = seeds or PassSeeds(seeds_of((0, 0)), True)
         return ShuffledDataset(source, _buffer_size(buffer_size), passes)
+
+    return make
+
+
+def _make_shuffle_and_repeat(node: Node, env: Environment) -> Callable[..., Dataset]:
+    differ = node.attributes["reshuffle_each_iteration"]
+
+    def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any, count: Any) -> Dataset:
+        passes = PassSeeds(seeds_of((seed, seed2)), differ)
+        shuffled = ShuffledDataset(source, _buffer_size(buffer_size), passes, bool(seed or seed2))
+        return RepeatDataset(shuffled, int(count), joins=True)
 
     return make
 
@@ -181,6 +223,12 @@ shuffle_dataset_v2_op = dataset_op(
 shuffle_dataset_v3_op = dataset_op(
     "ShuffleDatasetV3", f"{_SHUFFLE}, seed: int64[], seed2: int64[], seed_generator: resource", _make_shuffle,
     _DIFFERS, stateful=True, keeps=[4],
+)  # fmt: skip
+
+
+shuffle_and_repeat_dataset_op = dataset_op(
+    "ShuffleAndRepeatDataset", f"{_SHUFFLE}, seed: int64[], seed2: int64[], count: int64[]",
+    _make_shuffle_and_repeat, _DIFFERS,
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.tensor import Tensor
+from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.pooling import LAYOUT, LAYOUT_3D, PADDINGS, WINDOW, WINDOW_3D, shared_attributes
 from flowstone.ops.networks.pooling_windows import (
     Window,
@@ -83,12 +84,14 @@ def _average_grad(window: Window, shape: tuple[int, ...], dy: torch.Tensor) -> t
     if 0 in shape or not dy.numel():
         return dy.new_zeros(shape)
     backward, sizes, strides = _AVERAGE_BACKWARD[window.n], list(window.sizes), list(window.strides)
-    dtype, dy = dy.dtype, window.first(dy)
+    given, dtype, dy = dy.shape, dy.dtype, window.first(dy)
     if dtype in (torch.float16, torch.bfloat16):
         dy = dy.float()
     lengths = spatial_lengths(window, shape)
     counts, padding, ceil, explicit = window.arrange(lengths)
     x = window.first(dy.new_empty(shape))
+    if dy.shape[:2] != x.shape[:2]:
+        raise invalid(f"A gradient of shape {list(given)} is of no images of shape {list(shape)}")
     if explicit is None:
         dx = backward(dy, x, sizes, strides, list(padding), ceil, False, None)
     else:

@@ -13,14 +13,14 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, errors
+from flowstone.framework import dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, Shapes, op
 from flowstone.framework.scope import get_default_graph
 from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.ops.arrays.arrays import in_signed
+from flowstone.ops.arrays.arrays import in_signed, invalid
 from flowstone.ops.networks.windows import SAME, VALID, require_rank
 
 __all__ = ["dilation2d", "erosion2d"]
@@ -50,15 +50,13 @@ class _Dilation:
 
     def __init__(self, attributes: Any, image: torch.Tensor, kernel: torch.Tensor) -> None:
         if image.dim() != 4 or kernel.dim() != 3 or image.shape[3] != kernel.shape[2]:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"input and filter must have the same depth: {image.shape[-1]} vs {kernel.shape[-1]}",
+            raise invalid(
+                f"input and filter must have the same depth: {image.shape[-1]} vs {kernel.shape[-1]}"
             )
         strides, rates = attributes["strides"][1:3], attributes["rates"][1:3]
         rule = SAME if attributes["padding"] == "SAME" else VALID
         counts, before, after = rule.solve(image.shape[1:3], kernel.shape[:2], strides, rates)
-        exact = image.dtype.is_floating_point
+        self.dtype, exact = image.dtype, image.dtype.is_floating_point
         wide = image if exact else image.to(torch.int64)
         lowest = -math.inf if exact else -(2**62)
         pad = [0, 0, before[1], after[1], before[0], after[0]]
@@ -73,6 +71,7 @@ class _Dilation:
             for row in range(kernel.shape[0])
             for column in range(kernel.shape[1])
         ]
+        self.counts = counts
 
     def turned(self, x: torch.Tensor) -> torch.Tensor:
         """Images as [height, width, depth, batch]. Unless pixels are long, what comes last in memory is the
@@ -89,11 +88,21 @@ class _Dilation:
         return (self.image[position] + offset for position, offset in zip(self.positions, offsets))
 
     def best(self) -> torch.Tensor:
-        """The greatest candidates."""
+        """The greatest candidates; of none, the least number."""
+        if not self.positions:
+            least = torch.finfo if self.image.is_floating_point() else torch.iinfo
+            shape = *self.counts, *self.image.shape[2:]
+            return self.image.new_full(shape, least(self.dtype).min)
         best: Any = None
         for candidate in self.candidates():
             best = candidate if best is None else torch.maximum(best, candidate, out=best)
         return best  # type: ignore[no-any-return]
+
+    def check(self, dy: torch.Tensor) -> None:
+        """Raises InvalidArgumentError unless there is a gradient for each output."""
+        _, _, depth, batch = self.image.shape
+        if dy.shape != (batch, *self.counts, depth):
+            raise invalid(f"out_backprop has incompatible size: {list(dy.shape)}")
 
     def flows(self, dy: torch.Tensor) -> Iterator[torch.Tensor]:
         """For each position of the filter, the gradients of outputs whose first maximum it has, else 0."""
@@ -124,6 +133,8 @@ class _Dilation:
 def _parts(*images: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
     """Batches of images that are not large, at least one."""
     of_one = max(1, images[0][:1].numel()) if images[0].dim() == 4 else 1
+    if any(each.shape[:1] != images[0].shape[:1] for each in images):
+        raise invalid(f"out_backprop has incompatible size: {list(images[-1].shape)}")
     return zip(*[each.split(max(1, _PART // of_one)) for each in images])
 
 
@@ -164,6 +175,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
     def of(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         windows = _Dilation(attributes, image, kernel)
+        windows.check(dy)
         gradient = torch.zeros_like(windows.image, dtype=dy.dtype)
         for position, flow in zip(windows.positions, windows.flows(dy)):
             gradient[position] += flow
@@ -183,8 +195,10 @@ def _(node: Node, env: Environment) -> Kernel:
         return (sums[0] if len(sums) == 1 else torch.stack(sums).sum(0)).view(kernel.shape).to(dy.dtype)
 
     def of(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
-        flows = _Dilation(attributes, image, kernel).flows(dy)
-        return torch.stack([flow.sum((0, 1, 3)) for flow in flows])
+        windows = _Dilation(attributes, image, kernel)
+        windows.check(dy)
+        sums = [flow.sum((0, 1, 3)) for flow in windows.flows(dy)] if windows.positions else []
+        return torch.stack(sums) if sums else torch.zeros_like(kernel)
 
     return in_signed(node.dtype(0), run, 2)
 

@@ -152,8 +152,7 @@ def _max_grad_kernel(window: Window, node: Node) -> Callable[..., Any]:
     first, restored = window.first, window.restored
 
     def run(x: torch.Tensor, y: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
-        if dy.shape != y.shape:
-            raise invalid(f"Expected grad shape to be {list(y.shape)}, but got {list(dy.shape)}")
+        _check_like(dy, y, "grad")
         x, dy = first(x), first(dy)
         if 0 in dy.shape:
             return restored(x.new_zeros(x.shape))
@@ -167,11 +166,18 @@ def _max_grad_grad_kernel(window: Window, node: Node) -> Callable[..., Any]:
     first, restored = window.first, window.restored
 
     def run(x: torch.Tensor, y: torch.Tensor, ddx: torch.Tensor) -> torch.Tensor:
+        _check_like(ddx, x, "grad")
         x, ddx = first(x), first(ddx)
         indices = _maxima(window, x)[1]
+        _check_like(y, restored(indices), "orig_output")
         return restored(torch.gather(ddx.flatten(2), 2, indices.flatten(2)).view(indices.shape))
 
     return run
+
+
+def _check_like(x: torch.Tensor, other: torch.Tensor, what: str) -> None:
+    if x.shape != other.shape:
+        raise invalid(f"Expected {what} shape to be {list(other.shape)}, but got {list(x.shape)}")
 
 
 # ---- declarations of max pooling
@@ -360,6 +366,7 @@ def _(node: Node, env: Environment) -> Kernel:
     with_batch = node.attributes["include_batch_in_index"]
 
     def run(x: torch.Tensor, dy: torch.Tensor, argmax: torch.Tensor) -> torch.Tensor:
+        _check_like(dy, argmax, "grad")
         if with_batch:
             flat = x.new_zeros(x.numel()).index_add_(0, argmax.reshape(-1).to(torch.int64), dy.reshape(-1))
         else:
@@ -377,6 +384,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
     def run(x: torch.Tensor, ddx: torch.Tensor, argmax: torch.Tensor) -> torch.Tensor:
         batch = x.shape[0]
+        _check_like(ddx, x, "grad")
         if with_batch:
             return ddx.reshape(-1)[argmax.to(torch.int64)]
         found = torch.gather(ddx.reshape(batch, -1), 1, argmax.to(torch.int64).reshape(batch, -1))

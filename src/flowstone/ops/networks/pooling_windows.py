@@ -11,6 +11,7 @@ from flowstone.framework import errors
 from flowstone.framework.kernel import Environment, Kernel, KernelFactory
 from flowstone.framework.node import Node
 from flowstone.framework.shape import Dims
+from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import (
     channels_first,
     channels_last,
@@ -30,6 +31,10 @@ class Window:
     """
 
     def __init__(self, attributes: Any, ksize: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        if len(strides) != len(ksize):
+            raise invalid(f"Sliding window stride field must specify {len(ksize)} dimensions")
+        if min(strides) < 1:
+            raise invalid(f"Stride must be > 0, but got {min(strides)}")
         layout = attributes.get("data_format", "NHWC")
         self.rank, self.last = len(ksize), is_channels_last(layout)
         self.n = self.rank - 2
@@ -57,9 +62,7 @@ class Window:
     def first(self, x: torch.Tensor) -> torch.Tensor:
         """A tensor in the node's layout as a channels-first view. InvalidArgumentError for another rank."""
         if x.dim() != self.rank:
-            raise errors.InvalidArgumentError(
-                None, None, f"tensor_in must be {self.rank}-dimensional, not {x.dim()}"
-            )
+            raise invalid(f"tensor_in must be {self.rank}-dimensional, not {x.dim()}")
         return x.permute(self.to_first) if self.last else x
 
     def restored(self, y: torch.Tensor) -> torch.Tensor:
@@ -110,9 +113,16 @@ def input_window(first: int) -> Callable[..., Any]:
         ksize, strides = node.constant(first), node.constant(first + 1)
         if ksize is None or strides is None:
             return None
-        return Window(node.attributes, tuple(ksize.tolist()), tuple(strides.tolist()))
+        return _given_window(node, ksize, strides)
 
     return find
+
+
+def _given_window(node: Node, ksize: Any, strides: Any) -> Window:
+    """The window of an image node that these inputs say."""
+    if len(ksize) != 4:
+        raise invalid("Sliding window ksize field must specify 4 dimensions")
+    return Window(node.attributes, tuple(ksize.tolist()), tuple(strides.tolist()))
 
 
 def pooling_kernel(
@@ -133,9 +143,7 @@ def pooling_kernel(
 
         def run(*inputs: torch.Tensor) -> Any:
             *tensors, ksize, strides = inputs
-            return make(Window(node.attributes, tuple(ksize.tolist()), tuple(strides.tolist())), node)(
-                *tensors
-            )
+            return make(_given_window(node, ksize, strides), node)(*tensors)
 
         return run
 

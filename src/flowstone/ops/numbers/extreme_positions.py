@@ -41,7 +41,6 @@ def _argument_of_extreme(name: str, function: Callable[..., torch.Tensor]) -> Op
     @declaration.infer
     def _(node: Node) -> Shapes:
         dims, axis = node.dims(0), node.constant(1)
-        node.expect_scalar(1)
         if dims is None:
             return None
         if len(dims) <= 1:

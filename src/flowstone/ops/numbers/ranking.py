@@ -79,7 +79,7 @@ top_k_op = op(
 top_k_op.infer(lambda node: _infer_top_k(node.dims(0), node.attributes["k"]))
 top_k_v2 = op(
     "TopKV2",
-    "input: T, k: Tk[] -> values: T, indices: index_type",
+    "input: T, k: Tk[?] -> values: T, indices: index_type",
     "sorted: bool = true ; Tk: type in [int16, int32, int64] = int32 ; "
     "index_type: type in [int16, int32, int64] = int32",
     T=REAL,
@@ -178,7 +178,7 @@ in_top_k_op.kernel(CPU, GPU)(lambda node, env: Call(_in_top_k, X0, X1, node.attr
 in_top_k_op.not_differentiable()
 in_top_k_v2 = op(
     "InTopKV2",
-    "predictions: float, targets: T, k: T[] -> precision: bool",
+    "predictions: float, targets: T, k: T[?] -> precision: bool",
     "T: type in [int32, int64] = int32",
 )
 in_top_k_v2.infer(_infer_in_top_k)

@@ -45,7 +45,6 @@ multinomial_op.not_differentiable()
 
 @multinomial_op.infer
 def _(node: Node) -> Shapes:
-    node.expect_scalar(1)
     logits, count = node.dims(0), node.constant(1)
     if logits is not None and len(logits) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(logits)}")

@@ -59,6 +59,11 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid(
                 f"hypothesis and truth must be of one rank, but have {len(a_shape)} and {len(b_shape)}"
             )
+        if len(a_shape) < 2:
+            raise invalid(f"Input SparseTensors must have rank at least 2, not {len(a_shape)}")
+        least = min(*a_shape, *b_shape)
+        if least < 0:
+            raise invalid(f"Dimension {least} must be >= 0")
         sizes = np.maximum(a_shape, b_shape)[:-1]
         for at, values in ((a_at, a), (b_at, b)):
             _check(at, values, sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -63,6 +64,8 @@ def _(node: Node, env: Environment) -> Kernel:
                     f"Expected {what} to be a vector of length {len(sizes)} but got shape "
                     f"{listed(given.shape)}"
                 )
+        if math.prod(sizes) > LARGEST:
+            raise invalid(f"Shape {listed(sizes)} would have more than 2**63 - 1 elements")
         starts, lengths = start.tolist(), size.tolist()
         for length in lengths:
             if length < 0:

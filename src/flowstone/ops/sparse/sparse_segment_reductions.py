@@ -138,7 +138,6 @@ def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpD
 
     @declaration.infer
     def _(node: Node) -> Shapes:
-        node.expect_scalar(3)
         dims, rows = node.dims(0), node.constant(3)
         if dims == ():
             raise ValueError("Shape must be at least rank 1 but is rank 0")
@@ -208,7 +207,6 @@ bincount_op = op(
 
 @bincount_op.infer
 def _(node: Node) -> Shapes:
-    node.expect_scalar(1)
     size = node.constant(1)
     if size is not None and int(size) < 0:
         raise ValueError(f"size ({int(size)}) must be non-negative")

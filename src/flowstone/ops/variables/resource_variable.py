@@ -129,6 +129,9 @@ class ResourceVariable(Variable):
         with self._place.as_default(), self._beside():
             return self._read()
 
+    def __bool__(self) -> bool:
+        return bool(self.value())  # refused, as any tensor does
+
     @property
     def _shared_read(self) -> Tensor | None:
         return self._cached_value

@@ -14,7 +14,7 @@ for; what they depended on is. This is what ``FLOWSTONE_CHECK=1`` holds every pa
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
@@ -81,12 +81,19 @@ class _Walk:
         if not node.declaration.shape_only:
             for state, version in self.versions.read_by(node):
                 found |= self._bit((state, version))
-        declaration = node.declaration
-        if declaration.stateful and not declaration.reads and not declaration.mutates and node.outputs:
-            if not any([self._is_handle(x) for x in (*node.inputs, *node.outputs)]):
-                for name in node.attributes.get("effects", [node.origin.name]):  # of nodes that it stands for
-                    found |= self._bit(("effect", name))
+        for name in self._effects(node):
+            found |= self._bit(("effect", name))
         return found
+
+    def _effects(self, node: PlanNode) -> Sequence[str]:
+        """The names of the nodes whose effect the node hands out: its own, or of those that it stands for."""
+        joined: Sequence[str] = node.attributes.get("effects", ())
+        if joined:
+            return joined
+        declaration = node.declaration
+        if not declaration.stateful or declaration.reads or declaration.mutates or not node.outputs:
+            return ()
+        return () if any(map(self._is_handle, (*node.inputs, *node.outputs))) else (node.origin.name,)
 
     def _is_handle(self, x: PlanOutput) -> bool:
         return bool(self.versions.references[x]) or x.dtype.is_ref or x.dtype.name == "resource"

@@ -162,7 +162,7 @@ class BaseEstimator(_BaseEstimator, Evaluable, Trainable):
             ops = self._get_train_ops(features, labels)
             spec = ops._replace(scaffold=ops.scaffold or tf.train.Scaffold())
             task = TrainingTask(self._config, self._session_config)
-            return run_training(spec, hooks, step, [], self._config, task)
+            return run_training(spec, hooks, step, [], self._config, task, summarises=False)
 
     def _check_inputs(self, features: Any, labels: Any) -> None:
         """Remembers types and shapes; ValueError if they are not those of earlier inputs."""

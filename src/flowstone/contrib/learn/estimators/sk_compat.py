@@ -49,9 +49,7 @@ class SKCompat(_BaseEstimator):
         input_fn, feed_fn = input_fn_of(x, y, None, None, batch_size)
         if metrics is not None and not isinstance(metrics, Mapping):
             raise ValueError(f"Metrics argument should be None or dict. Got {metrics}.")
-        values, step = self._estimator._evaluate_model(
-            input_fn, steps, feed_fn, metrics, f"score_{name}" if name else "score"
-        )
+        values, step = self._estimator._evaluate_model(input_fn, steps, feed_fn, metrics, name or "")
         values["global_step"] = step
         return values  # type: ignore[no-any-return]
 
