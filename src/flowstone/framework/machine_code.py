@@ -11,11 +11,10 @@ numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete 
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `matrix_batches(dtype)` decomposes many matrices (`framework/matrix_kernels.py`), `hot_places` makes one-hot
 arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places, `bin_counts(dtype)`
-and `group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM
-cells, `path_labels(logits)` decodes, `tuple_rows(indices)` picks rows by tuples, `largest(dtype)`
-finds the largest of rows. Those of images are in `image_code`. They are None where there is no machine code,
-the first three, `hot_places`, `placing`, `spaced_numbers`, `tuple_rows` and `largest` also where there is
-none yet.
+and `group_counts(values, weights)` count, `tuple_rows(indices)` picks rows by tuples, `largest(dtype)` finds
+the largest of rows. Those of images are in `image_code`, those of networks in `network_code`. They are None
+where there is no machine code, the first three, `hot_places`, `placing`, `spaced_numbers`, `tuple_rows` and
+`largest` also where there is none yet.
 Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums,
 solutions, normal numbers and gamma values within rounding).
 
@@ -37,7 +36,6 @@ __all__ = [
     "BetaFraction",
     "BinCounts",
     "ByteStrings",
-    "CellGradient",
     "ClassChoice",
     "GammaSeries",
     "GroupCounts",
@@ -45,7 +43,6 @@ __all__ = [
     "IntegerProduct",
     "Largest",
     "Move",
-    "PathLabels",
     "Placing",
     "RandomCode",
     "RandomValues",
@@ -65,7 +62,6 @@ __all__ = [
     "beta_fraction",
     "bin_counts",
     "byte_strings",
-    "cell_gradient",
     "class_choice",
     "gamma_series",
     "group_counts",
@@ -73,7 +69,6 @@ __all__ = [
     "integer_product",
     "largest",
     "matrix_batches",
-    "path_labels",
     "placing",
     "random_values",
     "random_words",
@@ -333,39 +328,12 @@ class SpacedNumbers(Protocol):
         """`count` numbers, more than one and less than 2^31, from start to stop."""
 
 
-class CellGradient(Protocol):
-    """Gradients of a step of LSTM cells (`ops/networks/lstm_blocks.py`), on the host."""
-
-    def __call__(
-        self,
-        before: torch.Tensor,
-        peepholes: Sequence[torch.Tensor],
-        gates: Sequence[torch.Tensor],
-        d_state: torch.Tensor,
-        dh: torch.Tensor,
-        columns: torch.Tensor,
-    ) -> torch.Tensor:
-        """That for the state before the step; that for the weighted sums is written to `columns`, contiguous
-        [batch, 4 cells]."""
-
-
 class ClassChoice(Protocol):
     """Random choices of classes by their logits (`ops/randomness/class_weights.py`), on the host."""
 
     def __call__(self, logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor | None:
         """The classes, int64, of [rows, classes] that numbers of [0, 1), float64 [rows, samples], choose.
         None if a row's largest logit is not finite, or one is NaN."""
-
-
-class PathLabels(Protocol):
-    """The most probable labels of time steps (`ops/networks/ctc_decoding.py`), on the host."""
-
-    def __call__(
-        self, logits: torch.Tensor, lengths: torch.Tensor, blank: int, merges: bool
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
-        """Of logits [steps, rows, classes] and each row's steps: labels that are no blank [rows, steps], how
-        many of these each row has, minus the sums of the largest logits [rows, 1]. `merges`: of equal labels
-        that follow each other the first is kept. None if a logit is NaN."""
 
 
 class BinCounts(Protocol):
@@ -411,7 +379,6 @@ byte_strings: Slot[[], ByteStrings] = Slot()
 band_solver: Slot[[torch.dtype | None, bool], BandSolver] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
 bin_counts: Slot[[torch.dtype | None], BinCounts] = Slot()
-cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
 class_choice: Slot[[torch.dtype | None], ClassChoice] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 group_counts: Slot[[torch.dtype | None, torch.dtype | None], GroupCounts] = Slot()
@@ -419,7 +386,6 @@ hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 integer_product: Slot[[torch.dtype | None, torch.dtype | None], IntegerProduct] = Slot()
 largest: Slot[[torch.dtype | None], Largest] = Slot()
 matrix_batches: Slot[[torch.dtype | None], MatrixBatches] = Slot()
-path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
 placing: Slot[[torch.dtype | None], Placing] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
