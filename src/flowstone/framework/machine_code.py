@@ -11,10 +11,10 @@ numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete 
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `matrix_batches(dtype)` decomposes many matrices (`framework/matrix_kernels.py`), `hot_places` makes one-hot
 arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places, `bin_counts(dtype)`
-and `group_counts(values, weights)` count, `tuple_rows(indices)` picks rows by tuples, `largest(dtype)` finds
-the largest of rows. Those of images are in `image_code`, those of networks in `network_code`. They are None
-where there is no machine code, the first three, `hot_places`, `placing`, `spaced_numbers`, `tuple_rows` and
-`largest` also where there is none yet.
+and `group_counts(values, weights)` count, `size_histogram(dtype, limits)` does between limits,
+`tuple_rows(indices)` picks rows by tuples, `largest(dtype)` finds the largest of rows. Those of images are in
+`image_code`, those of networks in `network_code`. They are None where there is no machine code, the first
+three, `hot_places`, `placing`, `spaced_numbers`, `tuple_rows` and `largest` also where there is none yet.
 Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums,
 solutions, normal numbers and gamma values within rounding).
 
@@ -51,6 +51,7 @@ __all__ = [
     "RowMoves",
     "SegmentRows",
     "SegmentSums",
+    "SizeHistogram",
     "Slot",
     "SpacedNumbers",
     "SparseProduct",
@@ -77,6 +78,7 @@ __all__ = [
     "row_moves",
     "segment_rows",
     "segment_sums",
+    "size_histogram",
     "small_matrices",
     "spaced_numbers",
     "sparse_product",
@@ -344,6 +346,14 @@ class BinCounts(Protocol):
         lies outside; None if a number is NaN."""
 
 
+class SizeHistogram(Protocol):
+    """How many numbers lie between limits that grow by a factor, on both sides of zero, on the host."""
+
+    def __call__(self, values: torch.Tensor) -> tuple[torch.Tensor, list[float]] | None:
+        """(int64 [2 limits + 1], the numbers from each limit on below the next; the least, the largest, the
+        sum, the sum of squares); None if one is not finite."""
+
+
 class GroupCounts(Protocol):
     """How often whole numbers occur in groups, on the host."""
 
@@ -394,6 +404,7 @@ requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot(
 row_moves: Slot[[], RowMoves] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
+size_histogram: Slot[[torch.dtype | None, tuple[float, ...]], SizeHistogram] = Slot()
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
 spaced_numbers: Slot[[torch.dtype | None], SpacedNumbers] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()

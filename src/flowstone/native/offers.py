@@ -7,6 +7,7 @@ from flowstone.framework import image_code, machine_code, network_code
 from flowstone.native.arrays import (
     byte_strings,
     counting,
+    histograms,
     hot_places,
     largest,
     placing,
@@ -59,6 +60,7 @@ def offer_all() -> None:
     machine_code.class_choice.offer(class_choice.class_choice)
     machine_code.segment_rows.offer(segment_sums.segment_rows)
     machine_code.segment_sums.offer(segment_sums.segment_sums)
+    machine_code.size_histogram.offer(histograms.size_histogram)
     machine_code.small_matrices.offer(small_matrices.small_matrices)
     machine_code.spaced_numbers.offer(spaced_numbers.spaced_numbers)
     machine_code.sparse_product.offer(sparse_products.sparse_product)
