@@ -10,11 +10,12 @@ numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete 
 `zeta(is_short)` is Hurwitz's.
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `matrix_batches(dtype)` decomposes many matrices (`framework/matrix_kernels.py`), `hot_places` makes one-hot
-arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places, `bin_counts(dtype)`
-and `group_counts(values, weights)` count, `size_histogram(dtype, limits)` does between limits,
-`tuple_rows(indices)` picks rows by tuples, `largest(dtype)` finds the largest of rows. Those of images are in
-`image_code`, those of networks in `network_code`. They are None where there is no machine code, the first
-three, `hot_places`, `placing`, `spaced_numbers`, `tuple_rows` and `largest` also where there is none yet.
+arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places,
+`row_additions(dtype, indices)` adds them there, `bin_counts(dtype)` and `group_counts(values, weights)`
+count, `size_histogram(dtype, limits)` does between limits, `tuple_rows(indices)` picks rows by tuples,
+`largest(dtype)` finds the largest of rows. Those of images are in `image_code`, those of networks in
+`network_code`. They are None where there is no machine code, the first three, `hot_places`, `placing`,
+`row_additions`, `spaced_numbers`, `tuple_rows` and `largest` also where there is none yet.
 Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums,
 solutions, normal numbers and gamma values within rounding).
 
@@ -48,6 +49,7 @@ __all__ = [
     "RandomValues",
     "RejectionValues",
     "Requantizer",
+    "RowAdditions",
     "RowMoves",
     "SegmentRows",
     "SegmentSums",
@@ -75,6 +77,7 @@ __all__ = [
     "random_words",
     "rejection_values",
     "requantizer",
+    "row_additions",
     "row_moves",
     "segment_rows",
     "segment_sums",
@@ -176,6 +179,16 @@ class Placing(Protocol):
 
     def invert(self, indices: torch.Tensor) -> torch.Tensor | None:
         """The inverse of a permutation; None if the indices, a vector, are none."""
+
+
+class RowAdditions(Protocol):
+    """Rows added to those of a table that contiguous indices name, on the host."""
+
+    def __call__(
+        self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor, subtracts: bool
+    ) -> bool:
+        """Adds contiguous rows to a contiguous table in their order, or subtracts them. False, with nothing
+        changed, if an index is out of bounds."""
 
 
 class SegmentSums(Protocol):
@@ -401,6 +414,7 @@ random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
 rejection_values: Slot[[str], RejectionValues] = Slot()
 requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot()
+row_additions: Slot[[torch.dtype, torch.dtype], RowAdditions] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()

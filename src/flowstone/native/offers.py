@@ -11,6 +11,7 @@ from flowstone.native.arrays import (
     hot_places,
     largest,
     placing,
+    row_additions,
     row_moves,
     segment_sums,
     spaced_numbers,
@@ -56,6 +57,7 @@ def offer_all() -> None:
     machine_code.random_words.offer(random_words.random_words)
     machine_code.rejection_values.offer(rejection_values.rejection_values)
     machine_code.requantizer.offer(step_passes.requantizer)
+    machine_code.row_additions.offer(row_additions.row_additions)
     machine_code.row_moves.offer(row_moves.row_moves)
     machine_code.class_choice.offer(class_choice.class_choice)
     machine_code.segment_rows.offer(segment_sums.segment_rows)
