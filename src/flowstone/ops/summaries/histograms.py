@@ -99,7 +99,7 @@ def _(node: Node, env: Environment) -> Kernel:
         name = tag_of(tag)
         found = native(values) if native is not None and values.numel() else None
         if found is not None:
-            counts, totals = found[0].numpy(), found[1]
+            counts, totals = found[0].numpy(), tuple(found[1])
         else:
             numbers = values.reshape(-1).double().numpy()
             if not np.isfinite(numbers).all():
