@@ -54,8 +54,8 @@ def histogram_code(dtype: str) -> str:
             see(e.add(i, j), table)
     with e.loop(whole, words["count"]) as i:
         see(i, tables[0])
-    for i, place in enumerate((least, largest, total, squares)):
-        e.set("double", e.at(a["totals"], i, "double"), e.get("double", place))
+    for j, place in enumerate((least, largest, total, squares)):
+        e.set("double", e.at(a["totals"], j, "double"), e.get("double", place))
     return "\n".join([*e.declarations.values(), e.text()])
 
 
