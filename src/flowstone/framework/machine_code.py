@@ -10,12 +10,12 @@ numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete 
 `zeta(is_short)` is Hurwitz's.
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `matrix_batches(dtype)` decomposes many matrices (`framework/matrix_kernels.py`), `hot_places` makes one-hot
-arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places, `bin_counts(dtype)`
-and `group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM
-cells, `path_labels(logits)` decodes, `tuple_rows(indices)` picks rows by tuples, `largest(dtype)`
-finds the largest of rows. Those of images are in `image_code`. They are None where there is no machine code,
-the first three, `hot_places`, `placing`, `spaced_numbers`, `tuple_rows` and `largest` also where there is
-none yet.
+arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places,
+`row_additions(dtype, indices)` adds them there, `bin_counts(dtype)` and `group_counts(values, weights)`
+count, `size_histogram(dtype, limits)` does between limits, `tuple_rows(indices)` picks rows by tuples,
+`largest(dtype)` finds the largest of rows. Those of images are in `image_code`, those of networks in
+`network_code`. They are None where there is no machine code, the first three, `hot_places`, `placing`,
+`row_additions`, `spaced_numbers`, `tuple_rows` and `largest` also where there is none yet.
 Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums,
 solutions, normal numbers and gamma values within rounding).
 
@@ -37,7 +37,6 @@ __all__ = [
     "BetaFraction",
     "BinCounts",
     "ByteStrings",
-    "CellGradient",
     "ClassChoice",
     "GammaSeries",
     "GroupCounts",
@@ -45,15 +44,16 @@ __all__ = [
     "IntegerProduct",
     "Largest",
     "Move",
-    "PathLabels",
     "Placing",
     "RandomCode",
     "RandomValues",
     "RejectionValues",
     "Requantizer",
+    "RowAdditions",
     "RowMoves",
     "SegmentRows",
     "SegmentSums",
+    "SizeHistogram",
     "Slot",
     "SpacedNumbers",
     "SparseProduct",
@@ -65,7 +65,6 @@ __all__ = [
     "beta_fraction",
     "bin_counts",
     "byte_strings",
-    "cell_gradient",
     "class_choice",
     "gamma_series",
     "group_counts",
@@ -73,15 +72,16 @@ __all__ = [
     "integer_product",
     "largest",
     "matrix_batches",
-    "path_labels",
     "placing",
     "random_values",
     "random_words",
     "rejection_values",
     "requantizer",
+    "row_additions",
     "row_moves",
     "segment_rows",
     "segment_sums",
+    "size_histogram",
     "small_matrices",
     "spaced_numbers",
     "sparse_product",
@@ -179,6 +179,16 @@ class Placing(Protocol):
 
     def invert(self, indices: torch.Tensor) -> torch.Tensor | None:
         """The inverse of a permutation; None if the indices, a vector, are none."""
+
+
+class RowAdditions(Protocol):
+    """Rows added to those of a table that contiguous indices name, on the host."""
+
+    def __call__(
+        self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor, subtracts: bool
+    ) -> bool:
+        """Adds contiguous rows to a contiguous table in their order, or subtracts them. False, with nothing
+        changed, if an index is out of bounds."""
 
 
 class SegmentSums(Protocol):
@@ -333,22 +343,6 @@ class SpacedNumbers(Protocol):
         """`count` numbers, more than one and less than 2^31, from start to stop."""
 
 
-class CellGradient(Protocol):
-    """Gradients of a step of LSTM cells (`ops/networks/lstm_blocks.py`), on the host."""
-
-    def __call__(
-        self,
-        before: torch.Tensor,
-        peepholes: Sequence[torch.Tensor],
-        gates: Sequence[torch.Tensor],
-        d_state: torch.Tensor,
-        dh: torch.Tensor,
-        columns: torch.Tensor,
-    ) -> torch.Tensor:
-        """That for the state before the step; that for the weighted sums is written to `columns`, contiguous
-        [batch, 4 cells]."""
-
-
 class ClassChoice(Protocol):
     """Random choices of classes by their logits (`ops/randomness/class_weights.py`), on the host."""
 
@@ -357,23 +351,20 @@ class ClassChoice(Protocol):
         None if a row's largest logit is not finite, or one is NaN."""
 
 
-class PathLabels(Protocol):
-    """The most probable labels of time steps (`ops/networks/ctc_decoding.py`), on the host."""
-
-    def __call__(
-        self, logits: torch.Tensor, lengths: torch.Tensor, blank: int, merges: bool
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
-        """Of logits [steps, rows, classes] and each row's steps: labels that are no blank [rows, steps], how
-        many of these each row has, minus the sums of the largest logits [rows, 1]. `merges`: of equal labels
-        that follow each other the first is kept. None if a logit is NaN."""
-
-
 class BinCounts(Protocol):
     """How many numbers lie in each of several bins of one width, on the host."""
 
     def __call__(self, values: torch.Tensor, low: float, step: float, bins: int) -> torch.Tensor | None:
         """int64 [bins], of bins of the width `step` from `low` on, of which the first and the last have what
         lies outside; None if a number is NaN."""
+
+
+class SizeHistogram(Protocol):
+    """How many numbers lie between limits that grow by a factor, on both sides of zero, on the host."""
+
+    def __call__(self, values: torch.Tensor) -> tuple[torch.Tensor, list[float]] | None:
+        """(int64 [2 limits + 1], the numbers from each limit on below the next; the least, the largest, the
+        sum, the sum of squares); None if one is not finite."""
 
 
 class GroupCounts(Protocol):
@@ -411,7 +402,6 @@ byte_strings: Slot[[], ByteStrings] = Slot()
 band_solver: Slot[[torch.dtype | None, bool], BandSolver] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
 bin_counts: Slot[[torch.dtype | None], BinCounts] = Slot()
-cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
 class_choice: Slot[[torch.dtype | None], ClassChoice] = Slot()
 gamma_series: Slot[[], GammaSeries] = Slot()
 group_counts: Slot[[torch.dtype | None, torch.dtype | None], GroupCounts] = Slot()
@@ -419,15 +409,16 @@ hot_places: Slot[[torch.dtype | None, torch.dtype | None], HotPlaces] = Slot()
 integer_product: Slot[[torch.dtype | None, torch.dtype | None], IntegerProduct] = Slot()
 largest: Slot[[torch.dtype | None], Largest] = Slot()
 matrix_batches: Slot[[torch.dtype | None], MatrixBatches] = Slot()
-path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
 placing: Slot[[torch.dtype | None], Placing] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
 rejection_values: Slot[[str], RejectionValues] = Slot()
 requantizer: Slot[[torch.dtype | None, torch.dtype | None], Requantizer] = Slot()
+row_additions: Slot[[torch.dtype, torch.dtype], RowAdditions] = Slot()
 row_moves: Slot[[], RowMoves] = Slot()
 segment_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SegmentRows] = Slot()
 segment_sums: Slot[[str, torch.dtype | None, torch.dtype | None, torch.dtype | None], SegmentSums] = Slot()
+size_histogram: Slot[[torch.dtype | None, tuple[float, ...]], SizeHistogram] = Slot()
 small_matrices: Slot[[torch.dtype | None], SmallMatrices] = Slot()
 spaced_numbers: Slot[[torch.dtype | None], SpacedNumbers] = Slot()
 sparse_product: Slot[[torch.dtype, torch.dtype], SparseProduct] = Slot()

@@ -73,6 +73,7 @@ class Profile(NamedTuple):
     pointwise_strides: bool = False  # 1x1 convolutions with strides first copy the positions that they keep
     pointwise_positions: int = 0  # of an image, up to which 1x1 convolutions are one row of positions
     pointwise_positions_in_all: int = 0  # of all images, up to which a filter's gradient is a product
+    pointwise_products: int = 0  # multiplications up to which 1x1 convolutions are products of matrices
     band_channels: int = 0  # up to which a product with a band matrix adds up neighbouring channels fastest
     filter_elements: int = 1 << 12  # from which a filter's order in memory matters
     scaled_images: int = 1 << 15  # elements from which a filter is scaled instead of the image
@@ -187,6 +188,7 @@ INTEL = X86._replace(
     features=("avx512f", "avx512dq", "avx512bw", "avx512vl"),
     operations_per_us=150e3,
     convolution_by_onednn=1_800_000,  # a call of oneDNN costs 22 us there
+    pointwise_products=1 << 26,
     narrow_plain=False,  # 007
     packed_rows=64,
     layer_cells=16,

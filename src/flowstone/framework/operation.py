@@ -69,7 +69,8 @@ Traits that say what a run is worth, which placement, threads and passes ask: `c
 operation an element where nothing is said, none for a view), `free` (hands on what is there: a constant, a
 variable, a feed), `by_element` (does a little for every element of what it takes and gives, and no more),
 `rows` (``f(node)`` -> an output with as many elements as the rows of one table that a run takes or changes,
-where it leaves the other rows alone), `holds_state` (its value stays in memory between steps).
+where it leaves the other rows alone), `holds_state` (its value stays in memory between steps), `starts_team`
+(a kernel of it starts a team of threads, however little there is to do).
 
 `role` is what a primitive does, of which passes and the executor know more than a declaration says; '' for
 all other ops. In control flow: "switch", "merge", "enter", "exit", "next_iteration", "loop_condition" or
@@ -183,6 +184,7 @@ class OpDeclaration:
         rows: Callable[[Node], Output] | None = None,
         overwriting: int | None = None,
         holds_state: bool = False,
+        starts_team: bool = False,
         role: str = "",
         deprecated: tuple[int, str] | None = None,
         later_names: Mapping[str, str] = MappingProxyType({}),
@@ -212,7 +214,7 @@ class OpDeclaration:
         self.by_element = by_element or broadcasts or self.is_view
         self.role, self.in_control_flow = role, role in CONTROL_FLOW
         self.is_free = free or self.in_control_flow
-        self.rows_function, self.holds_state = rows, holds_state
+        self.rows_function, self.holds_state, self.starts_team = rows, holds_state, starts_team
         if len(self.outputs) > 1:
             self._result_type = namedtuple(name.lstrip("_"), [output.name for output in self.outputs])  # type: ignore[misc]
         self.scalars = tuple(i for i, argument in enumerate(self.inputs) if argument.is_scalar)

@@ -1,15 +1,17 @@
-"""What the native tier offers to kernels of the rooms below it: the slots of `framework/machine_code` and
-`image_code`."""
+"""What the native tier offers to kernels of the rooms below it: the slots of `framework/machine_code`,
+`image_code` and `network_code`."""
 
 from __future__ import annotations
 
-from flowstone.framework import image_code, machine_code
+from flowstone.framework import image_code, machine_code, network_code
 from flowstone.native.arrays import (
     byte_strings,
     counting,
+    histograms,
     hot_places,
     largest,
     placing,
+    row_additions,
     row_moves,
     segment_sums,
     spaced_numbers,
@@ -18,7 +20,7 @@ from flowstone.native.arrays import (
 )
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
 from flowstone.native.matrices import bands, matrix_batches, small_matrices, sparse_products
-from flowstone.native.networks import cell_gradients, cut_windows, path_labels
+from flowstone.native.networks import cell_gradients, cut_windows, path_beams, path_labels
 from flowstone.native.numerics import incomplete_functions
 from flowstone.native.products import integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
@@ -29,7 +31,7 @@ __all__ = ["offer_all"]
 def offer_all() -> None:
     """Fills all slots; a second call changes nothing."""
     machine_code.band_solver.offer(bands.band_solver)
-    machine_code.cell_gradient.offer(cell_gradients.cell_gradient)
+    network_code.cell_gradient.offer(cell_gradients.cell_gradient)
     machine_code.bin_counts.offer(counting.bin_counts)
     machine_code.group_counts.offer(counting.group_counts)
     machine_code.beta_fraction.offer(incomplete_functions.beta_fraction)
@@ -48,16 +50,19 @@ def offer_all() -> None:
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)
     machine_code.matrix_batches.offer(matrix_batches.matrix_batches)
-    machine_code.path_labels.offer(path_labels.path_labels)
+    network_code.path_beams.offer(path_beams.path_beams)
+    network_code.path_labels.offer(path_labels.path_labels)
     machine_code.placing.offer(placing.placing)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
     machine_code.rejection_values.offer(rejection_values.rejection_values)
     machine_code.requantizer.offer(step_passes.requantizer)
+    machine_code.row_additions.offer(row_additions.row_additions)
     machine_code.row_moves.offer(row_moves.row_moves)
     machine_code.class_choice.offer(class_choice.class_choice)
     machine_code.segment_rows.offer(segment_sums.segment_rows)
     machine_code.segment_sums.offer(segment_sums.segment_sums)
+    machine_code.size_histogram.offer(histograms.size_histogram)
     machine_code.small_matrices.offer(small_matrices.small_matrices)
     machine_code.spaced_numbers.offer(spaced_numbers.spaced_numbers)
     machine_code.sparse_product.offer(sparse_products.sparse_product)

@@ -198,6 +198,11 @@ CHOICES: tuple[Choice, ...] = (
         {"pointwise_positions": 0, "pointwise_positions_in_all": 0},
         _convolution((8, 7, 7, 512), 1, 512, trains=True),
     ),
+    _taken_whole(
+        {"pointwise_products": 1 << 26},
+        {"pointwise_products": 0},
+        _convolution((32, 8, 8, 64), 1, 64, trains=True),
+    ),
     _taken_whole({"band_channels": 128}, {"band_channels": 0}, _normalization((16, 28, 28, 64))),
     _threshold("sliding_maxima", [(n * n * 256, _pooling((1, n, n, 256))) for n in (14, 20, 28, 56)]),
     _taken_whole(

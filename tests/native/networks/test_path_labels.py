@@ -19,7 +19,7 @@ INF, NAN = float("inf"), float("nan")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_text_is_valid(monkeypatch, team, dtype) -> None:
     monkeypatch.setattr(host, "has", lambda name: team)
-    text = path_labels.path_labels_code(dtype)
+    text = path_labels.path_labels_code(dtype, 8)
     assert ("GOMP_parallel" in text) == team
     assert shown_functions(text) == {"decode"}
 
@@ -52,7 +52,7 @@ def decoded(monkeypatch, logits, lengths, merge, blank=-1):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("merge", [False, True])
 @pytest.mark.parametrize("blank", [-1, 0, 2])
-@pytest.mark.parametrize("shape", [(1, 1, 3), (7, 5, 4), (50, 250, 20)])
+@pytest.mark.parametrize("shape", [(1, 1, 3), (7, 5, 4), (50, 250, 20), (4, 3, 67)])
 def test_labels(monkeypatch, dtype, merge, blank, shape) -> None:
     random = np.random.default_rng(shape[0])
     logits = random.integers(-4, 4, shape).astype(dtype)  # of equal ones the first counts

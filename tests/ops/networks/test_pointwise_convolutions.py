@@ -108,3 +108,27 @@ def test_gradients_by_strided_filters_stay_in_their_buffers(channels: int, known
             found = session.run(gradient, {x: images})
     expected = np.repeat(images[:, ::2, ::2].sum((0, 1, 2))[:, None], 16, 1)
     np.testing.assert_allclose(found[0, 0], expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("most", [0, 2 * 42 * 24 * 16])
+@pytest.mark.parametrize(
+    ("dims", "filters"),
+    [((2, 7, 6, 24), (1, 1, 24, 16)), ((2, 1, 42, 24), (1, 1, 24, 16)), ((2, 42, 1, 24), (1, 1, 24, 16))],
+)
+def test_small_ones_are_products_of_matrices(dims, filters, most, set_profile, monkeypatch) -> None:
+    set_profile(pointwise_products=most)
+    found = []
+    inner = pointwise_convolutions.suits_small_product
+    monkeypatch.setattr(
+        pointwise_convolutions, "suits_small_product", lambda *a: found.append(inner(*a)) or found[-1]
+    )
+    x, w = values(*dims), values(*filters)
+    direction = values(*dims[:3], filters[3])
+    with tf.Graph().as_default(), tf.Session() as s:
+        image, kernel = tf.placeholder(tf.float32, dims), tf.placeholder(tf.float32, filters)
+        y = tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "VALID")
+        y, dx, dw = s.run([y, *tf.gradients(y, [image, kernel], direction)], {image: x, kernel: w})
+    np.testing.assert_allclose(y, x @ w[0, 0], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(dx, direction @ w[0, 0].T, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(dw[0, 0], np.einsum("nhwi,nhwo->io", x, direction), rtol=1e-3, atol=1e-3)
+    assert found == [bool(most)] * 3

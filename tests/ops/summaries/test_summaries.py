@@ -10,7 +10,8 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.operation import F
-from flowstone.ops.summaries.histograms import bucket_limits, histogram_proto
+from flowstone.framework.tensor_proto import messages
+from flowstone.ops.summaries.histograms import bucket_limits
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -103,6 +104,16 @@ def test_merge_all() -> None:
     assert tf.summary.merge_all("other") is None
 
 
+@pytest.mark.parametrize("value", [0.0, -0.0, np.nan, -np.inf, 1e300, -1e300, 2**60 + 1, 7])
+@pytest.mark.parametrize("tag", ["", "é", "t" * 200])
+def test_scalars_are_written_as_protobuf_does(tag: str, value: float) -> None:
+    expected = messages("summary_pb2").Summary()
+    expected.value.add(tag=tag, simple_value=value)
+    with tf.Session() as session:
+        found = session.run(F.ScalarSummary(tag, np.array(value)))
+    assert found == expected.SerializeToString()
+
+
 def test_merge_refuses_two_values_of_a_tag() -> None:
     summary = tf.summary.scalar("a", 1.0)
     with pytest.raises(tf.errors.InvalidArgumentError, match="Duplicate tag a found in summary inputs"):
@@ -119,9 +130,14 @@ def test_merge_needs_summaries() -> None:
         tf.summary.merge([])
 
 
+@pytest.mark.both_ways
 def test_many_values_are_counted_like_few() -> None:
     few = np.array([-(1.1**3), -1e-12, 0.0, 1e-12, 1e-12 * 1.1, 1.1**5, 1e30, *bucket_limits()[97:-97:97]])
-    one, many = histogram_proto(few), histogram_proto(np.repeat(few, 500))
+    with tf.Session() as session:
+        one, many = (
+            tf.Summary.FromString(session.run(tf.summary.histogram("h", x))).value[0].histo
+            for x in (few, np.repeat(few, 500))
+        )
     assert list(many.bucket_limit) == list(one.bucket_limit)
     assert list(many.bucket) == [500 * count for count in one.bucket]
 

@@ -33,6 +33,20 @@ def test_only_steps_that_would_wake_a_team_in_vain_are_limited(rows, inner, colu
     assert wants_one_thread(prune([product], [], [x])) is expected
 
 
+@pytest.mark.parametrize(("rows", "expected"), [(20, True), (200_000, False)])
+@pytest.mark.parametrize("function", [tf.nn.softmax, tf.nn.log_softmax])
+def test_small_steps_are_limited_whose_kernels_start_a_team_for_anything(function, rows, expected):
+    x = tf.placeholder(tf.float32, [rows, 8])
+    assert wants_one_thread(prune([function(x)], [], [x])) is expected
+
+
+@pytest.mark.parametrize(("width", "expected"), [(5, True), (500, False)])
+def test_work_that_no_shape_tells_is_that_of_the_cost(width, expected):
+    x = tf.placeholder(tf.float32, [50, 4, 30])
+    found = tf.nn.ctc_beam_search_decoder(x, [50, 40, 30, 20], beam_width=width)
+    assert wants_one_thread(prune([found[1]], [], [x])) is expected
+
+
 @pytest.mark.parametrize(("ids", "expected"), [(300, True), (200_000, False), (None, False)])
 def test_sizes_that_depend_on_values_are_no_larger_than_what_is_fed(ids, expected):
     x = tf.placeholder(tf.int64, [ids])

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 
 import torch
 
 from flowstone.framework import dtypes, flags, machine
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, words_of
-from flowstone.native.codegen.emitter import FLOATS, KINDS
+from flowstone.native.codegen.emitter import FLOATS, KINDS, SIZES
 from flowstone.native.codegen.structured import Code
+from flowstone.native.codegen.vector_memory import in_all_lanes, load
 
 __all__ = ["PathLabels", "path_labels", "path_labels_code"]
 
@@ -25,6 +27,7 @@ PLACES = {"decode": ("notes", "logits", "lengths", "labels", "counts", "scores")
 int64 [rows] are kept; `scores`: minus the sum of the largest logits. A note, 0 at first, becomes 1 if a logit
 that is looked at is NaN."""
 _WORK = 4  # of a logit, in additions
+_FAR = 2**31 - 1  # behind all places
 
 
 class PathLabels:
@@ -40,6 +43,8 @@ class PathLabels:
         scores [rows, 1]; None if a logit is NaN. `merges`: of equal labels that follow each other the first
         is kept."""
         steps, rows, classes = logits.shape
+        if classes > _FAR:
+            return None
         labels = torch.empty((rows, steps), dtype=torch.int64)
         counts, scores = torch.empty(rows, dtype=torch.int64), torch.empty((rows, 1), dtype=logits.dtype)
         note = ctypes.c_int64()
@@ -58,7 +63,8 @@ class PathLabels:
 
 @functools.cache
 def _library(dtype: str) -> CodeLibrary:
-    return CodeLibrary(lambda: path_labels_code(dtype), WORDS, PLACES)
+    lanes = host.lanes() * SIZES["float32"] // SIZES[dtype]
+    return CodeLibrary(lambda: path_labels_code(dtype, lanes), WORDS, PLACES)
 
 
 def path_labels(dtype: torch.dtype | None) -> PathLabels | None:
@@ -72,37 +78,28 @@ def path_labels(dtype: torch.dtype | None) -> PathLabels | None:
 # ---- text
 
 
-def path_labels_code(dtype: str) -> str:
-    """LLVM's text."""
+def path_labels_code(dtype: str, lanes: int) -> str:
+    """LLVM's text, by vectors of so many lanes."""
     declarations: dict[str, str] = {}
-    e = Code("decode_some", ["ptr a"], 1, declarations)
+    e = Code("decode_some", ["ptr a"], lanes, declarations)
     a = places_of(e, PLACES["decode"])
     words = words_of(e, a["words"], WORDS)
     kind, steps, classes = KINDS[dtype], words["steps"], words["classes"]
     merges = e.let(f"icmp ne i64 {words['merges']}, 0")
     kept, before = e.variable("i64", "0"), e.variable("i64", "-1")
-    best, label = e.variable(kind, e.constant(dtype, 0)), e.variable("i64", "0")
-    total, odd = e.variable("double", e.constant("float64", 0)), e.variable("i1", "false")
+    total = e.variable("double", e.one.constant("float64", 0))
+    largest = _Largest(e, dtype, classes)
     _, start, end = my_part(e, words["rows"])
     with e.loop(start, end) as row:
         e.set("i64", kept, "0")
         e.set("i64", before, "-1")
-        e.set("double", total, e.constant("float64", 0))
+        e.set("double", total, e.one.constant("float64", 0))
         length = e.get("i64", e.at(a["lengths"], row, "i64"))
         with e.loop(0, length) as step:
             first = e.at(a["logits"], e.mul(e.add(e.mul(step, words["rows"]), row), classes), kind)
-            e.set(kind, best, e.get(kind, first))
-            e.set("i64", label, "0")
-            with e.loop(0, classes) as i:
-                x, held = e.get(kind, e.at(first, i, kind)), e.get(kind, best)
-                nan = e.compare("fcmp uno", dtype, x, x)
-                e.set("i1", odd, e.let(f"or i1 {e.get('i1', odd)}, {nan}"))
-                larger = e.compare("fcmp ogt", dtype, x, held)
-                e.set(kind, best, e.select(larger, dtype, x, held))
-                e.set("i64", label, e.let(f"select i1 {larger}, i64 {i}, i64 {e.get('i64', label)}"))
-            found = e.get("i64", label)
-            wide = e.convert(e.get(kind, best), dtype, "float64")
-            e.set("double", total, e.binary("fadd", "float64", e.get("double", total), wide))
+            best, found = largest.of(first)
+            wide = e.one.convert(best, dtype, "float64")
+            e.set("double", total, e.one.binary("fadd", "float64", e.get("double", total), wide))
             repeats = e.let(f"icmp eq i64 {found}, {e.get('i64', before)}")
             dropped = e.let(f"and i1 {repeats}, {merges}")
             dropped = e.let(f"or i1 {dropped}, {e.let(f'icmp eq i64 {found}, ' + words['blank'])}")
@@ -112,11 +109,59 @@ def path_labels_code(dtype: str) -> str:
                 e.set("i64", e.at(a["labels"], e.add(e.mul(row, steps), place), "i64"), found)
                 e.set("i64", kept, e.add(place, 1))
         e.set("i64", e.at(a["counts"], row, "i64"), e.get("i64", kept))
-        score = e.convert(e.negate("float64", e.get("double", total)), "float64", dtype)
+        score = e.one.convert(e.one.negate("float64", e.get("double", total)), "float64", dtype)
         e.set(kind, e.at(a["scores"], row, kind), score)
-    with e.when(e.get("i1", odd)):
+    with e.when(largest.has_nan()):
         e.set("i64", a["notes"], "1")
     parts = [e.text()]
     e = Code("decode", ["ptr a"], 1, declarations, is_public=True)
     share(e, "decode_some")
     return "\n".join([*declarations.values(), *parts, e.text()])
+
+
+class _Largest:
+    """The text of the largest of so many logits, and the first place that has it."""
+
+    def __init__(self, e: Code, dtype: str, count: str) -> None:
+        self._e, self._dtype, self._count = e, dtype, count
+        self._none = e.constant(dtype, -math.inf)
+        self._lanes = f"<{', '.join(f'i32 {i}' for i in range(e.lanes))}>"
+        self._best = e.variable(e.type(dtype), self._none)
+        self._place, self._odd = (e.variable(e.vector(kind), "zeroinitializer") for kind in ("i32", "i1"))
+
+    def of(self, address: str) -> tuple[str, str]:
+        """(the largest from an address on, its place)."""
+        e, dtype, kinds = self._e, self._dtype, self._e.type(self._dtype)
+        e.set(kinds, self._best, self._none)
+        e.set(e.vector("i32"), self._place, self._lanes)
+        for i, [mask] in e.vectors(self._count):
+            x, held = load(e, dtype, address, i, mask), e.get(kinds, self._best)
+            is_nan = e.compare("fcmp uno", dtype, x, x)
+            e.set(e.vector("i1"), self._odd, e.let(
+                f"or {e.vector('i1')} {e.get(e.vector('i1'), self._odd)}, {is_nan}"))  # fmt: skip
+            larger = e.compare("fcmp ogt", dtype, x, held)
+            if mask:
+                larger = e.let(f"and {e.vector('i1')} {larger}, {mask}")
+            e.set(kinds, self._best, e.select(larger, dtype, x, held))
+            first = in_all_lanes(e, "i32", e.let(f"trunc i64 {i} to i32"))
+            places = e.binary("add", "int32", first, self._lanes)
+            e.set(e.vector("i32"), self._place, e.select(larger, "int32", places, self._places()))
+        vector = e.get(kinds, self._best)
+        best = self._reduced("fmax", KINDS[dtype], vector)
+        is_best = e.compare("fcmp oeq", dtype, vector, in_all_lanes(e, KINDS[dtype], best))
+        places = e.select(is_best, "int32", self._places(), e.constant("int32", _FAR))
+        return best, e.let(f"sext i32 {self._reduced('smin', 'i32', places)} to i64")
+
+    def has_nan(self) -> str:
+        """Whether one of all that were looked at is NaN."""
+        return self._reduced("or", "i1", self._e.get(self._e.vector("i1"), self._odd))
+
+    def _places(self) -> str:
+        return self._e.get(self._e.vector("i32"), self._place)
+
+    def _reduced(self, how: str, kind: str, vector: str) -> str:
+        suffix = {"float": "f32", "double": "f64"}.get(kind, kind)
+        name, whole = f"llvm.vector.reduce.{how}.v{self._e.lanes}{suffix}", self._e.vector(kind)
+        self._e.declarations[name] = f"declare {kind} @{name}({whole})"
+        no_nan = "nnan " if how == "fmax" else ""
+        return self._e.let(f"call {no_nan}{kind} @{name}({whole} {vector})")

@@ -27,6 +27,7 @@ from flowstone.ops.arrays.arrays import (
     unboxing,
 )
 from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.row_additions import add_rows
 from flowstone.ops.arrays.shapes import reshape, shape, size, squeeze
 from flowstone.ops.numbers.unsigned_integers import needs_help
 from flowstone.ops.variables.scatter import rows_or_zeros
@@ -372,7 +373,7 @@ def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
         raise invalid(f"Indices and updates specified for empty output shape {sizes}")
     result = torch.zeros(product(sizes[:depth]), *rest, dtype=updates.dtype, device=updates.device)
     places = flat_places(indices, sizes[:depth])
-    return result.index_add_(0, places, updates.reshape(len(places), *rest)).reshape(sizes)
+    return add_rows(result, places, updates.reshape(len(places), *rest)).reshape(sizes)
 
 
 @scatter_nd_op.gradient

@@ -68,7 +68,8 @@ class Arrangement(NamedTuple):
             return lengths
         return tuple([b + n + a for b, n, a in zip(self.extra[0], lengths, self.extra[1])])
 
-    def _result_dims(self, counts: tuple[int, ...]) -> tuple[int, ...]:
+    def result_dims(self, counts: tuple[int, ...]) -> tuple[int, ...]:
+        """The dims of a result of these lengths, channels last."""
         return (self.image[0], *counts, self.kernel[-1])  # only images with channels last are ever transposed
 
     # ---- on the way in: each takes an input or a call, and returns what ATen is given
@@ -92,7 +93,7 @@ class Arrangement(NamedTuple):
     def result_of(self, y: Any) -> Any:
         """The result, or its gradient, channels first."""
         if self.counts != self.given_counts:
-            y = Call(torch.reshape, y, self._result_dims(self.counts))
+            y = Call(torch.reshape, y, self.result_dims(self.counts))
         return Call(torch.permute, y, self.geometry.to_first) if self.geometry.last else y
 
     # ---- on the way out: each takes ATen's result, and returns the node's
@@ -107,7 +108,7 @@ class Arrangement(NamedTuple):
         """The same from a result in the node's layout."""
         if self.counts == self.given_counts:
             return y
-        return Call(torch.reshape, y, self._result_dims(self.given_counts))
+        return Call(torch.reshape, y, self.result_dims(self.given_counts))
 
     def given_image_gradient(self, dx: Any) -> Call:
         """The gradient with respect to the image, of the node's shape and layout, from that by the padded

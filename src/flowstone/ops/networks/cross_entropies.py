@@ -36,6 +36,7 @@ cross_entropy_op = op(
     by_element=True,
     row_wise=True,
     cost=15,
+    starts_team=True,
 )
 
 

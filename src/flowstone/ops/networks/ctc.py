@@ -41,6 +41,7 @@ ctc_loss_op = op(
     _ATTRIBUTES + " ; T: type in [float32, float64] = float32",
     host=_HOST,
     capturable=False,
+    starts_team=True,
 )
 ctc_loss_v2_op = op(
     "CTCLossV2",
@@ -48,6 +49,7 @@ ctc_loss_v2_op = op(
     _ATTRIBUTES,
     host=_HOST,
     capturable=False,
+    starts_team=True,
 )
 
 
@@ -106,8 +108,9 @@ def _kernel(node: Node, env: Environment) -> Kernel:
         used = logits[: times.max()]
         losses, gradient = sums(used.log_softmax(2), targets, counts.tolist(), times.tolist(), blank)
         untimed = ignored | (lengths == 0)
-        losses[torch.from_numpy(untimed & (ignored | (counts == 0)))] = 0
-        losses[torch.from_numpy(untimed & ~ignored & (counts > 0))] = math.inf
+        if untimed.any():
+            losses[torch.from_numpy(untimed & (ignored | (counts == 0)))] = 0
+            losses[torch.from_numpy(untimed & ~ignored & (counts > 0))] = math.inf
         gradient = _inside(used, losses, gradient, np.where(ignored, 0, lengths))
         if len(used) == len(logits):
             return [losses, gradient]
@@ -123,6 +126,8 @@ def _inside(logits: torch.Tensor, losses: torch.Tensor, gradient: torch.Tensor, 
     impossible = losses.isposinf()
     if bool(impossible.any()):
         gradient = torch.where(impossible[:, None], logits.softmax(2), gradient)
+    if lengths.min() >= len(logits):
+        return gradient
     ends = torch.from_numpy(lengths).to(logits.device)
     outside = torch.arange(len(logits), device=logits.device)[:, None] >= ends
     return gradient.masked_fill_(outside[:, :, None], 0)

@@ -14,7 +14,7 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.composite import SparseTensor
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import path_labels
+from flowstone.framework.network_code import path_beams, path_labels
 from flowstone.framework.node import Node
 from flowstone.framework.operation import Shapes, op
 from flowstone.framework.tensor import Tensor
@@ -41,6 +41,7 @@ beam_search_decoder_op = op(
     f"beam_width: int >= 1 ; top_paths: int >= 1 ; merge_repeated: bool = true ; {_TYPES}",
     host=("sequence_length",),
     capturable=False,
+    starts_team=True,
 )
 
 
@@ -92,6 +93,13 @@ def _sparse(labels: torch.Tensor, kept: torch.Tensor) -> tuple[torch.Tensor, tor
     return torch.stack([row, column], 1), labels.reshape(-1).index_select(0, places), shape
 
 
+def _first_of(labels: torch.Tensor, counts: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(indices, values, shape) of so many first labels of each row of [rows, time]."""
+    kept = torch.arange(labels.shape[1]) < counts[:, None]
+    shape = torch.stack([torch.tensor(len(counts)), counts.amax()])
+    return kept.nonzero(), labels.masked_select(kept), shape
+
+
 def _runs_begin(labels: torch.Tensor) -> torch.Tensor:
     """Where a label differs from the one before it in its row."""
     begins = torch.ones_like(labels, dtype=torch.bool)
@@ -115,9 +123,7 @@ def _(node: Node, env: Environment) -> Kernel:
         decoded = native(logits, lengths, blank, merge) if native is not None else None
         if decoded is not None:
             labels, counts, score = decoded
-            kept = torch.arange(len(logits)) < counts[:, None]
-            shape = torch.stack([torch.tensor(len(counts)), counts.amax()])
-            return [kept.nonzero(), labels.masked_select(kept), shape, score]
+            return [*_first_of(labels, counts), score]
         logits = logits[: max(int(lengths.max()), 0)]
         inside = torch.arange(len(logits), device=logits.device) < lengths.to(logits.device)[:, None]
         largest, labels = logits.max(2)
@@ -140,29 +146,35 @@ def _(node: Node, env: Environment) -> Kernel:
 def _(node: Node, env: Environment) -> Kernel:
     width, paths = node.attributes["beam_width"], node.attributes["top_paths"]
     merge = node.attributes["merge_repeated"]
+    native = path_beams(node.attributes["T"].torch) if env.device.type == "cpu" else None
 
     def run(logits: torch.Tensor, lengths: torch.Tensor) -> list[torch.Tensor]:
         _check(logits, lengths)
         if paths > width:
             raise invalid(f"requested more paths than the beam width: {paths} of {width}")
-        labels, scores = _search(logits, lengths, width, paths)
+        logs = logits[: max(int(lengths.max()), 1)].log_softmax(2)
+        decoded = native(logs, lengths, width, paths, merge) if native is not None else None
+        if decoded is not None:
+            labels, counts, scores = decoded
+            found = [_first_of(labels[:, path], counts[:, path]) for path in range(paths)]
+        else:
+            labels, scores = _search(logs, lengths, width, paths)
+            found = [_sequences(labels[:, path], merge) for path in range(paths)]
         if bool(scores.isneginf().any()):
             raise invalid(f"Less leaves in the beam search than requested: {paths}")
-        found = [_sequences(labels[:, path], merge) for path in range(paths)]
         return [part for parts in zip(*found) for part in parts] + [scores]
 
     return run
 
 
 def _search(
-    logits: torch.Tensor, lengths: torch.Tensor, width: int, paths: int
+    logs: torch.Tensor, lengths: torch.Tensor, width: int, paths: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    logits = logits[: max(int(lengths.max()), 1)]
-    steps, rows, classes = logits.shape
-    search = BeamSearch(rows, classes, width, logits)
+    steps, rows, classes = logs.shape
+    search = BeamSearch(rows, classes, width, logs)
     active = torch.arange(steps)[:, None] < lengths
-    for logs, now in zip(logits.log_softmax(2), active.to(logits.device)):
-        search.advance(logs, now)
+    for moment, now in zip(logs, active.to(logs.device)):
+        search.advance(moment, now)
     return search.best(paths)
 
 

@@ -92,6 +92,9 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
         constant = shape_argument(node, 1)
         seen = arrange_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
         if seen is not None:
+            if pointwise_convolutions.suits_small_product(node.dtype(0), env, seen):
+                x = seen.flat_image_of(X0)
+                return seen.given_flat_filter(pointwise_convolutions.small_gradient_by_filter(x, X2, seen))
             if pointwise_convolutions.suits_product(node, env, geometry, seen.kernel, seen.known):
                 x, dims = seen.flat_image_of(X0), node.static_shape(2)
                 assert dims is not None  # or nothing would have been arranged

@@ -24,7 +24,7 @@ import torch
 from flowstone.framework import dtypes, work
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import cell_gradient
+from flowstone.framework.network_code import cell_gradient
 from flowstone.framework.node import Node
 from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.shape import Dims

@@ -36,7 +36,9 @@ _BY_PASSES = 640  # elements from which five passes over them cost less than row
 def _normaliser(
     name: str, output: str, function: Callable[..., Any], by_passes: Callable[..., Any]
 ) -> OpDeclaration:
-    declaration = op(name, f"logits: T -> {output}: T", T=FLOATS, by_element=True, row_wise=True, cost=10)
+    declaration = op(
+        name, f"logits: T -> {output}: T", T=FLOATS, by_element=True, row_wise=True, cost=10, starts_team=True
+    )
     declaration.infer(_at_least_vector)
 
     @declaration.kernel(CPU, GPU)

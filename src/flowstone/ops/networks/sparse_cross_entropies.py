@@ -38,6 +38,7 @@ sparse_cross_entropy_op = op(
     T=FLOATS,
     by_element=True,
     row_wise=True,
+    starts_team=True,
     cost=15,
 )
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from flowstone.ops.arrays.row_additions import add_rows
+
 
 def taken(values: Any, places: torch.Tensor) -> Any:
     """The elements at these places, or those where the mask `places` is true."""
@@ -46,7 +48,7 @@ def put(target: Any, places: torch.Tensor, values: Any) -> None:
 
 def add_at(target: torch.Tensor, places: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """Adds rows of values to the rows of `target` at these places, which may repeat; returns `target`."""
-    _signed(target).index_add_(0, places, _signed(values))
+    add_rows(_signed(target), places, _signed(values))
     return target
 
 

@@ -12,7 +12,9 @@ its name scope, with the family, if any, before it:
 from __future__ import annotations
 
 import contextlib
+import math
 import re
+import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -52,6 +54,20 @@ def serialized(summary: Any) -> np.ndarray[Any, Any]:
     return np.array(summary.SerializeToString(), object)
 
 
+def field(number: int, payload: bytes) -> bytes:
+    """A field of a message that has a length: a text, a message or packed numbers."""
+    size, length = len(payload), []
+    while size > 127:
+        length.append(size & 127 | 128)
+        size >>= 7
+    return bytes([8 * number + 2, *length, size]) + payload
+
+
+def serialized_value(tag: bytes, value: bytes) -> bytes:
+    """The serialised Summary of one value, given as its field of Summary.Value."""
+    return field(1, field(1, tag) + value if tag else value)
+
+
 def tag_of(tag: np.ndarray[Any, Any]) -> str:
     """The text of a string scalar. InvalidArgumentError for others."""
     if tag.size != 1:
@@ -59,6 +75,15 @@ def tag_of(tag: np.ndarray[Any, Any]) -> str:
             None, None, f"tags must be scalar, but has the shape {format_dims(tag.shape)}"
         )
     return tag.item().decode("utf-8", "replace")  # type: ignore[no-any-return]
+
+
+def _scalar_bytes(tag: bytes, value: float) -> bytes:
+    """The serialised Summary of one number."""
+    try:
+        number = struct.pack("<Bf", 0x15, value)
+    except OverflowError:
+        number = struct.pack("<Bf", 0x15, math.copysign(math.inf, value))
+    return serialized_value(tag, number)
 
 
 @scalar_summary_op.kernel(CPU)
@@ -72,10 +97,8 @@ def _(node: Node, env: Environment) -> Kernel:
                 f"tags and values are not the same shape: {format_dims(tags.shape)} != "
                 f"{format_dims(tuple(values.shape))}{tag}",
             )
-        summary = new_summary()
-        for tag, value in zip(tags.reshape(-1), values.reshape(-1).tolist()):
-            summary.value.add(tag=tag, simple_value=value)
-        return serialized(summary)
+        pairs = zip(tags.reshape(-1).tolist(), values.reshape(-1).tolist())
+        return np.array(b"".join([_scalar_bytes(tag, value) for tag, value in pairs]), object)
 
     return summarize
 

@@ -26,6 +26,7 @@ from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.node import Node
 from flowstone.framework.operation import OpDeclaration, op
 from flowstone.framework.shape import Dims, format_dims, merge
+from flowstone.ops.arrays.row_additions import add_rows
 from flowstone.ops.variables.repeated_rows import copy_rows, rounds
 from flowstone.ops.variables.stateful import ALL_NUMBERS, check_handle_dtype, handle_dims, locked
 
@@ -90,14 +91,11 @@ def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _add(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
-    table.index_add_(0, indices, updates)
+    add_rows(table, indices, updates)
 
 
 def _subtract(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
-    if updates.is_floating_point() and updates.device.type == "cpu":
-        table.index_add_(0, indices, updates.neg())  # which ATen adds in a third of the time
-    else:
-        table.index_add_(0, indices, updates, alpha=-1)
+    add_rows(table, indices, updates, subtracts=True)
 
 
 def _extreme(function: Callable[..., torch.Tensor], how: str) -> Callable[..., None]:

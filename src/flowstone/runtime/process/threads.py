@@ -40,12 +40,14 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
     """Whether kernels of the step may start a team, but too few are large enough to gain from it."""
     profile, largest, total = subgraph.machine.profile, 0.0, 0.0
     everything = by_element = 0.0
+    starts_team = False
     frames, rows = subgraph.analysis(Frames), _fed_rows(subgraph)
     for node in subgraph.nodes:
         work = _work(node, profile.element_cost, rows)
         if work is None or work >= profile.team_alone:
             return False
         everything += work
+        starts_team |= node.declaration.starts_team
         if not node.declaration.multiplies:
             by_element = max(by_element, work)
         largest = max(largest, work)
@@ -53,7 +55,7 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
             total += work if frames.home(node) is None else work * _ITERATIONS
     if by_element >= profile.team_by_element and 2 * by_element >= everything:
         return False  # one such operation is most of the step
-    return largest >= profile.team_starts and total < profile.team_together
+    return (starts_team or largest >= profile.team_starts) and total < profile.team_together
 
 
 def may_start_team(subgraph: Subgraph) -> bool:
@@ -82,9 +84,9 @@ def _elements(x: Output, rows: int | None) -> int | None:
 
 def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None:
     """About how many multiplications: the root of the product of the three largest operands' sizes, which is
-    exact for matrix products; for ops that do little for each element, by elements; for others no less than
-    their results' elements. If only some rows of a table are read or changed, these rows count. None if a
-    shape is unknown."""
+    exact for matrix products; for ops that do little for each element, by elements; for others that start
+    teams, by their costs; for the rest no less than their results' elements. If only some rows of a table are
+    read or changed, these rows count. None if a shape is unknown."""
     touched = touched_rows(node)
     if touched is not None:
         count = _elements(touched, rows)
@@ -99,6 +101,8 @@ def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None
         if size is None:
             return None
         sizes.append(size)
+    if node.declaration.starts_team and not node.declaration.by_element:
+        return max(work(node).operations, element_cost * max(sizes))
     if node.declaration.by_element:
         is_known = all([num_elements(x.dims) is not None for x in (*node.inputs, *node.outputs)])
         return element_cost * (work(node).operations if is_known else max(sizes))
