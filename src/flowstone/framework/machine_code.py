@@ -6,16 +6,16 @@ draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `clas
 classes, `sparse_product(values, indices)` multiplies sparse matrices of these types, `segment_sums(how, rows,
 indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, `unsorted_rows` in any order,
 `step_passes(dtype)` and `requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised
-numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
-`zeta(is_short)` is Hurwitz's.
+numbers, `quotients(dtype)` divides integers, `beta_fraction()` and `gamma_series()` compute parts of the
+incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `matrix_batches(dtype)` decomposes many matrices (`framework/matrix_kernels.py`), `hot_places` makes one-hot
 arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places, `bin_counts(dtype)`
 and `group_counts(values, weights)` count, `cell_gradient(dtype, peephole, forget_second)` is that of LSTM
 cells, `path_labels(logits)` decodes, `tuple_rows(indices)` picks rows by tuples, `largest(dtype)`
 finds the largest of rows. Those of images are in `image_code`. They are None where there is no machine code,
-the first three, `hot_places`, `placing`, `spaced_numbers`, `tuple_rows` and `largest` also where there is
-none yet.
+the first three, `hot_places`, `placing`, `quotients`, `spaced_numbers`, `tuple_rows` and `largest` also
+where there is none yet.
 Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums,
 solutions, normal numbers and gamma values within rounding).
 
@@ -47,6 +47,7 @@ __all__ = [
     "Move",
     "PathLabels",
     "Placing",
+    "Quotients",
     "RandomCode",
     "RandomValues",
     "RejectionValues",
@@ -75,6 +76,7 @@ __all__ = [
     "matrix_batches",
     "path_labels",
     "placing",
+    "quotients",
     "random_values",
     "random_words",
     "rejection_values",
@@ -281,6 +283,14 @@ class IntegerProduct(Protocol):
         """``(x - first) (y - second)`` of tensors of one shape, int32, with its wrap-around."""
 
 
+class Quotients(Protocol):
+    """Quotients and remainders of integers of a type on the host."""
+
+    def __call__(self, name: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor | None:
+        """Of tensors that broadcast: their "truncated_quotient", "truncated_remainder", "floored_quotient" or
+        "floored_remainder", with wrap-around; None if a divisor is 0."""
+
+
 class SparseProduct(Protocol):
     """The product of a sparse matrix and a dense one, on the host."""
 
@@ -421,6 +431,7 @@ largest: Slot[[torch.dtype | None], Largest] = Slot()
 matrix_batches: Slot[[torch.dtype | None], MatrixBatches] = Slot()
 path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
 placing: Slot[[torch.dtype | None], Placing] = Slot()
+quotients: Slot[[torch.dtype | None], Quotients] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
 rejection_values: Slot[[str], RejectionValues] = Slot()

@@ -19,7 +19,7 @@ from flowstone.native.arrays import (
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
 from flowstone.native.matrices import bands, matrix_batches, small_matrices, sparse_products
 from flowstone.native.networks import cell_gradients, cut_windows, path_labels
-from flowstone.native.numerics import incomplete_functions
+from flowstone.native.numerics import incomplete_functions, quotients
 from flowstone.native.products import integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
 
@@ -50,6 +50,7 @@ def offer_all() -> None:
     machine_code.matrix_batches.offer(matrix_batches.matrix_batches)
     machine_code.path_labels.offer(path_labels.path_labels)
     machine_code.placing.offer(placing.placing)
+    machine_code.quotients.offer(quotients.quotients)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
     machine_code.rejection_values.offer(rejection_values.rejection_values)
