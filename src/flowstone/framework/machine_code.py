@@ -219,8 +219,7 @@ class TupleRows(Protocol):
     def __call__(
         self, params: torch.Tensor, indices: torch.Tensor, dims: Sequence[int]
     ) -> torch.Tensor | None:
-        """The rows of `params` by `indices` [..., depth], in this shape; None if one is out of bounds, or so
-        much is copied that threads should."""
+        """The rows of `params` by `indices` [..., depth], in this shape; None if one is out of bounds."""
 
 
 class Largest(Protocol):
