@@ -1,12 +1,13 @@
-"""What the native tier offers to kernels of the rooms below it: the slots of `framework/machine_code` and
-`image_code`."""
+"""What the native tier offers to kernels of the rooms below it: the slots of `framework/machine_code`,
+`image_code` and `array_code`."""
 
 from __future__ import annotations
 
-from flowstone.framework import image_code, machine_code
+from flowstone.framework import array_code, image_code, machine_code
 from flowstone.native.arrays import (
     byte_strings,
     counting,
+    framed_rows,
     hot_places,
     largest,
     placing,
@@ -44,6 +45,7 @@ def offer_all() -> None:
     image_code.projection.offer(image_windows.projection)
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)
+    array_code.framed_rows.offer(framed_rows.framed_rows)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)

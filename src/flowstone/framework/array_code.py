@@ -1,0 +1,31 @@
+"""What the native tier offers to kernels that move elements, in slots as those of `machine_code.py`.
+
+`framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes. It is None where
+there is no machine code, or none yet; kernels then do the same by ATen, with the same results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+
+from flowstone.framework.machine_code import Slot
+
+__all__ = ["FramedRows", "framed_rows"]
+
+
+class FramedRows(Protocol):
+    """Rows of which a part is copied and the rest one value, on the host; None where ATen is faster."""
+
+    def pad(
+        self, x: torch.Tensor, pairs: Sequence[Sequence[int]], value: torch.Tensor
+    ) -> torch.Tensor | None:
+        """x with so much of the value, of its type, before and after each dimension."""
+
+    def band(self, x: torch.Tensor, lower: int, upper: int) -> torch.Tensor | None:
+        """Matrices with zeros but for so many diagonals below and above the main one."""
+
+
+framed_rows: Slot[[int], FramedRows] = Slot()
