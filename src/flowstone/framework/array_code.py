@@ -1,7 +1,8 @@
 """What the native tier offers to kernels that move elements, in slots as those of `machine_code.py`.
 
-`framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes. It is None where
-there is no machine code, or none yet; kernels then do the same by ATen, with the same results.
+`framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes, `distinct(dtype)`
+finds distinct integers. They are None where there is no machine code, or none yet; kernels then do the same
+by ATen, with the same results.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ import torch
 
 from flowstone.framework.machine_code import Slot
 
-__all__ = ["FramedRows", "framed_rows"]
+__all__ = ["Distinct", "FramedRows", "distinct", "framed_rows"]
+
+
+class Distinct(Protocol):
+    """Distinct integers of a vector, in the order in which they appear, on the host."""
+
+    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Each number's rank among the distinct ones, int32, and where these appear first, int64; None for
+        none, or too many numbers."""
 
 
 class FramedRows(Protocol):
@@ -28,4 +37,5 @@ class FramedRows(Protocol):
         """Matrices with zeros but for so many diagonals below and above the main one."""
 
 
+distinct: Slot[[torch.dtype | None], Distinct] = Slot()
 framed_rows: Slot[[int], FramedRows] = Slot()

@@ -7,6 +7,7 @@ from flowstone.framework import array_code, image_code, machine_code
 from flowstone.native.arrays import (
     byte_strings,
     counting,
+    distinct,
     framed_rows,
     hot_places,
     largest,
@@ -45,6 +46,7 @@ def offer_all() -> None:
     image_code.projection.offer(image_windows.projection)
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)
+    array_code.distinct.offer(distinct.distinct)
     array_code.framed_rows.offer(framed_rows.framed_rows)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
