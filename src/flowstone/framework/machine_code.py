@@ -281,6 +281,9 @@ class IntegerProduct(Protocol):
     def __call__(self, x: torch.Tensor, y: torch.Tensor, first: int, second: int) -> torch.Tensor:
         """``(x - first) (y - second)`` of tensors of one shape, int32, with its wrap-around."""
 
+    def sum(self, x: torch.Tensor, y: torch.Tensor, first: int, second: int, start: int) -> torch.Tensor:
+        """``first x + second y + start``; the same."""
+
 
 class Quotients(Protocol):
     """Quotients and remainders of integers of a type on the host."""

@@ -47,10 +47,11 @@ def test_sets_are_pythons(kind: str, operands: str, apart: int) -> None:
     function, reference = OPERATIONS[kind]
     with tf.Graph().as_default():
         first: Any = as_sparse(np.where(a < most, a, -1)) if operands.startswith("sparse") else tf.constant(a)
-        second: Any = as_sparse(np.where(b < most, b, -1)) if operands in ("mixed", "sparse") else tf.constant(b)
+        is_sparse = operands in ("mixed", "sparse")
+        second: Any = as_sparse(np.where(b < most, b, -1)) if is_sparse else tf.constant(b)
         if operands.startswith("sparse"):
             a = np.where(a < most, a, -1)
-        if operands in ("mixed", "sparse"):
+        if is_sparse:
             b = np.where(b < most, b, -1)
         check(function(first, second), [reference(*pair) for pair in zip(rows_of(a), rows_of(b))])
 
