@@ -46,13 +46,10 @@ class Distinct:
         if not 0 < count < _MOST:
             return None
         lowest, highest = (int(end) for end in torch.aminmax(x))
-        note, ranks, places = (
-            ctypes.c_int64(),
-            torch.empty(count, dtype=torch.int32),
-            torch.empty(count, dtype=torch.int64),
-        )
-        words, given = {"count": count}, {
-            "notes": ctypes.addressof(note), "x": x.contiguous(), "ranks": ranks, "places": places,
+        note, ranks = ctypes.c_int64(), torch.empty(count, dtype=torch.int32)
+        places, words = torch.empty(count, dtype=torch.int64), {"count": count}
+        given: dict[str, torch.Tensor | int] = {
+            "notes": ctypes.addressof(note), "x": x.contiguous(), "ranks": ranks, "places": places
         }  # fmt: skip
         if highest - lowest < _NARROW * count:
             table = torch.full((highest - lowest + 1,), -1, dtype=torch.int32)

@@ -40,7 +40,9 @@ class Quotients:
         words = {
             "threads": torch.get_num_threads() if has_team else 1, "count": x.numel(), "is_one": int(is_one),
         }  # fmt: skip
-        places = {"x": x, "y": y, "out": out, "notes": ctypes.addressof(note)}
+        places: dict[str, torch.Tensor | int] = {
+            "x": x, "y": y, "out": out, "notes": ctypes.addressof(note)
+        }  # fmt: skip
         self._library.call(name, words, places)
         return None if note.value else out
 

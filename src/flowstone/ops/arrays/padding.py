@@ -86,7 +86,7 @@ def _pad_by(x: Any, pairs: Any, value: Any) -> Any:
 
 def _pad_by_code(x: Any, pairs: Any, value: Any) -> Any:
     code = framed_rows(x.itemsize) if x.is_cpu else None
-    return code and code.pad(x, pairs, torch.as_tensor(value, dtype=x.dtype))
+    return None if code is None else code.pad(x, pairs, torch.as_tensor(value, dtype=x.dtype))
 
 
 def _pad_with(x: Any, pairs: Any, value: Any) -> Any:

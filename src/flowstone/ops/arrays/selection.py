@@ -88,7 +88,7 @@ def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
 def ranked(x: Any) -> tuple[Any, Any]:
     """Each element's rank among the distinct ones of a vector, and where these appear first."""
     code = array_code.distinct(x.dtype) if x.is_cpu and len(x) > _FEW_PLACES else None
-    found = code and code(x)
+    found = None if code is None else code(x)
     if found is not None:
         return found
     first = _first_places(x)

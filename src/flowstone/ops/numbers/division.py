@@ -64,7 +64,7 @@ def _by_code(name: str, otherwise: Callable[..., torch.Tensor]) -> Callable[...,
     def divide(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if x.is_cpu and (x.numel() >= most or y.numel() >= most):
             code = machine_code.quotients(x.dtype)
-            found = code and code(name, x, y)
+            found = None if code is None else code(name, x, y)
             if found is not None:
                 return found
         return otherwise(x, y)
