@@ -6,15 +6,15 @@ draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `clas
 classes, `sparse_product(values, indices)` multiplies sparse matrices of these types, `segment_sums(how, rows,
 indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, `unsorted_rows` in any order,
 `step_passes(dtype)` and `requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised
-numbers, `beta_fraction()` and `gamma_series()` compute parts of the incomplete beta and gamma functions,
-`zeta(is_short)` is Hurwitz's.
+numbers, `quotients(dtype)` divides integers, `beta_fraction()` and `gamma_series()` compute parts of the
+incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `matrix_batches(dtype)` decomposes many matrices (`framework/matrix_kernels.py`), `hot_places` makes one-hot
 arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places,
 `row_additions(dtype, indices)` adds them there, `bin_counts(dtype)` and `group_counts(values, weights)`
 count, `size_histogram(dtype, limits)` does between limits, `tuple_rows(indices)` picks rows by tuples,
-`largest(dtype)` finds the largest of rows. Those of images are in `image_code`, those of networks in
-`network_code`. They are None where there is no machine code, the first three, `hot_places`, `placing`,
+`largest(dtype)` finds the largest of rows. More are in `array_code`, `image_code` and `network_code`. They
+are None where there is no machine code, the first three, `hot_places`, `placing`, `quotients`,
 `row_additions`, `spaced_numbers`, `tuple_rows` and `largest` also where there is none yet.
 Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums,
 solutions, normal numbers and gamma values within rounding).
@@ -45,6 +45,7 @@ __all__ = [
     "Largest",
     "Move",
     "Placing",
+    "Quotients",
     "RandomCode",
     "RandomValues",
     "RejectionValues",
@@ -73,6 +74,7 @@ __all__ = [
     "largest",
     "matrix_batches",
     "placing",
+    "quotients",
     "random_values",
     "random_words",
     "rejection_values",
@@ -227,8 +229,7 @@ class TupleRows(Protocol):
     def __call__(
         self, params: torch.Tensor, indices: torch.Tensor, dims: Sequence[int]
     ) -> torch.Tensor | None:
-        """The rows of `params` by `indices` [..., depth], in this shape; None if one is out of bounds, or so
-        much is copied that threads should."""
+        """The rows of `params` by `indices` [..., depth], in this shape; None if one is out of bounds."""
 
 
 class Largest(Protocol):
@@ -289,6 +290,17 @@ class IntegerProduct(Protocol):
 
     def __call__(self, x: torch.Tensor, y: torch.Tensor, first: int, second: int) -> torch.Tensor:
         """``(x - first) (y - second)`` of tensors of one shape, int32, with its wrap-around."""
+
+    def sum(self, x: torch.Tensor, y: torch.Tensor, first: int, second: int, start: int) -> torch.Tensor:
+        """``first x + second y + start``; the same."""
+
+
+class Quotients(Protocol):
+    """Quotients and remainders of integers of a type on the host."""
+
+    def __call__(self, name: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor | None:
+        """Of tensors that broadcast: their "truncated_quotient", "truncated_remainder", "floored_quotient" or
+        "floored_remainder", with wrap-around; None if a divisor is 0."""
 
 
 class SparseProduct(Protocol):
@@ -410,6 +422,7 @@ integer_product: Slot[[torch.dtype | None, torch.dtype | None], IntegerProduct] 
 largest: Slot[[torch.dtype | None], Largest] = Slot()
 matrix_batches: Slot[[torch.dtype | None], MatrixBatches] = Slot()
 placing: Slot[[torch.dtype | None], Placing] = Slot()
+quotients: Slot[[torch.dtype | None], Quotients] = Slot()
 random_values: Slot[[str, torch.dtype], RandomValues] = Slot()
 random_words: Slot[[], RandomCode] = Slot()
 rejection_values: Slot[[str], RejectionValues] = Slot()

@@ -1,12 +1,14 @@
 """What the native tier offers to kernels of the rooms below it: the slots of `framework/machine_code`,
-`image_code` and `network_code`."""
+`array_code`, `image_code` and `network_code`."""
 
 from __future__ import annotations
 
-from flowstone.framework import image_code, machine_code, network_code
+from flowstone.framework import array_code, image_code, machine_code, network_code
 from flowstone.native.arrays import (
     byte_strings,
     counting,
+    distinct,
+    framed_rows,
     histograms,
     hot_places,
     largest,
@@ -21,7 +23,7 @@ from flowstone.native.arrays import (
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
 from flowstone.native.matrices import bands, matrix_batches, small_matrices, sparse_products
 from flowstone.native.networks import cell_gradients, cut_windows, path_beams, path_labels
-from flowstone.native.numerics import incomplete_functions
+from flowstone.native.numerics import incomplete_functions, quotients
 from flowstone.native.products import integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
 
@@ -46,6 +48,8 @@ def offer_all() -> None:
     image_code.projection.offer(image_windows.projection)
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)
+    array_code.distinct.offer(distinct.distinct)
+    array_code.framed_rows.offer(framed_rows.framed_rows)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)
@@ -53,6 +57,7 @@ def offer_all() -> None:
     network_code.path_beams.offer(path_beams.path_beams)
     network_code.path_labels.offer(path_labels.path_labels)
     machine_code.placing.offer(placing.placing)
+    machine_code.quotients.offer(quotients.quotients)
     machine_code.random_values.offer(random_values.random_values)
     machine_code.random_words.offer(random_words.random_words)
     machine_code.rejection_values.offer(rejection_values.rejection_values)

@@ -10,6 +10,7 @@ import pytest
 import flowstone as tf
 from agreement import agree, text
 from flowstone.framework import flags
+from flowstone.framework.operation import registry
 from flowstone.native.codegen import host
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "-")
@@ -104,6 +105,50 @@ def test_one_cheap_node_is_none() -> None:
     x = fed(4, 4)
     assert clusters([tf.matmul(x + 1.0, x)], [x]) == []
     assert clusters([tf.matmul(tf.exp(x), x)], [x]) == ["Exp"]
+
+
+@pytest.mark.parametrize(
+    "name", ["Less", "NotEqual", "IsNan", "SquaredDifference", "FloorDiv", "TruncateDiv"]
+)
+def test_one_node_that_aten_has_no_vectors_for_is_one_if_it_has_many_elements(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    few, many = fed(4, 4), fed(64, 64)
+    inputs = 1 if name == "IsNan" else 2
+    assert clusters([registry[name](*[few] * inputs).op.outputs[0]], [few]) == []
+    fetched = registry[name](*[many] * inputs).op.outputs[0]
+    assert clusters([fetched], [many]) == [name]
+    x = np.random.RandomState(0).randn(64, 64)
+    x[0, :3] = 0, np.nan, np.inf
+    agree(monkeypatch, [fetched], {many: x}, "join_clusters", fires=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "is_one"),
+    [
+        ("Less", "int8", False), ("Less", "int32", True), ("LeftShift", "int8", True),
+        ("PopulationCount", "int64", True), ("Square", "int64", True), ("Square", "float32", False),
+        ("BitwiseAnd", "int32", False),
+    ],
+)  # fmt: skip
+def test_which_types_of_many_elements_are_one(name: str, dtype: str, is_one: bool) -> None:
+    x = tf.placeholder(dtype, [5000])
+    inputs = 1 if name in ("PopulationCount", "Square") else 2
+    found = registry[name](*[x] * inputs).op.outputs[0]
+    assert clusters([found], [x]) == [name] * is_one
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "is_one"), [("Max", [0], True), ("Max", [1], False), ("Sum", [0], False)]
+)
+def test_one_large_reduction_is_one_if_it_goes_over_leading_axes(
+    monkeypatch: pytest.MonkeyPatch, name: str, axes: list[int], is_one: bool
+) -> None:
+    x = fed(700, 100)
+    y = getattr(tf, f"reduce_{name.lower()}")(x, axes)
+    assert clusters([y], [x]) == [name] * is_one
+    if is_one:
+        agree(monkeypatch, [y], {x: np.random.RandomState(0).randn(700, 100)}, "join_clusters", fires=1)
 
 
 def test_state_that_changes_is_read_by_its_own_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,9 +47,25 @@ def test_what_is_out_of_bounds_is_nothing(wrong: list[int]) -> None:
     assert picker(torch.int64)(torch.zeros(4, 3), indices, (3,)) is None
 
 
-def test_much_memory_is_left_to_threads() -> None:
-    indices = torch.zeros((1 << 16, 1), dtype=torch.int32)
-    assert picker(torch.int32)(torch.zeros(1, 8), indices, (1 << 16, 8)) is None
+@pytest.mark.parametrize("width", [1, 2, 5])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_share_many_rows(width: int, threads: int) -> None:
+    chance, before = torch.Generator().manual_seed(0), torch.get_num_threads()
+    params, count = torch.rand(50, 40, width, generator=chance), 40_001
+    indices = torch.stack([torch.randint(n, (count,), generator=chance) for n in (50, 40)], -1)
+    torch.set_num_threads(threads)
+    try:
+        found = picker(torch.int64)(params, indices, (count, width))
+        indices[-1, 0] = 50
+        wrong = picker(torch.int64)(params, indices, (count, width))
+    finally:
+        torch.set_num_threads(before)
+    assert found is not None and wrong is None
+    indices[-1, 0] = 0
+    assert torch.equal(found[:-1], params[tuple(indices.unbind(-1))][:-1])
+
+
+def test_other_indices_have_none() -> None:
     assert tuple_rows.tuple_rows(torch.int16) is None
 
 

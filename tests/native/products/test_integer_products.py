@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -22,7 +24,7 @@ def test_the_text_is_valid(monkeypatch, team) -> None:
     monkeypatch.setattr(host, "has", lambda name: team)
     text = integer_products.integer_product_code(("i8", "zext"), ("i16", "sext"), 8)
     assert ("GOMP_parallel" in text) == team
-    assert shown_functions(text) == {"multiply"}
+    assert shown_functions(text) == {"multiply", "add"}
 
 
 @pytest.mark.parametrize("x", TYPES)
@@ -41,6 +43,8 @@ def test_products(x, y, count) -> None:
     found = multiply(a, b, 12, -7)
     expected = (a.numpy().astype(np.int64) - 12) * (b.numpy().astype(np.int64) + 7)
     np.testing.assert_array_equal(found.numpy(), expected.astype(np.int32))
+    expected = a.numpy().astype(np.int64) * 90_000 - b.numpy().astype(np.int64) * 3 + 5
+    np.testing.assert_array_equal(multiply.sum(a, b, 90_000, -3, 5).numpy(), expected.astype(np.int32))
 
 
 @pytest.mark.parametrize("kinds", [("quint8", "qint8"), ("qint8", "qint8"), ("quint16", "quint8")])
@@ -54,12 +58,14 @@ def test_an_op_gives_the_same_with_it_and_without(monkeypatch, kinds) -> None:
                 tf.quantize(each, low, high, getattr(tf, kind))
                 for each, low, high, kind in zip(fed, (-1.0, -0.5), (2.0, 0.25), kinds)
             )
-            product = tf.raw_ops.QuantizedMul(
-                x=x, y=y, min_x=x_ends[0], max_x=x_ends[1], min_y=y_ends[0], max_y=y_ends[1],
-                Toutput=tf.qint32,
-            )  # fmt: skip
+            results: list[Any] = []
+            for op in (tf.raw_ops.QuantizedMul, tf.raw_ops.QuantizedAdd):
+                results += op(
+                    x=x, y=y, min_x=x_ends[0], max_x=x_ends[1], min_y=y_ends[0], max_y=y_ends[1],
+                    Toutput=tf.qint32,
+                )  # fmt: skip
             values = np.random.default_rng(1).normal(size=(2, 5, 21))
-            found.append(session.run(list(product), dict(zip(fed, values))))
+            found.append(session.run(results, dict(zip(fed, values))))
     for one, other in zip(*found):
         np.testing.assert_array_equal(one, other)
 

@@ -199,7 +199,7 @@ def test_quotients(name: str, dtype: torch.dtype) -> None:
     for x, y in itertools.product((-7, -1, 0, 3, 8), (-3, 2, 5, 0)):
         found = run(
             [torch.tensor(x, dtype=dtype), torch.tensor(y, dtype=dtype)],
-            lambda e, a, b: [e.add(name, [a, b], (kind, ()))],
+            lambda e, a, b: [e.add(f"Integer{name}", [a, b], (kind, ()))],
         )
         if not y:
             assert found == FAILED

@@ -39,17 +39,20 @@ def check(result: Any, expected: list[set]) -> None:
 
 @pytest.mark.parametrize("kind", OPERATIONS)
 @pytest.mark.parametrize("operands", ["dense", "mixed", "sparse dense", "sparse"])
-def test_sets_are_pythons(kind: str, operands: str) -> None:
+@pytest.mark.parametrize("apart", [1, 10**6])
+def test_sets_are_pythons(kind: str, operands: str, apart: int) -> None:
     random = np.random.RandomState(0)
-    a, b = random.randint(0, 9, (20, 6)), random.randint(0, 9, (20, 4))
+    a, b = random.randint(0, 9, (20, 6)) * apart, random.randint(0, 9, (20, 4)) * apart
+    most = 6 * apart
     function, reference = OPERATIONS[kind]
     with tf.Graph().as_default():
-        first: Any = as_sparse(np.where(a < 6, a, -1)) if operands.startswith("sparse") else tf.constant(a)
-        second: Any = as_sparse(np.where(b < 6, b, -1)) if operands in ("mixed", "sparse") else tf.constant(b)
+        first: Any = as_sparse(np.where(a < most, a, -1)) if operands.startswith("sparse") else tf.constant(a)
+        is_sparse = operands in ("mixed", "sparse")
+        second: Any = as_sparse(np.where(b < most, b, -1)) if is_sparse else tf.constant(b)
         if operands.startswith("sparse"):
-            a = np.where(a < 6, a, -1)
-        if operands in ("mixed", "sparse"):
-            b = np.where(b < 6, b, -1)
+            a = np.where(a < most, a, -1)
+        if is_sparse:
+            b = np.where(b < most, b, -1)
         check(function(first, second), [reference(*pair) for pair in zip(rows_of(a), rows_of(b))])
 
 

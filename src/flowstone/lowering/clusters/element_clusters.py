@@ -26,7 +26,7 @@ from flowstone.lowering.clusters.cluster_kernel import cluster_op
 from flowstone.lowering.clusters.members import Facts, Members, borders, facts_of, members_of
 from flowstone.lowering.clusters.node_steps import element_of
 from flowstone.native.clusters import kernels
-from flowstone.native.numerics.elements import ELEMENTS
+from flowstone.native.numerics.elements import ELEMENTS, Element
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, Frames
@@ -35,6 +35,7 @@ from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order
 
 _MOST_STEPS = 64
 _MOST_ARRAYS = 24  # inputs and outputs
+_UNEVEN = frozenset({"All", "Any", "Max", "Min", "Prod"})
 _WORTH = 8  # of an operation alone, in additions: exponential functions are several times ATen's
 
 
@@ -162,12 +163,23 @@ class _Finder:
         kind = self.facts[node].kind
         if kind == "element":
             element = ELEMENTS[element_of(node)[0]]
-            return _WORTH if element.alone else element.cost
+            return _WORTH if element.alone or self._is_many(node, element) else element.cost
         if kind == "reduction":
             elements = num_elements(node.inputs[0].dims)
             is_tidy = elements is not None and elements <= machine.current().profile.native_reduction
-            return _WORTH if is_tidy else 1
+            return _WORTH if is_tidy or self._is_by_columns(node) else 1
         return 0 if kind == "view" else _WORTH
+
+    def _is_by_columns(self, node: PlanNode) -> bool:
+        """Whether a reduction goes over leading axes and is none that ATen does by vectors there."""
+        axes, rank = self.facts[node].axes, len(node.inputs[0].dims or ())
+        return node.type in _UNEVEN and rank - 1 not in axes
+
+    def _is_many(self, node: PlanNode, element: Element) -> bool:
+        """Whether a node has so many elements, of such types, that it is faster alone."""
+        elements = num_elements(node.outputs[0].dims) or 0
+        is_slow = node.inputs[-1].dtype.base_dtype.name in element.alone_if_many
+        return is_slow and elements >= machine.current().profile.native_alone
 
 
 def _eager_order(nodes: Sequence[PlanNode], eager: Any) -> list[PlanNode]:

@@ -159,7 +159,7 @@ def _quotient(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
     if dtype not in ("int32", "int64"):
         raise Untranslatable(node, f"machine code has no {node.type} of {dtype}")
-    name = {"Mod": "TruncateMod"}.get(node.type, node.type)
+    name = "Integer" + {"Mod": "TruncateMod"}.get(node.type, node.type)
     return [t.add(name, [broadcast(t, node, t.of(x), dims) for x in node.inputs], (dtype, dims))]
 
 

@@ -42,6 +42,12 @@ def _element(t: Translation, node: PlanNode) -> list[int]:
     return [t.add(node.type, operands, (dtype, dims), **attributes)]
 
 
+def _quotient(t: Translation, node: PlanNode) -> list[int]:
+    """A quotient rounded to a whole number: of floats an element, of integers a statement that may fail."""
+    write = _element if node.dtype(0).is_floating else ARRAYS[node.type]
+    return write(t, node)
+
+
 STATEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     **dict.fromkeys(ELEMENTS, _element),
     **MOVEMENTS,
@@ -52,5 +58,6 @@ STATEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     **SOFTMAXES,
     **CHOSEN,
     **DRAWS,
+    **dict.fromkeys(("FloorDiv", "TruncateDiv"), _quotient),
 }
 """Nodes that compute; those of control flow and containers are `translation.py`'s."""

@@ -21,7 +21,7 @@ __all__ = ["Placing", "placing", "placing_code"]
 WORDS = ("threads", "count", "limit", "size")
 PLACES = {"put": ("notes", "indices", "rows", "table"), "invert": ("notes", "indices", "table")}
 """`put` copies `count` rows of `size` bytes to a table of `limit` rows; `invert` writes to a table that is -1
-everywhere. A note, 0 at first, becomes 1 if an index is out of bounds."""
+everywhere. A note, 0 at first, becomes 1 if an index is out of bounds or, for `invert`, occurs twice."""
 _INDICES = {torch.int32: "i32", torch.int64: "i64"}
 _MUCH = 1 << 21  # bytes from which threads share copies
 _UNITS = (32, 8, 1)  # bytes that are copied at once
@@ -56,9 +56,7 @@ class Placing:
             "notes": ctypes.addressof(note), "indices": indices.contiguous(), "table": found
         }  # fmt: skip
         self._library.call("invert", words, places)
-        if note.value or (len(found) and int(found.amin()) < 0):  # with a place twice, another has none
-            return None
-        return found
+        return None if note.value else found
 
 
 @functools.cache
@@ -129,12 +127,16 @@ def _invert(index: str, declarations: dict[str, str]) -> str:
     e = Code("invert", ["ptr a"], 1, declarations, is_public=True)
     a = places_of(e, PLACES["invert"])
     count = words_of(e, a["words"], WORDS)["count"]
+    is_one = e.variable("i1", "true")
     with e.loop(0, count) as i:
         place = _index(e, index, a["indices"], i)
         inside = e.within(place, count)
+        e.set("i1", is_one, e.let(f"and i1 {e.get('i1', is_one)}, {inside}"))
         with e.when(inside):
-            number = i if index == "i64" else e.let(f"trunc i64 {i} to {index}")
-            e.set(index, e.at(a["table"], place, index), number)
-        with e.when(e.let(f"xor i1 {inside}, true")):
-            e.set("i64", a["notes"], "1")
+            at = e.at(a["table"], place, index)
+            is_free = e.let(f"icmp slt {index} {e.get(index, at)}, 0")
+            e.set("i1", is_one, e.let(f"and i1 {e.get('i1', is_one)}, {is_free}"))
+            e.set(index, at, i if index == "i64" else e.let(f"trunc i64 {i} to {index}"))
+    with e.when(e.let(f"xor i1 {e.get('i1', is_one)}, true")):
+        e.set("i64", a["notes"], "1")
     return e.text()

@@ -1,7 +1,8 @@
 """Rows that tuples of indices pick, copied by machine code on a host: what GatherNd does.
 
 The code for a type of indices is compiled on a thread when it is first asked for; until then, and where there
-is no native tier, `tuple_rows` is None. Every index is compared with its size before its row is read.
+is no native tier, `tuple_rows` is None. Every index is compared with its size before its row is read. Threads
+share what is worth it.
 """
 
 from __future__ import annotations
@@ -9,21 +10,23 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
-from flowstone.native.codegen.code_library import CodeLibrary, places_of, when_asked, words_of
+from flowstone.framework import machine
+from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, when_asked, words_of
 from flowstone.native.codegen.structured import Code
 
 __all__ = ["TupleRows", "tuple_rows", "tuple_rows_code"]
 
-WORDS = ("count", "depth", "size")
+WORDS = ("threads", "count", "depth", "size")
 PLACES = {"pick": ("notes", "sizes", "indices", "rows", "out")}
 """`pick` copies `count` rows of `size` bytes; a tuple is `depth` indices, of dimensions of `sizes` (int64). A
 note, 0 at first, becomes 1 if an index is out of bounds."""
 _INDICES = {torch.int32: "i32", torch.int64: "i64"}
-_MUCH = 1 << 21  # bytes from which ATen's threads are faster
+_WORK = 8  # of a row's place and first bytes, in additions
+_WORDS = {4: "i32", 8: "i64"}  # rows of so many bytes, as one number
 _MEMCPY = "llvm.memcpy.p0.p0.i64"
 
 
@@ -36,19 +39,19 @@ class TupleRows:
     def __call__(
         self, params: torch.Tensor, indices: torch.Tensor, dims: Sequence[int]
     ) -> torch.Tensor | None:
-        """The rows of `params` by `indices` [..., depth], in this shape; None where one is out of bounds, or
-        so much memory is copied that threads should."""
+        """The rows of `params` by `indices` [..., depth], in this shape; None where one is out of bounds."""
         depth, count = indices.shape[-1], math.prod(indices.shape[:-1])
         size = math.prod(params.shape[depth:]) * params.itemsize
-        if count * size >= _MUCH:
-            return None
+        has_team = count * (_WORK + size // 4) >= machine.current().profile.native_team
         out = torch.empty(tuple(dims), dtype=params.dtype)
         note, sizes = ctypes.c_int64(), (ctypes.c_int64 * depth)(*params.shape[:depth])
         places: dict[str, torch.Tensor | int] = {
             "notes": ctypes.addressof(note), "sizes": ctypes.addressof(sizes),
             "indices": indices.contiguous(), "rows": params.contiguous(), "out": out,
         }  # fmt: skip
-        self._library.call("pick", {"count": count, "depth": depth, "size": size}, places)
+        threads = torch.get_num_threads() if has_team else 1
+        words = {"threads": threads, "count": count, "depth": depth, "size": size}
+        self._library.call("pick", words, places)
         return None if note.value else out
 
 
@@ -65,12 +68,33 @@ def tuple_rows(index: torch.dtype | None) -> TupleRows | None:
 def tuple_rows_code(index: str) -> str:
     """LLVM's text, of indices that LLVM calls so."""
     declarations = {_MEMCPY: f"declare void @{_MEMCPY}(ptr, ptr, i64, i1)"}
-    e = Code("pick", ["ptr a"], 1, declarations, is_public=True)
+    e = Code("pick_some", ["ptr a"], 1, declarations)
     a = places_of(e, PLACES["pick"])
     words = words_of(e, a["words"], WORDS)
-    size, is_word = words["size"], e.let(f"icmp eq i64 {words['size']}, 4")
+    size = words["size"]
+    is_long = e.let("or i1 true, true")
+    for n, kind in _WORDS.items():
+        is_word = e.let(f"icmp eq i64 {size}, {n}")
+        is_long = e.let(f"and i1 {is_long}, {e.let(f'xor i1 {is_word}, true')}")
+        with e.when(is_word):
+            for i, place in _places(e, index, a, words):
+                found = e.let(f"load {kind}, ptr {e.at(a['rows'], place, kind)}, align 1")
+                e.do(f"store {kind} {found}, ptr {e.at(a['out'], i, kind)}, align 1")
+    with e.when(is_long):
+        for i, place in _places(e, index, a, words):
+            to, source = e.at(a["out"], e.mul(i, size), "i8"), e.at(a["rows"], e.mul(place, size), "i8")
+            e.do(f"call void @{_MEMCPY}(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+    public = Code("pick", ["ptr a"], 1, declarations, is_public=True)
+    share(public, "pick_some")
+    return "\n".join([*declarations.values(), e.text(), public.text()])
+
+
+def _places(e: Code, index: str, a: Mapping[str, str], words: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What is written for it runs for each of this thread's tuples that is within its bounds: its number, and
+    that of the row."""
+    _, start, end = my_part(e, words["count"])
     place, fits = e.variable("i64", "0"), e.variable("i1", "true")
-    with e.loop(0, words["count"]) as i:
+    with e.loop(start, end) as i:
         e.set("i64", place, "0")
         e.set("i1", fits, "true")
         first = e.mul(i, words["depth"])
@@ -83,11 +107,5 @@ def tuple_rows_code(index: str) -> str:
         is_inside = e.get("i1", fits)
         with e.when(e.let(f"xor i1 {is_inside}, true")):
             e.set("i64", a["notes"], "1")
-        with e.when(e.let(f"and i1 {is_inside}, {is_word}")):
-            found = e.get("i32", e.at(a["rows"], e.get("i64", place), "i32"))
-            e.do(f"store i32 {found}, ptr {e.at(a['out'], i, 'i32')}, align 1")
-        with e.when(e.let(f"and i1 {is_inside}, {e.let(f'xor i1 {is_word}, true')}")):
-            to = e.at(a["out"], e.mul(i, size), "i8")
-            source = e.at(a["rows"], e.mul(e.get("i64", place), size), "i8")
-            e.do(f"call void @{_MEMCPY}(ptr {to}, ptr {source}, i64 {size}, i1 false)")
-    return "\n".join([*declarations.values(), e.text()])
+        with e.when(is_inside):
+            yield i, e.get("i64", place)

@@ -9,11 +9,12 @@ emitters of one module share.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowstone.native.codegen import host
 
-__all__ = ["FLOATS", "INTEGERS", "KINDS", "SIZES", "Emitter"]
+__all__ = ["FLOATS", "INTEGERS", "KINDS", "SIZES", "Attributes", "Emit", "Emitter"]
 
 KINDS = {
     "float32": "float", "float64": "double", "int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32",
@@ -163,3 +164,8 @@ def _conversion(source: str, target: str) -> str:
     if source != "bool" and SIZES[target] < SIZES[source]:
         return "trunc"
     return "zext" if unsigned else "sext"
+
+
+Attributes = Mapping[str, Any]
+Emit = Callable[[Emitter, str, Sequence[str], Attributes], str]
+"""What writes an operation's instructions, and returns its result: of operands of a type, with attributes."""

@@ -10,32 +10,32 @@ place; for exponential functions of float32 see `transcendental.py`.
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from flowstone.native.codegen import host
-from flowstone.native.codegen.emitter import FLOATS, INTEGERS, Emitter, sleef_name
+from flowstone.native.codegen.emitter import FLOATS, INTEGERS, Attributes, Emit, Emitter, sleef_name
+from flowstone.native.numerics import activations as act
 from flowstone.native.numerics import exponential_functions as functions
 from flowstone.native.numerics import transcendental
+from flowstone.native.numerics.bits import BITS
 from flowstone.native.numerics.circular_functions import CIRCULAR
 from flowstone.native.numerics.error_functions import POLYNOMIALS
 from flowstone.native.numerics.special_functions import FUNCTIONS
 
 __all__ = ["ATTRIBUTES", "ELEMENTS", "Element", "suits"]
 
-Attributes = Mapping[str, Any]
-Emit = Callable[[Emitter, str, Sequence[str], Attributes], str]
 _NUMBERS = FLOATS | (INTEGERS - {"uint8"})
 _ALL = FLOATS | INTEGERS | {"bool"}
+_WIDE = FLOATS | {"int16", "int32", "int64"}
 _COSTLY = 8  # of an addition, for exponential functions
-_SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
 
 class Element(NamedTuple):
     """An operation: the types of its operands, how many it takes (None: any number), its instructions, what
-    it costs in additions, its result's type (None: the operands'), the functions of SLEEF that it calls, and
-    whether a node of it alone is faster than ATen's kernels, which take several passes.
+    it costs in additions, its result's type (None: the operands'), the functions of SLEEF that it calls,
+    whether a node of it alone is faster than ATen's kernels, which take several passes, and the types of
+    which one with many elements is, since ATen has no vectors for it or several passes.
     """
 
     types: frozenset[str]
@@ -45,6 +45,7 @@ class Element(NamedTuple):
     result: str | None = None
     calls: tuple[str, ...] = ()
     alone: bool = False
+    alone_if_many: frozenset[str] = frozenset()
 
 
 ELEMENTS: dict[str, Element] = {}
@@ -131,6 +132,10 @@ def _intrinsic(name: str) -> Emit:
     return lambda e, dtype, x, attributes: e.intrinsic(name, dtype, x[0])
 
 
+def _quotient(rounding: str) -> Emit:
+    return lambda e, dtype, x, attributes: e.intrinsic(rounding, dtype, e.binary("fdiv", dtype, *x))
+
+
 def _reciprocal(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
     return e.binary("fdiv", dtype, e.constant(dtype, 1), x[0])
 
@@ -159,9 +164,13 @@ ELEMENTS["BiasAdd"] = ELEMENTS["BiasAddV1"] = Element(_NUMBERS, 2, _add)
 ELEMENTS["Sub"] = Element(_NUMBERS, 2, _binary("fsub", "sub"))
 ELEMENTS["Mul"] = Element(_NUMBERS, 2, _binary("fmul", "mul"))
 ELEMENTS["RealDiv"] = ELEMENTS["Div"] = Element(FLOATS, 2, _binary("fdiv", ""), 4)
+ELEMENTS["FloorDiv"] = Element(FLOATS, 2, _quotient("floor"), 5, alone_if_many=FLOATS)
+ELEMENTS["TruncateDiv"] = Element(FLOATS, 2, _quotient("trunc"), 5, alone_if_many=FLOATS)
 ELEMENTS["Neg"] = Element(_NUMBERS, 1, lambda e, dtype, x, attributes: e.negate(dtype, x[0]))
-ELEMENTS["Square"] = Element(_NUMBERS, 1, _square)
-ELEMENTS["SquaredDifference"] = Element(FLOATS | {"int32", "int64"}, 2, _difference_squared)
+ELEMENTS["Square"] = Element(_NUMBERS, 1, _square, alone_if_many=INTEGERS)
+ELEMENTS["SquaredDifference"] = Element(
+    FLOATS | {"int32", "int64"}, 2, _difference_squared, alone_if_many=_ALL
+)
 ELEMENTS["Abs"] = Element(_NUMBERS, 1, _absolute)
 ELEMENTS["Sign"] = Element(_NUMBERS, 1, _sign, alone=True)
 ELEMENTS["Maximum"] = Element(FLOATS | INTEGERS, 2, _extreme("ogt", "ge"))
@@ -177,6 +186,15 @@ ELEMENTS["OnesLike"] = Element(_ALL, 1, _everywhere(1))
 ELEMENTS["Cast"] = Element(_ALL, 1, _cast)
 for _name in ("Identity", "StopGradient", "PreventGradient"):
     ELEMENTS[_name] = Element(_ALL, 1, _same, 0)
+
+
+def _of_bits(emit: Callable[..., str]) -> Emit:
+    return lambda e, dtype, x, attributes: emit(e, dtype, *x)
+
+
+for _name, (_bits, _count, _result) in BITS.items():
+    _many = frozenset[str]() if _name.startswith("Bitwise") or _name == "Invert" else INTEGERS
+    ELEMENTS[_name] = Element(INTEGERS, _count, _of_bits(_bits), result=_result, alone_if_many=_many)
 
 
 # ---- comparisons and choices
@@ -221,7 +239,9 @@ for _name, _floating, _whole in (
     ("Equal", "oeq", "eq"),
     ("NotEqual", "une", "ne"),
 ):
-    ELEMENTS[_name] = Element(FLOATS | INTEGERS, 2, _comparison(_floating, _whole), result="bool")
+    ELEMENTS[_name] = Element(
+        FLOATS | INTEGERS, 2, _comparison(_floating, _whole), result="bool", alone_if_many=_WIDE
+    )
 ELEMENTS["ApproximateEqual"] = Element(FLOATS, 2, _near, 3, result="bool", alone=True)
 ELEMENTS["Select"] = ELEMENTS["SelectV2"] = Element(_ALL, 3, _choice, alone=True)
 ELEMENTS["LogicalAnd"] = Element(frozenset({"bool"}), 2, _logical("and"))
@@ -229,7 +249,7 @@ ELEMENTS["LogicalOr"] = Element(frozenset({"bool"}), 2, _logical("or"))
 ELEMENTS["LogicalNot"] = Element(
     frozenset({"bool"}), 1, lambda e, dtype, x, attributes: e.binary("xor", dtype, x[0], e.constant(dtype, 1))
 )
-ELEMENTS["IsNan"] = Element(FLOATS, 1, _classified("uno", 0.0, False), result="bool")
+ELEMENTS["IsNan"] = Element(FLOATS, 1, _classified("uno", 0.0, False), result="bool", alone_if_many=FLOATS)
 ELEMENTS["IsInf"] = Element(FLOATS, 1, _classified("oeq", math.inf, True), result="bool", alone=True)
 ELEMENTS["IsFinite"] = Element(FLOATS, 1, _classified("olt", math.inf, True), result="bool", alone=True)
 
@@ -320,128 +340,22 @@ ELEMENTS["Xlogy"] = Element(FLOATS, 2, _zero_where(0, _times_log), _COSTLY, call
 
 # ---- activations and their gradients
 
-
-def _number(value: float) -> float:
-    """A float attribute in the single precision that it has on the wire."""
-    return float(struct.unpack("<f", struct.pack("<f", value))[0])
-
-
-def _relu(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    zero = e.constant(dtype, 0)
-    if dtype in FLOATS:
-        return e.select(e.compare("fcmp ule", dtype, zero, x[0]), dtype, x[0], zero)
-    return e.select(e.compare("icmp sgt", dtype, x[0], zero), dtype, x[0], zero)
-
-
-def _clamped(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    six = e.constant(dtype, 6)
-    y = _relu(e, dtype, x, attributes)
-    return e.select(e.compare("fcmp ogt", dtype, y, six), dtype, six, y)
-
-
-def _relu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    zero = e.constant(dtype, 0)
-    return e.select(e.compare("fcmp ole", dtype, x[1], zero), dtype, zero, x[0])
-
-
-def _relu6_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    zero = e.constant(dtype, 0)
-    passed = e.select(e.compare("fcmp ogt", dtype, x[1], zero), dtype, x[0], zero)
-    return e.select(e.compare("fcmp olt", dtype, x[1], e.constant(dtype, 6)), dtype, passed, zero)
-
-
-def _leaky(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    """x, or a gradient, times alpha where the features, the last operand, are not positive."""
-    slope = e.constant(dtype, _number(attributes["alpha"]))
-    above = e.compare("fcmp ogt", dtype, x[-1], e.constant(dtype, 0))
-    return e.select(above, dtype, x[0], e.binary("fmul", dtype, x[0], slope))
-
-
-def _elu(scale: float, alpha: float) -> Emit:
-    def emit(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-        below = functions.expm1(e, dtype, x[0])
-        below = e.binary("fmul", dtype, below, e.constant(dtype, scale * alpha))
-        above = x[0] if scale == 1 else e.binary("fmul", dtype, x[0], e.constant(dtype, scale))
-        return e.select(e.compare("fcmp ole", dtype, x[0], e.constant(dtype, 0)), dtype, below, above)
-
-    return emit
-
-
-def _elu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    below = e.binary("fmul", dtype, x[0], e.binary("fadd", dtype, x[1], e.constant(dtype, 1)))
-    return e.select(e.compare("fcmp ole", dtype, x[1], e.constant(dtype, 0)), dtype, below, x[0])
-
-
-def _selu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    below = e.binary("fadd", dtype, x[1], e.constant(dtype, _SELU_SCALE * _SELU_ALPHA))
-    factor = e.select(
-        e.compare("fcmp olt", dtype, x[1], e.constant(dtype, 0)), dtype, below, e.constant(dtype, _SELU_SCALE)
-    )
-    return e.binary("fmul", dtype, x[0], factor)
-
-
-def _softplus(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    soft = e.sleef("log1p", dtype, functions.exp(e, dtype, x[0]))
-    return e.select(e.compare("fcmp ogt", dtype, x[0], e.constant(dtype, 40)), dtype, x[0], soft)
-
-
-def _softplus_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.binary("fmul", dtype, functions.sigmoid(e, dtype, x[1]), x[0])
-
-
-def _size_and_one(e: Emitter, dtype: str, x: str) -> str:
-    return e.binary("fadd", dtype, e.intrinsic("fabs", dtype, x), e.constant(dtype, 1))
-
-
-def _softsign(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.binary("fdiv", dtype, x[0], _size_and_one(e, dtype, x[0]))
-
-
-def _softsign_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.binary("fdiv", dtype, x[0], _square(e, dtype, [_size_and_one(e, dtype, x[1])], attributes))
-
-
-def _sigmoid_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    """dy (1 - y) y, of y and dy."""
-    rest = e.binary("fsub", dtype, e.constant(dtype, 1), x[0])
-    return e.binary("fmul", dtype, e.binary("fmul", dtype, x[1], rest), x[0])
-
-
-def _tanh_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    """dy (1 - y^2), of y and dy."""
-    rest = e.intrinsic("fma", dtype, e.negate(dtype, x[0]), x[0], e.constant(dtype, 1))  # rounded once
-    return e.binary("fmul", dtype, x[1], rest)
-
-
-def _sqrt_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.binary("fdiv", dtype, e.binary("fmul", dtype, x[1], e.constant(dtype, 0.5)), x[0])
-
-
-def _rsqrt_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    cube = e.binary("fmul", dtype, _square(e, dtype, x, attributes), e.binary("fmul", dtype, x[0], x[1]))
-    return e.binary("fmul", dtype, cube, e.constant(dtype, -0.5))
-
-
-def _reciprocal_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.binary("fmul", dtype, e.negate(dtype, x[1]), _square(e, dtype, x, attributes))
-
-
-ELEMENTS["Relu"] = Element(_NUMBERS, 1, _relu)
-ELEMENTS["Relu6"] = Element(FLOATS, 1, _clamped)
-ELEMENTS["ReluGrad"] = Element(FLOATS, 2, _relu_grad)
-ELEMENTS["Relu6Grad"] = Element(FLOATS, 2, _relu6_grad)
-ELEMENTS["LeakyRelu"] = Element(FLOATS, 1, _leaky)
-ELEMENTS["LeakyReluGrad"] = Element(FLOATS, 2, _leaky)
-ELEMENTS["Elu"] = Element(FLOATS, 1, _elu(1.0, 1.0), _COSTLY, calls=("expm1",))
-ELEMENTS["EluGrad"] = Element(FLOATS, 2, _elu_grad, 2, alone=True)
-ELEMENTS["SeluGrad"] = Element(FLOATS, 2, _selu_grad, 2, alone=True)
-ELEMENTS["Selu"] = Element(FLOATS, 1, _elu(_SELU_SCALE, _SELU_ALPHA), _COSTLY, calls=("expm1",))
-ELEMENTS["Softplus"] = Element(FLOATS, 1, _softplus, 2 * _COSTLY, calls=("exp", "log1p"))
-ELEMENTS["SoftplusGrad"] = Element(FLOATS, 2, _softplus_grad, _COSTLY, calls=("exp",))
-ELEMENTS["Softsign"] = Element(FLOATS, 1, _softsign, 4, alone=True)
-ELEMENTS["SoftsignGrad"] = Element(FLOATS, 2, _softsign_grad, 4, alone=True)
-ELEMENTS["SigmoidGrad"] = Element(FLOATS, 2, _sigmoid_grad, 3)
-ELEMENTS["TanhGrad"] = Element(FLOATS, 2, _tanh_grad, 3)
-ELEMENTS["SqrtGrad"] = Element(FLOATS, 2, _sqrt_grad, 4, alone=True)
-ELEMENTS["RsqrtGrad"] = Element(FLOATS, 2, _rsqrt_grad, 4, alone=True)
-ELEMENTS["ReciprocalGrad"] = ELEMENTS["InvGrad"] = Element(FLOATS, 2, _reciprocal_grad, 3, alone=True)
+ELEMENTS["Relu"] = Element(_NUMBERS, 1, act.relu)
+ELEMENTS["Relu6"] = Element(FLOATS, 1, act.clamped)
+ELEMENTS["ReluGrad"] = Element(FLOATS, 2, act.relu_grad)
+ELEMENTS["Relu6Grad"] = Element(FLOATS, 2, act.relu6_grad)
+ELEMENTS["LeakyRelu"] = Element(FLOATS, 1, act.leaky)
+ELEMENTS["LeakyReluGrad"] = Element(FLOATS, 2, act.leaky)
+ELEMENTS["Elu"] = Element(FLOATS, 1, act.elu(1.0, 1.0), _COSTLY, calls=("expm1",))
+ELEMENTS["EluGrad"] = Element(FLOATS, 2, act.elu_grad, 2, alone=True)
+ELEMENTS["SeluGrad"] = Element(FLOATS, 2, act.selu_grad, 2, alone=True)
+ELEMENTS["Selu"] = Element(FLOATS, 1, act.elu(act.SELU_SCALE, act.SELU_ALPHA), _COSTLY, calls=("expm1",))
+ELEMENTS["Softplus"] = Element(FLOATS, 1, act.softplus, 2 * _COSTLY, calls=("exp", "log1p"))
+ELEMENTS["SoftplusGrad"] = Element(FLOATS, 2, act.softplus_grad, _COSTLY, calls=("exp",))
+ELEMENTS["Softsign"] = Element(FLOATS, 1, act.softsign, 4, alone=True)
+ELEMENTS["SoftsignGrad"] = Element(FLOATS, 2, act.softsign_grad, 4, alone=True)
+ELEMENTS["SigmoidGrad"] = Element(FLOATS, 2, act.sigmoid_grad, 3)
+ELEMENTS["TanhGrad"] = Element(FLOATS, 2, act.tanh_grad, 3)
+ELEMENTS["SqrtGrad"] = Element(FLOATS, 2, act.sqrt_grad, 4, alone=True)
+ELEMENTS["RsqrtGrad"] = Element(FLOATS, 2, act.rsqrt_grad, 4, alone=True)
+ELEMENTS["ReciprocalGrad"] = ELEMENTS["InvGrad"] = Element(FLOATS, 2, act.reciprocal_grad, 3, alone=True)

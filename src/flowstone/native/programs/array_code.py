@@ -9,7 +9,7 @@
 | Set | x | | x, in memory that several statements set |
 | Check | x | | fails where x does not hold |
 | Copy | x, perhaps an index | sizes, strides and first places in both; scale and limit of the index | |
-| FloorDiv … | x, y | | each of one element or as many as the result; fails where y is 0 |
+| IntegerFloorDiv … | x, y | | each of one element or as many as the result; fails where y is 0 |
 
 Sums are of one accumulator a lane, or four: their order differs from ATen's. Products are fused with sums.
 """
@@ -299,6 +299,9 @@ def _check(writer: Writer, each: Statement) -> None:
 # ---- integers
 
 
+_QUOTIENTS = ("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod")
+
+
 def _quotient(writer: Writer, each: Statement) -> None:
     """Fails where the divisor is 0, or the quotient is not in range."""
     let, dtype = writer.scalars.let, writer.values[each.results[0]].dtype
@@ -309,7 +312,7 @@ def _quotient(writer: Writer, each: Statement) -> None:
         writer.require(let(f"icmp ne {kind} {y}, 0"))
         writer.require(let(f"icmp ne {kind} {y}, -1"))
         quotient, rest = let(f"sdiv {kind} {x}, {y}"), let(f"srem {kind} {x}, {y}")
-        if each.op.startswith("Floor"):
+        if each.op.startswith("IntegerFloor"):
             differs = let(f"icmp slt {kind} {let(f'xor {kind} {rest}, {y}')}, 0")
             down = let(f"and i1 {let(f'icmp ne {kind} {rest}, 0')}, {differs}")
             less, more = let(f"sub {kind} {quotient}, 1"), let(f"add {kind} {rest}, {y}")
@@ -334,6 +337,8 @@ STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     "Fill": _fill,
     "Set": _set,
     "Check": _check,
-    **dict.fromkeys(("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod"), _quotient),
+    **dict.fromkeys(
+        (f"Integer{name}" for name in ("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod")), _quotient
+    ),
 }
 """How statements on arrays are written."""

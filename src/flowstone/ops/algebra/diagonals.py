@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes, errors
+from flowstone.framework.array_code import framed_rows
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
@@ -225,6 +226,7 @@ def _(node: Node, env: Environment) -> Kernel:
     return keep
 
 
+_MANY = 1 << 14  # elements from which it matters how they are moved
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
 
 
@@ -232,6 +234,11 @@ def _kept(x: torch.Tensor, rows: int, columns: int, lower: int, upper: int) -> t
     """The band, in new memory: by triangles if rows are long, or else by a mask of bits."""
     if lower < 0 and upper < 0:
         return x.clone()
+    code = framed_rows(x.itemsize) if x.is_cpu and x.numel() >= _MANY else None
+    if code is not None:
+        found = code.band(x, rows if lower < 0 else lower, columns if upper < 0 else upper)
+        if found is not None:
+            return found
     if x.is_complex() or x.dtype is torch.bool or x.dtype.itemsize > 8:
         band = _band(rows, columns, lower, upper, x.device)
         return torch.where(band, x, torch.zeros((), dtype=x.dtype, device=x.device))

@@ -13,7 +13,7 @@ from flowstone.framework.operation import Shapes, op
 from flowstone.framework.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.distinct_texts import first_of_each, numbered
-from flowstone.ops.arrays.selection import first_places
+from flowstone.ops.arrays.selection import ranked
 from flowstone.ops.sparse.index_rows import numbered_together
 
 __all__: list[str] = []
@@ -74,22 +74,18 @@ def _axis_of(axis: torch.Tensor, rank: int) -> int:
 
 def _distinct(x: Any, axis: int) -> tuple[Any, torch.Tensor]:
     """The slices in the order in which they appear first, and which of them each is."""
-    count = x.shape[axis]
-    if not count:
+    if not x.shape[axis]:
         return x, torch.zeros(0, dtype=torch.int64)
-    first = first_places(_slice_numbers(x, axis))
-    is_first = torch.eq(first, torch.arange(count, device=x.device))
-    rank = is_first.cumsum(0).sub_(1)
-    found = (x.view(torch.int64) if x.dtype is torch.uint64 else x).index_select(
-        axis, is_first.nonzero()[:, 0]
-    )
-    return found.view(x.dtype), rank.index_select(0, first)
+    ranks, places = ranked(_slice_numbers(x, axis))
+    found = (x.view(torch.int64) if x.dtype is torch.uint64 else x).index_select(axis, places)
+    return found.view(x.dtype), ranks
 
 
 def _slice_numbers(x: Any, axis: int) -> Any:
     """A number for each slice, equal where the slices are."""
     if x.dtype in _INTEGERS and x.numel() > _FEW:
-        return numbered_together(x.movedim(axis, 0).reshape(x.shape[axis], -1).long())[0]
+        rows = x.movedim(axis, 0).reshape(x.shape[axis], -1)
+        return numbered_together(rows.byte() if x.dtype is torch.bool else rows)[0]
     return torch.unique(x, dim=axis, return_inverse=True)[1]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from flowstone.framework import dtypes
+from flowstone.framework.array_code import framed_rows
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.node import Node
@@ -19,6 +20,7 @@ from flowstone.ops.arrays.shapes import shape
 
 __all__ = ["pad", "tile"]
 
+_MANY = 1 << 14  # elements from which it matters how they are moved
 _PADDINGS = "Tpaddings: type in [int32, int64] = int32"
 
 
@@ -72,11 +74,25 @@ def _pad_kernel(node: Node, value_at: int | None) -> Kernel:
     if value is None:
         return lambda x, paddings, value: _pad_with(x, _checked(x, paddings), value)
     if pairs is not None:
-        return Call(torch.constant_pad_nd, X0, _flat(pairs), value)
-    return lambda x, paddings, *_: torch.constant_pad_nd(x, _flat(_checked(x, paddings)), value)
+        return Call(_pad_by, X0, pairs, value)
+    return lambda x, paddings, *_: _pad_by(x, _checked(x, paddings), value)
+
+
+def _pad_by(x: Any, pairs: Any, value: Any) -> Any:
+    """x, padded by a number."""
+    found = _pad_by_code(x, pairs, value) if x.numel() >= _MANY else None
+    return torch.constant_pad_nd(x, _flat(pairs), value) if found is None else found
+
+
+def _pad_by_code(x: Any, pairs: Any, value: Any) -> Any:
+    code = framed_rows(x.itemsize) if x.is_cpu else None
+    return None if code is None else code.pad(x, pairs, torch.as_tensor(value, dtype=x.dtype))
 
 
 def _pad_with(x: Any, pairs: Any, value: Any) -> Any:
+    found = _pad_by_code(x, pairs, value) if x.numel() >= _MANY else None
+    if found is not None:
+        return found
     result = x.new_empty([n + before + after for n, (before, after) in zip(x.shape, pairs)])
     result.copy_(value)
     result[tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, pairs)])] = x

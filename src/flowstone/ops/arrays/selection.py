@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import array_code, dtypes
 from flowstone.framework.graph_operation import Operation
 from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.machine_code import row_moves
@@ -68,6 +68,7 @@ def _check_vector(x: Any, what: str = "unique expects a 1D vector.") -> None:
 _FEW_LABELS, _FEW_PARTS = 32, 8  # up to which Python, and a comparison for each part, are faster
 _LONGEST_TABLE = 1 << 16  # entries; and as many for each element
 _ENTRIES = 16
+_FEW_PLACES = 256  # up to which calls take longer than what they do
 
 
 def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
@@ -76,22 +77,30 @@ def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
     Integers of a narrow range are looked up in a table, others are sorted, which takes longer.
     """
     _check_vector(x)
-    count = len(x)
     signed = _SIGNED_TWINS.get(x.dtype)
     if signed is not None:
         values, index = _distinct(x.view(signed), dtype)
         return values.view(x.dtype), index
-    first = first_places(x)
-    is_first = torch.eq(first, torch.arange(count, device=x.device))
-    rank = is_first.cumsum(0, dtype=dtype).sub_(1)
-    places = is_first.nonzero().squeeze(1)
-    return x.index_select(0, places), rank.index_select(0, first)
+    ranks, places = ranked(x)
+    return x.index_select(0, places), ranks.to(dtype)
+
+
+def ranked(x: Any) -> tuple[Any, Any]:
+    """Each element's rank among the distinct ones of a vector, and where these appear first."""
+    code = array_code.distinct(x.dtype) if x.is_cpu and len(x) > _FEW_PLACES else None
+    found = None if code is None else code(x)
+    if found is not None:
+        return found
+    first = _first_places(x)
+    is_first = torch.eq(first, torch.arange(len(x), device=x.device))
+    rank = is_first.cumsum(0).sub_(1)
+    return rank.index_select(0, first), is_first.nonzero().squeeze(1)
 
 
 _TABULATED = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
 
 
-def first_places(x: Any) -> Any:
+def _first_places(x: Any) -> Any:
     """Where each element of a vector appears first: int64."""
     first = _first_by_table(x) if x.dtype in _TABULATED and len(x) else None
     return _first_by_sorting(x) if first is None else first

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework import dtypes, machine, machine_code
 from flowstone.framework.building import graph_of
 from flowstone.framework.dtypes import DType
 from flowstone.framework.graph_operation import Operation
@@ -33,7 +33,7 @@ from flowstone.ops.numbers.elementwise import (
     sum_to,
     zero_where_zero,
 )
-from flowstone.ops.numbers.unsigned_integers import divided
+from flowstone.ops.numbers.unsigned_integers import divided, needs_help
 
 __all__ = [
     "div",
@@ -55,6 +55,21 @@ def _truncated_quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if x.dtype is torch.uint8:
         return torch.div(x, y, rounding_mode="trunc")
     return torch.where(y == -1, -x, torch.div(x, torch.where(y == -1, 1, y), rounding_mode="trunc"))
+
+
+def _by_code(name: str, otherwise: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """The function, by machine code where there are many elements on a host."""
+    most = machine.current().profile.call_elements
+
+    def divide(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if x.is_cpu and (x.numel() >= most or y.numel() >= most):
+            code = machine_code.quotients(x.dtype)
+            found = None if code is None else code(name, x, y)
+            if found is not None:
+                return found
+        return otherwise(x, y)
+
+    return divide
 
 
 def _truncated_remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -86,7 +101,10 @@ def _quotient(
         if not dtype.is_integer:
             in_place = torch.Tensor.div_ if for_floats is torch.div else None
             return for_floats if isinstance(for_floats, Call) else binary_call(node, for_floats, in_place)
-        return divided(dtype, _truncated(for_integers) if dtype.is_unsigned else for_integers)
+        function = _truncated(for_integers) if dtype.is_unsigned else for_integers
+        if needs_help(dtype):
+            return divided(dtype, function)
+        return _by_code(function.__name__.lstrip("_"), function)
 
     return declaration
 

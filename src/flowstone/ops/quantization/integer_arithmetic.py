@@ -39,6 +39,11 @@ def sum_of_integers(
     parts = _Multiples(first, total), _Multiples(second, total)
     is_narrow = sum(each.largest for each in parts) < 2**31
     word = torch.int32 if is_narrow else torch.int64
+    if is_narrow and x.shape == y.shape and x.device.type == "cpu":
+        native = machine_code.integer_product(x.dtype, y.dtype)
+        if native is not None:
+            a, b = parts
+            return native.sum(x, y, a.times, b.times, a.start + b.start)
 
     def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         a, b = (part.of(each, word) for part, each in zip(parts, (x, y)))
@@ -60,18 +65,18 @@ def _less(x: torch.Tensor, zero: int) -> torch.Tensor:
 
 
 class _Multiples:
-    """The integers of a new range, by whole multiples of the old ones, of which `largest` is the greatest
-    absolute number on the way."""
+    """The integers of a new range, by whole multiples of the old ones: `times` them and `start`. The
+    absolutely largest number on the way is `largest`."""
 
     def __init__(self, old: Levels, new: Levels) -> None:
         first = int(to_integers(to_floats(torch.tensor(old.lowest), old), new))
-        self._times = int(old.step / new.step)
-        self._start = first - old.lowest * self._times
-        products = [abs(end * self._times) for end in (old.lowest, old.highest)]
-        self.largest = max(products) + abs(self._start)
+        self.times = int(old.step / new.step)
+        self.start = first - old.lowest * self.times
+        products = [abs(end * self.times) for end in (old.lowest, old.highest)]
+        self.largest = max(products) + abs(self.start)
 
     def of(self, x: torch.Tensor, word: torch.dtype) -> torch.Tensor:
-        return x.to(word, copy=True).mul_(self._times).add_(self._start)
+        return x.to(word, copy=True).mul_(self.times).add_(self.start)
 
 
 def _together(compute: Callable[..., torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -184,6 +184,9 @@ def _infer_pool(node: Node) -> Shapes:
     return [(image[0], *counts, image[3]), (), ()]
 
 
+_CACHED = 1 << 20  # elements of images that are pooled at a time, so that sums stay in the caches
+
+
 def _check_window(sizes: Any, strides: Any) -> None:
     if len(sizes) != 4 or len(strides) != 4:
         raise invalid("Sliding window ksize and stride fields must specify 4 dimensions")
@@ -217,11 +220,18 @@ def _pool_kernel(node: Node, env: Environment) -> Kernel:
                 x = _along(x, axis, counts[axis - 1], sizes[axis], strides[axis], function)
             return x
 
-        if is_max:
-            same = x if x.dtype is not torch.uint16 else wide(x)
-            return [pooled(same, lowest, torch.maximum).to(x.dtype), *ends]
-        number = pooled(torch.ones_like(x[:1, :, :, :1], dtype=torch.int32), 0, torch.add)
-        return [_mean(pooled(x.to(word), 0, torch.add), number, largest_sum + elements).to(x.dtype), *ends]
+        number = None if is_max else pooled(torch.ones_like(x[:1, :, :, :1], dtype=torch.int32), 0, torch.add)
+
+        def of_images(x: torch.Tensor) -> torch.Tensor:
+            if number is None:
+                return pooled(x if x.dtype is not torch.uint16 else wide(x), lowest, torch.maximum)
+            return _mean(pooled(x.to(word), 0, torch.add), number, largest_sum + elements)
+
+        out = x.new_empty(x.shape[0], *counts, x.shape[3])
+        some = max(1, _CACHED // x[0].numel())
+        for images, results in zip(x.split(some), out.split(some)):
+            results.copy_(of_images(images))
+        return [out, *ends]
 
     return run
 

@@ -103,14 +103,33 @@ def _elements_numbered(
     return known[0] * span + a, known[1] * span + b, parts
 
 
+_ENTRIES = 16  # of a table for each number, up to which it takes less time than sorting
+
+
+def _table(*parts: _Array) -> list[_Array] | None:
+    """For each part, which of all numbers from 0 to the largest are in it; None where these are many more."""
+    entries = 1 + max((int(each.max()) for each in parts if len(each)), default=-1)
+    if entries > _ENTRIES * sum(map(len, parts)):
+        return None
+    tables = [np.zeros(entries, bool) for _ in parts]
+    for table, part in zip(tables, parts):
+        table[part] = True
+    return tables
+
+
 def _distinct(numbers: _Array) -> _Array:
-    """The numbers in increasing order, each once."""
+    """The numbers, which are not negative, in increasing order, each once."""
+    if table := _table(numbers):
+        return np.flatnonzero(table[0])
     ordered = np.sort(numbers)
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
 
 
 def _combined(kind: str, a: _Array, b: _Array) -> _Array:
     """The numbers of the result, in increasing order."""
+    if tables := _table(a, b):
+        x, y = tables if kind != "b-a" else tables[::-1]
+        return np.flatnonzero(x | y if kind == "union" else x & y if kind == "intersection" else x & ~y)
     if kind == "union":
         return _distinct(np.concatenate((a, b)))
     if kind == "b-a":
@@ -184,7 +203,7 @@ def _operate(
 
 def _dense_elements(values: Any) -> _Element:
     count, size = math.prod(values.shape[:-1]), values.shape[-1]
-    return torch.arange(count).repeat_interleave(size), values.reshape(-1)
+    return torch.arange(count)[:, None].expand(count, size).reshape(-1), values.reshape(-1)
 
 
 def _sparse_elements(rows: torch.Tensor, values: Any, sizes: Sequence[int]) -> _Element:
