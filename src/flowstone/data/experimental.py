@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.data.arguments import as_int64, prefixed_by
+from flowstone.data.arguments import as_int64, prefixed_by, seed_tensors
 from flowstone.data.dataset import Dataset, op_dataset
 from flowstone.data.functions import DatasetFunction, MapFunction
 from flowstone.data.readers import SqlDataset
@@ -209,10 +209,17 @@ def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transforma
 
 
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
-    """``dataset.shuffle(buffer_size, seed).repeat(count)``."""
+    """``dataset.shuffle(buffer_size, seed).repeat(count)`` as one dataset."""
 
     def apply(dataset: Dataset) -> Dataset:
-        return dataset.shuffle(buffer_size, seed).repeat(count)
+        size, times, seeds = (
+            as_int64(buffer_size, "buffer_size"),
+            as_int64(-1 if count is None else count, "count"),
+            seed_tensors(seed),
+        )
+        structure = dataset._structure
+        return op_dataset("ShuffleAndRepeatDataset", structure, lambda: F.ShuffleAndRepeatDataset(
+            dataset._as_variant_tensor(), size, *seeds, times, **structure.attributes))  # fmt: skip
 
     return apply
 

@@ -42,8 +42,8 @@ class TPUEstimatorSpec(_Fields):
         eval_metrics: a function that gives metrics by name, and its arguments: a list, or a dict by name.
         scaffold_fn: a function that gives a Scaffold.
         host_call: a function that a TPU's host would call each step, and its arguments: what it gives runs
-            with each step of training, evaluation and prediction. Writers of `tf.contrib.summary` that it uses
-            are opened before the first one.
+            with each step of training, evaluation and prediction. Its writers of `tf.contrib.summary` are
+            opened before the first one.
 
     Other arguments: of `tf.estimator.EstimatorSpec`. Raises ValueError for pairs that are none.
     """

@@ -64,6 +64,10 @@ class Dataset(ABC):
     def iterate(self) -> Iteration:
         """A pass from the beginning."""
 
+    def in_passes(self) -> Dataset:
+        """The dataset whose passes follow each other in one iteration, which repeats this one."""
+        return self
+
     def rows(self) -> Rows | None:
         """The elements by number, where that costs nothing; None elsewhere."""
         return None

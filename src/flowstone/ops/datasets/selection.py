@@ -47,7 +47,11 @@ class RepeatDataset(Dataset):
 
     def iterate(self) -> Iteration:
         """A pass over all."""
-        return _Repeated(self.source, self.count)
+        return self.repeated(self.source if self.count == 1 else self.source.in_passes())
+
+    def repeated(self, source: Dataset) -> Iteration:
+        """As many passes over `source`."""
+        return _Repeated(source, self.count)
 
     def rows(self) -> Rows | None:
         """Its rows, if the source has such."""

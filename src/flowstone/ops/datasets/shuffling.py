@@ -2,6 +2,10 @@
 
 A pass holds up to `size` elements; the next one is drawn among these, and the first of them takes its place.
 Where the input is slices of tensors, it holds their numbers instead of the elements.
+
+Passes differ by seeds that are drawn for each. Where a repetition directly follows, they share one stream,
+that of the seeds given: TensorFlow 1.14 and 1.15 join the two datasets (not those whose seeds are a resource,
+as in later graphs).
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.handles import deleting_op, resource_op
 from flowstone.ops.datasets.iteration import Columns, Dataset, Element, Iteration, dataset_op
 from flowstone.ops.datasets.rows import Rows
+from flowstone.ops.datasets.selection import RepeatDataset
 from flowstone.ops.randomness.op_seeds import first_state, seeds_of
 from flowstone.ops.randomness.random_words import RandomWords
 
@@ -42,6 +47,14 @@ class PassSeeds:
         with self._lock:
             return self._words.next(), self._words.next()
 
+    def words(self, seeds: tuple[int, int]) -> RandomWords:
+        """The words by which the pass of these seeds is shuffled."""
+        return RandomWords(first_state(*seeds))
+
+    def in_one_stream(self) -> PassSeeds:
+        """Those of passes that follow each other in one iteration: these, unless the passes differ."""
+        return OneStream(self._seeds) if self._differ else self
+
     def save(self) -> int:
         """How much was drawn."""
         return self._words.drawn
@@ -52,13 +65,24 @@ class PassSeeds:
             self._words.go_to(drawn)
 
 
+class OneStream(PassSeeds):
+    """One stream of words for all passes: where one pass ends, the next one goes on."""
+
+    def __init__(self, seeds: tuple[int, int]) -> None:
+        super().__init__(seeds, False)
+
+    def words(self, seeds: tuple[int, int]) -> RandomWords:
+        """The stream."""
+        return self._words
+
+
 class _Shuffled(Iteration):
     """A pass over `source`: elements, or numbers of rows if `rows` are given."""
 
     def __init__(self, source: Iteration | None, rows: Rows | None, size: int, passes: PassSeeds) -> None:
         self.source, self.rows, self.size = source, rows, size
         self.passes, self.seeds = passes, passes.draw()
-        self.words = RandomWords(first_state(*self.seeds))
+        self.words = passes.words(self.seeds)
         self.held: list[Any] = []  # a ring of `size` places
         self.first = self.count = 0  # of the elements that are held
         self.read, self.has_ended = 0, False
@@ -121,9 +145,9 @@ class _Shuffled(Iteration):
         self.held, self.first, self.count = list(state["held"]), state["first"], state["count"]
         self.read, self.has_ended = state["read"], state["ended"]
         self.seeds = state["seeds"]
-        self.words = RandomWords(first_state(*self.seeds))
-        self.words.go_to(state["drawn"])
         self.passes.restore(state["passes"])
+        self.words = self.passes.words(self.seeds)
+        self.words.go_to(state["drawn"])
 
     def close(self) -> None:
         if self.source is not None:
@@ -131,10 +155,13 @@ class _Shuffled(Iteration):
 
 
 class ShuffledDataset(Dataset):
-    """The elements of `source` in random order, in each pass by the seeds that `passes` draws for it."""
+    """The elements of `source` in random order, in each pass by the seeds that `passes` draws for it.
 
-    def __init__(self, source: Dataset, size: int, passes: PassSeeds) -> None:
-        self.source, self.size, self.passes = source, size, passes
+    `joins`: whether passes that follow each other in one iteration share one stream.
+    """
+
+    def __init__(self, source: Dataset, size: int, passes: PassSeeds, joins: bool = False) -> None:
+        self.source, self.size, self.passes, self._joins = source, size, passes, joins
 
     def iterate(self) -> Iteration:
         """A pass over all elements."""
@@ -142,6 +169,20 @@ class ShuffledDataset(Dataset):
         if rows is not None and (rows.total is not None or self.size < _ENDLESS):
             return _Shuffled(None, rows, self.size, self.passes)
         return _Shuffled(self.source.iterate(), None, self.size, self.passes)
+
+    def in_passes(self) -> Dataset:
+        """This dataset for an iteration that repeats it."""
+        if not self._joins:
+            return self
+        return ShuffledDataset(self.source, self.size, self.passes.in_one_stream())
+
+
+class ShuffledAndRepeated(RepeatDataset):
+    """A shuffled dataset `count` times, of passes in one stream even if there is one."""
+
+    def iterate(self) -> Iteration:
+        """A pass over all."""
+        return self.repeated(self.source.in_passes())
 
 
 def _buffer_size(number: Any) -> int:
@@ -154,7 +195,26 @@ def _buffer_size(number: Any) -> int:
 def _make_shuffle(node: Node, env: Environment) -> Callable[..., Dataset]:
     differ = node.attributes["reshuffle_each_iteration"]
 
-    def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any, seeds: SeedSource = None) -> Dataset:
+    def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any) -> Dataset:
+        passes = PassSeeds(seeds_of((seed, seed2)), differ)
+        return ShuffledDataset(source, _buffer_size(buffer_size), passes, joins=True)
+
+    return make
+
+
+def _make_shuffle_and_repeat(node: Node, env: Environment) -> Callable[..., Dataset]:
+    shuffled = _make_shuffle(node, env)
+
+    def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any, count: Any) -> Dataset:
+        return ShuffledAndRepeated(shuffled(source, buffer_size, seed, seed2), int(count))
+
+    return make
+
+
+def _make_shuffle_v3(node: Node, env: Environment) -> Callable[..., Dataset]:
+    differ = node.attributes["reshuffle_each_iteration"]
+
+    def make(source: Dataset, buffer_size: Any, seed: Any, seed2: Any, seeds: SeedSource) -> Dataset:
         passes = seeds or PassSeeds(seeds_of((seed, seed2)), differ)
         return ShuffledDataset(source, _buffer_size(buffer_size), passes)
 
@@ -174,13 +234,17 @@ _DIFFERS = "reshuffle_each_iteration: bool = true ; metadata: string = ''"
 shuffle_dataset_op = dataset_op(
     "ShuffleDataset", f"{_SHUFFLE}, seed: int64[], seed2: int64[]", _make_shuffle, _DIFFERS
 )
+shuffle_and_repeat_dataset_op = dataset_op(
+    "ShuffleAndRepeatDataset", f"{_SHUFFLE}, seed: int64[], seed2: int64[], count: int64[]",
+    _make_shuffle_and_repeat, _DIFFERS,
+)  # fmt: skip
 shuffle_dataset_v2_op = dataset_op(
     "ShuffleDatasetV2", f"{_SHUFFLE}, seed_generator: resource", _make_shuffle_v2, "metadata: string = ''",
     stateful=True, keeps=[2],
 )  # fmt: skip
 shuffle_dataset_v3_op = dataset_op(
-    "ShuffleDatasetV3", f"{_SHUFFLE}, seed: int64[], seed2: int64[], seed_generator: resource", _make_shuffle,
-    _DIFFERS, stateful=True, keeps=[4],
+    "ShuffleDatasetV3", f"{_SHUFFLE}, seed: int64[], seed2: int64[], seed_generator: resource",
+    _make_shuffle_v3, _DIFFERS, stateful=True, keeps=[4],
 )  # fmt: skip
 
 
