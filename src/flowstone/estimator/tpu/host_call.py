@@ -10,7 +10,7 @@ from flowstone.contrib.summary.summary_writers import flush_writers, summary_wri
 __all__ = ["HostCallHook"]
 
 
-class HostCallHook(tf.train.SessionRunHook):
+class HostCallHook(tf.train.SessionRunHook):  # type: ignore[misc]
     """Runs operations with each step; opens the graph's summary writers before, and flushes them at the end.
 
     Args:
