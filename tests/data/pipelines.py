@@ -107,6 +107,22 @@ expression(
 )
 expression("shuffle again and again", lambda tf, D: D.range(6).shuffle(4, 7, False).repeat(3).batch(4))
 expression("shuffle long", lambda tf, D: D.range(1500).shuffle(700, 5, False).batch(1500))
+expression("shuffle differently again", lambda tf, D: D.range(8).shuffle(5, 7).repeat(3).batch(8))
+expression("shuffle all and again", lambda tf, D: D.from_tensor_slices(np.arange(5)).shuffle(9, 1).repeat(2))
+expression("shuffle and pass once", lambda tf, D: D.range(8).shuffle(5, 7).repeat(1).batch(8))
+expression(
+    "shuffle and map again", lambda tf, D: D.range(8).shuffle(5, 7).map(lambda x: x).repeat(2).batch(8)
+)
+expression(
+    "shuffle and repeat in one",
+    lambda tf, D: (
+        D.range(8)
+        .apply(tf.data.experimental.shuffle_and_repeat(5, 1, 3))
+        .repeat(2)
+        .concatenate(D.range(4).apply(tf.data.experimental.shuffle_and_repeat(9, 2, 3)))
+        .batch(8)
+    ),
+)
 expression("cache", lambda tf, D: D.range(4).map(lambda x: x + 1).cache().repeat(2))
 expression("generator", lambda tf, D: D.from_generator(
     lambda: ((i, "a" * i) for i in range(3)), (tf.int64, tf.string)).repeat(2))  # fmt: skip

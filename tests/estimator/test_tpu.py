@@ -54,6 +54,30 @@ def test_it_trains_evaluates_and_predicts(tmp_path: Path) -> None:
     assert estimator.get_variable_value("counter") == 3 and estimator.params == {"a": 1}
 
 
+def test_the_hosts_call_runs_in_each_step_and_writes_summaries(tmp_path: Path) -> None:
+    called = []
+
+    def with_host(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        def host(number: Any) -> Any:
+            writer = tf.contrib.summary.create_file_writer(str(tmp_path / mode))
+            with writer.as_default(), tf.contrib.summary.always_record_summaries():
+                tf.contrib.summary.scalar("number", number[0], step=3)
+                counted = tf.py_func(lambda _: called.append(mode), [number], [], stateful=True)
+                return [*tf.contrib.summary.all_summary_ops(), counted]
+
+        return model(features, labels, mode, params)._replace(host_call=(host, [tf.constant([2.5])]))
+
+    sizes = {"train_batch_size": 2, "eval_batch_size": 4, "predict_batch_size": 1}
+    estimator = tpu.TPUEstimator(with_host, str(tmp_path / "model"), tpu.RunConfig(), {"a": 1}, **sizes)
+    estimator.train(batches, steps=3)
+    estimator.evaluate(batches, steps=2)
+    next(estimator.predict(batches))
+    assert called == ["train"] * 3 + ["eval"] * 2 + ["infer"]
+    (path,) = (tmp_path / "train").glob("events.*")
+    events = [event for event in tf.train.summary_iterator(str(path)) if event.HasField("summary")]
+    assert [(event.step, event.summary.value[0].simple_value) for event in events] == [(3, 2.5)] * 3
+
+
 def test_the_configuration() -> None:
     config = tpu.RunConfig(master="a", model_dir="/m")
     assert (config.master, config.evaluation_master, config.cluster, config.model_dir) == (

@@ -180,6 +180,7 @@ EXEMPT: dict[str, str] = {
             "SerializeIterator",
             "ShardDataset",
             "ShuffleDataset",
+            "ShuffleAndRepeatDataset",
             "SkipDataset",
             "SloppyInterleaveDataset",
             "SparseTensorSliceDataset",

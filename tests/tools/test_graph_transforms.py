@@ -64,6 +64,22 @@ def test_nodes_that_are_left(graph_def: Any, transforms: list[str], gone: str) -
     assert graph_def.SerializeToString(deterministic=True) == before
 
 
+def test_what_inputs_become(graph_def: Any) -> None:
+    text = 'strip_unused_nodes(type=float, shape="1,3")'
+    for name, dims in (
+        ("x", _node(graph_def, "x").attr["shape"].shape),
+        ("c", tf.TensorShape([1, 3]).as_proto()),
+    ):
+        made = _node(TransformGraph(graph_def, [name], ["out"], [text]), name)
+        assert (made.op, made.attr["shape"].shape) == ("Placeholder", dims)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the output nowhere"):
+        TransformGraph(graph_def, ["x"], ["nowhere"], [text])
+
+
+def _node(graph_def: Any, name: str) -> Any:
+    return next(node for node in graph_def.node if node.name == name)
+
+
 def test_order_devices_and_attributes(graph_def: Any) -> None:
     def transformed(text: str) -> Any:
         return {node.name: node for node in TransformGraph(graph_def, ["x"], ["out"], [text]).node}

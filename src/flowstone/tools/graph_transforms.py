@@ -92,7 +92,8 @@ def _with_nodes(graph: Any, nodes: Sequence[Any]) -> Any:
 
 
 def _strip_unused_nodes(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
-    """Leaves what the outputs need; inputs become placeholders, by `type` or `name` with `type_for_name`."""
+    """Leaves what the outputs need; inputs become placeholders, by `type` or `name` with `type_for_name`,
+    unless they are. InvalidArgumentError for outputs that are not there."""
     by_name = dict(zip(arguments.get("name", []), arguments.get("type_for_name", []), strict=True))
     shapes = dict(zip(arguments.get("name", []), arguments.get("shape_for_name", [])))
     kinds = {node.name: node for node in graph.node}
@@ -106,8 +107,14 @@ def _strip_unused_nodes(graph: Any, inputs: list[str], outputs: list[str], argum
             else tf.float32.as_datatype_enum
         )
         types.append(tf.as_dtype(given).as_datatype_enum if given else own)
+    for name in outputs:
+        if name not in kinds:
+            raise tf.errors.InvalidArgumentError(None, None, f"Couldn't find the output {name} in the graph")
     made = strip_unused(graph, inputs, outputs, types)
     for node in made.node:
+        if node.name in inputs and kinds[node.name].op == "Placeholder":
+            node.CopyFrom(kinds[node.name])
+            continue
         shape = shapes.get(node.name, arguments.get("shape", [None])[0])
         if node.name in inputs and shape is not None:
             dims = [int(n) for n in shape.split(",") if n.strip()]

@@ -173,3 +173,8 @@ def test_activations_are_computed_twice() -> None:
 def test_variables_that_are_references_are_refused() -> None:
     with pytest.raises(TypeError, match="must be `ResourceVariable`s"):
         slim.recompute_grad(tanh_layer)(tf.constant(X))
+
+
+@pytest.mark.parametrize("name", ["RevBlock", "recompute_grad", "rev_block"])
+def test_both_packages_have_the_names(name: str) -> None:
+    assert getattr(tf.contrib.layers, name) is getattr(slim, name)

@@ -148,3 +148,16 @@ def test_bilinear_upsampling_takes_pixels_as_squares(form: str) -> None:
     ]
     found = tf.keras.backend.eval(layer(tf.constant(images)))
     np.testing.assert_array_equal(found.reshape(4, 6), expected)
+
+
+def test_a_sequence_after_an_input_layer_is_saved_with_its_shape(tmp_path: Path) -> None:
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.InputLayer((6,)), layers.Reshape((3, 2)), layers.Dense(4)])
+    model.compile("sgd", "mse")
+    first = model.get_config()["layers"][0]
+    assert first["class_name"] == "Reshape" and tuple(first["config"]["batch_input_shape"]) == (None, 6)
+    model.save(str(tmp_path / "model.h5"))
+    copy = tf.keras.Sequential.from_config(model.get_config())
+    assert [weight.shape.as_list() for weight in copy.weights] == [[2, 4], [4]]
+    loaded, x = tf.keras.models.load_model(str(tmp_path / "model.h5")), np.random.randn(2, 6)
+    np.testing.assert_array_equal(loaded.predict(x), model.predict(x))

@@ -41,6 +41,7 @@ OPS: dict[str, Any] = {
     "multinomial": lambda: tf.multinomial(LOGITS, 3, seed=12),
     "many multinomial": lambda: tf.multinomial(LOGITS, 50, seed=22),
     "shuffle": lambda: tf.random_shuffle(tf.range(6), seed=13),
+    "shuffle five": lambda: tf.random_shuffle(tf.range(5), seed=13),
     "shuffle rows": lambda: tf.random_shuffle(tf.reshape(tf.range(6), [3, 2]), seed=14),
     "glorot": lambda: tf.glorot_uniform_initializer(seed=3)([3, 2]),
     "orthogonal": lambda: tf.orthogonal_initializer(seed=4)([3, 2]),

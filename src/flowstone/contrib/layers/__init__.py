@@ -34,6 +34,7 @@ __getattr__, __dir__ = package_names(
         " summarize_collection summarize_tensor summarize_tensors",
         "flowstone.contrib.layers.regularizers": "apply_regularization l1_l2_regularizer l1_regularizer"
         " l2_regularizer sum_regularizer",
+        "flowstone.contrib.layers.rev_block_lib": "RevBlock recompute_grad rev_block",
         "flowstone.contrib.layers.sparse_columns": "one_hot_column sparse_column_with_hash_bucket"
         " sparse_column_with_integerized_feature sparse_column_with_keys sparse_column_with_vocabulary_file"
         " weighted_sparse_column",

@@ -123,6 +123,12 @@ def summary_writer_initializer_op() -> list[Any]:
     return initializers
 
 
+def flush_writers() -> list[Any]:
+    """Operations after which all that the graph's writers were given can be read."""
+    writers = [initializer.inputs[0] for initializer in summary_writer_initializer_op()]
+    return [flush(SummaryWriter(writer)) for writer in writers]
+
+
 def eval_dir(model_dir: str, name: str | None = None) -> str:
     """The folder of an evaluation's summaries, ``eval`` or ``eval_NAME`` in the model's."""
     return os.path.join(model_dir, "eval" if not name else f"eval_{name}")

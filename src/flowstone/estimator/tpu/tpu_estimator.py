@@ -11,6 +11,7 @@ from flowstone.estimator.estimator import Estimator
 from flowstone.estimator.function_arguments import argument_names
 from flowstone.estimator.mode_keys import ModeKeys
 from flowstone.estimator.model_fn import EstimatorSpec
+from flowstone.estimator.tpu.host_call import HostCallHook
 from flowstone.estimator.tpu.tpu_config import RunConfig
 
 __all__ = ["TPUEstimator", "TPUEstimatorSpec"]
@@ -41,7 +42,8 @@ class TPUEstimatorSpec(_Fields):
         eval_metrics: a function that gives metrics by name, and its arguments: a list, or a dict by name.
         scaffold_fn: a function that gives a Scaffold.
         host_call: a function that a TPU's host would call each step, and its arguments: what it gives runs
-            with each training step.
+            with each step of training, evaluation and prediction. Its writers of `tf.contrib.summary` are
+            opened before the first one.
 
     Other arguments: of `tf.estimator.EstimatorSpec`. Raises ValueError for pairs that are none.
     """
@@ -69,21 +71,20 @@ class TPUEstimatorSpec(_Fields):
         return super().__new__(cls, *fields, eval_metrics, export_outputs, scaffold_fn, host_call, *hooks)
 
     def as_estimator_spec(self) -> EstimatorSpec:
-        """The EstimatorSpec with these metrics, and with the host's call in the training operation."""
-        train_op = self.train_op
-        if self.host_call is not None and train_op is not None:
-            train_op = tf.group(train_op, *_flat(_called(self.host_call)))
+        """The EstimatorSpec with these metrics, and with a hook of each mode that runs the host's call."""
+        metrics = None if self.eval_metrics is None else _called(self.eval_metrics)
+        hooks = () if self.host_call is None else (HostCallHook(_flat(_called(self.host_call))),)
         return EstimatorSpec(
             mode=self.mode,
             predictions=self.predictions,
             loss=self.loss,
-            train_op=train_op,
-            eval_metric_ops=None if self.eval_metrics is None else _called(self.eval_metrics),
+            train_op=self.train_op,
+            eval_metric_ops=metrics,
             export_outputs=self.export_outputs,
             scaffold=None if self.scaffold_fn is None else self.scaffold_fn(),
-            training_hooks=self.training_hooks,
-            evaluation_hooks=self.evaluation_hooks,
-            prediction_hooks=self.prediction_hooks,
+            training_hooks=self.training_hooks + hooks,
+            evaluation_hooks=self.evaluation_hooks + hooks,
+            prediction_hooks=self.prediction_hooks + hooks,
         )
 
 

@@ -101,7 +101,7 @@ def _(node: Node, env: Environment) -> Kernel:
             order = torch.randperm(value.shape[0], generator=generator, device=env.device)
         else:
             count = value.shape[0]
-            order = philox.permutation(sequence.take_blocks(-(-count // 4)), count)
+            order = philox.permutation(sequence.take_blocks((count + 2) // 4), count)  # count - 1 words
         return value[order] if isinstance(value, torch.Tensor) else value[order.numpy()]
 
     return shuffle
