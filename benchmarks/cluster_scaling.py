@@ -34,7 +34,7 @@ from flowstone.distributed.part_graphs import PartGraph
 from flowstone.distributed.task_names import task_name
 from flowstone.distributed.tensor_codec import pack, unpack
 from flowstone.distributed.worker_links import RemoteLink
-from flowstone.framework.graph_def import graph_def
+from flowstone.framework.graphs.graph_def import graph_def
 
 HOME = task_name("master", 0)
 

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.rewriting.analyses.memory_estimate import peak_memory
 from flowstone.rewriting.memory.swapping import swap_peak
 from models import alexnet, language_model, residual

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import flowstone as tf
 import simulated_and_measured
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.placement.cluster_simulator import (
     best_single_device,
     cost,

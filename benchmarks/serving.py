@@ -31,7 +31,7 @@ import numpy as np
 
 import flowstone as tf
 from compare import machine, markdown_table
-from flowstone.framework.tensor_proto import make_tensor_proto
+from flowstone.framework.types.tensor_proto import make_tensor_proto
 from flowstone.io.proto.serving.predict_pb2 import PredictRequest
 
 UNITS = (784, 256, 128, 10)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.placement.cluster_simulator import simulate
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.task_graph import placed_task_graph

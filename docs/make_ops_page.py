@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.kernel import CPU, GPU
+from flowstone.framework.declarations.operation import registry
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "ops.md"

@@ -134,7 +134,7 @@ def nothing_set() -> Iterator[None]:
 @pytest.fixture
 def set_profile() -> Iterator[Callable[..., None]]:
     """A function that changes fields of the profile until the test ends."""
-    from flowstone.framework import machine  # after `pytest_configure`
+    from flowstone.framework.machine import machine  # after `pytest_configure`
 
     with contextlib.ExitStack() as stack:
         yield lambda **fields: stack.enter_context(

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F, OpDeclaration, registry
+from flowstone.framework.declarations.operation import F, OpDeclaration, registry
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
@@ -51,7 +51,7 @@ _LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]+)(?:#(?P<anchor>[^)]+))?\)")
 
 
 # They show what is chosen where there is oneDNN.
-_OF_ONEDNN = ("README.md", "flowstone.framework.machine")
+_OF_ONEDNN = ("README.md", "flowstone.framework.machine.machine")
 
 
 def _parameters(names: list[str]) -> list[Any]:
@@ -182,7 +182,7 @@ def test_links(name: str) -> None:
 
 
 def test_files_that_are_named_exist() -> None:
-    """`framework/node.py` and `tests/ops/test_table.py` are where the documents say, `node.py` anywhere."""
+    """`io/stores.py` and `tests/ops/test_table.py` are where the documents say, `stores.py` anywhere."""
     folders = ("src", "tests", "examples", "benchmarks", "docs")
     files = [f"/{path.relative_to(ROOT)}" for folder in folders for path in (ROOT / folder).rglob("*.py")]
     missing = {

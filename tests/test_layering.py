@@ -64,7 +64,7 @@ IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.compat.older_python.generated_messages", "google.protobuf.internal"): SLOW,
     ("flowstone.contrib.learn.learn_io.dask_io", "dask"): "an optional dependency",
     ("flowstone.contrib.learn.learn_io.dask_io", "dask.dataframe"): "an optional dependency",
-    ("flowstone.framework.shape", "tensorboard.compat.proto.tensor_shape_pb2"): SLOW,
+    ("flowstone.framework.types.shape", "tensorboard.compat.proto.tensor_shape_pb2"): SLOW,
     ("flowstone.io.stores", "fsspec"): SLOW,
     ("flowstone.native.codegen.compiler", "llvmlite"): "not on every machine",
     ("flowstone.ops.summaries.pictures", "flowstone.io.image_files.png"): SLOW,
@@ -253,9 +253,9 @@ def test_one_file_reads_the_environment() -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("flowstone/framework/graph.py", "from flowstone.ops import arrays"),
-        ("flowstone/framework/graph.py", "from flowstone.ops.arrays.arrays import constant"),
-        ("flowstone/framework/graph.py", "def f():\n    import flowstone.runtime.plans.plan"),
+        ("flowstone/framework/graphs/graph.py", "from flowstone.ops import arrays"),
+        ("flowstone/framework/graphs/graph.py", "from flowstone.ops.arrays.arrays import constant"),
+        ("flowstone/framework/graphs/graph.py", "def f():\n    import flowstone.runtime.plans.plan"),
         ("flowstone/ops/arrays/arrays.py", "from ...client import session"),
         ("flowstone/ops/__init__.py", "from ..client import session"),
         ("flowstone/ops/arrays/arrays.py", "import flowstone as tf"),
@@ -276,7 +276,7 @@ def test_the_check_sees_a_forbidden_import(path: str, source: str) -> None:
     [
         (
             "flowstone/ops/arrays/arrays.py",
-            "from flowstone.framework.shape import TensorShape\nfrom . import elementwise",
+            "from flowstone.framework.types.shape import TensorShape\nfrom . import elementwise",
         ),
         (
             "flowstone/ops/arrays/arrays.py",

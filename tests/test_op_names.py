@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import flowstone
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 
 ROOT = Path(flowstone.__file__).parent
 for _module in pkgutil.walk_packages(flowstone.__path__, "flowstone."):

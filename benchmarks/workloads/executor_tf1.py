@@ -8,7 +8,7 @@ import torch
 from shapes import CONDITIONALS
 from tf1 import tf
 
-from flowstone.framework.kernel import Environment
+from flowstone.framework.declarations.kernel import Environment
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune

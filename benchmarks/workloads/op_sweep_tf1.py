@@ -26,7 +26,7 @@ def add(op: str, inputs: list[Any], given_attributes: dict[str, Any]) -> Any:
         for name, value in given_attributes.items()
     }
     if IS_OURS:
-        from flowstone.framework.operation import registry
+        from flowstone.framework.declarations.operation import registry
 
         result = registry[op](*inputs, **attributes)
     else:

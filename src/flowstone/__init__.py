@@ -6,10 +6,10 @@ larger namespaces and what few programs use are imported when they are first ask
 
 from importlib import import_module as _import_module
 
-from flowstone.framework.collector import importing as _importing
 from flowstone.framework.flags import short_spins as _short_spins
-from flowstone.framework.late_names import late_names as _late_names
-from flowstone.framework.process_exit import stop_threads_at_exit as _stop_threads_at_exit
+from flowstone.framework.names.late_names import late_names as _late_names
+from flowstone.framework.process.collector import importing as _importing
+from flowstone.framework.process.process_exit import stop_threads_at_exit as _stop_threads_at_exit
 
 with _importing(), _short_spins():  # torch is loaded here
     _stop_threads_at_exit()
@@ -31,10 +31,27 @@ from flowstone import (
 from flowstone.compat.behaviour import *
 from flowstone.compat.text import dimension_at_index, dimension_value
 from flowstone.framework import errors
-from flowstone.framework.composite import IndexedSlices, SparseTensor, SparseTensorValue
-from flowstone.framework.device_name import DeviceSpec
-from flowstone.framework.dimension import Dimension
-from flowstone.framework.dtypes import (
+from flowstone.framework.errors import OpError
+from flowstone.framework.graphs.device_name import DeviceSpec
+from flowstone.framework.graphs.graph import Graph, GraphKeys, Operation
+from flowstone.framework.graphs.graph_functions import *
+from flowstone.framework.graphs.import_graph import import_graph_def
+from flowstone.framework.process.versions import (
+    COMPILER_VERSION,
+    GIT_VERSION,
+    GRAPH_DEF_VERSION,
+    GRAPH_DEF_VERSION_MIN_CONSUMER,
+    GRAPH_DEF_VERSION_MIN_PRODUCER,
+    VERSION,
+)
+from flowstone.framework.process.versions import COMPILER_VERSION as __compiler_version__
+from flowstone.framework.process.versions import GIT_VERSION as __git_version__
+from flowstone.framework.process.versions import VERSION as __version__
+from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor, SparseTensorValue
+from flowstone.framework.tensors.scope import get_default_graph, get_default_session, reset_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.types.dimension import Dimension
+from flowstone.framework.types.dtypes import (
     QUANTIZED_DTYPES,
     DType,
     as_dtype,
@@ -64,25 +81,8 @@ from flowstone.framework.dtypes import (
     uint64,
     variant,
 )
-from flowstone.framework.errors import OpError
-from flowstone.framework.graph import Graph, GraphKeys, Operation
-from flowstone.framework.graph_functions import *
-from flowstone.framework.import_graph import import_graph_def
-from flowstone.framework.scope import get_default_graph, get_default_session, reset_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
-from flowstone.framework.tensor_proto import make_ndarray, make_tensor_proto
-from flowstone.framework.versions import (
-    COMPILER_VERSION,
-    GIT_VERSION,
-    GRAPH_DEF_VERSION,
-    GRAPH_DEF_VERSION_MIN_CONSUMER,
-    GRAPH_DEF_VERSION_MIN_PRODUCER,
-    VERSION,
-)
-from flowstone.framework.versions import COMPILER_VERSION as __compiler_version__
-from flowstone.framework.versions import GIT_VERSION as __git_version__
-from flowstone.framework.versions import VERSION as __version__
+from flowstone.framework.types.shape import TensorShape
+from flowstone.framework.types.tensor_proto import make_ndarray, make_tensor_proto
 from flowstone.gradients import *
 from flowstone.ops.algebra.diagonals import *
 from flowstone.ops.algebra.matrices import *
@@ -160,14 +160,15 @@ __getattr__, __dir__ = _late_names(
         f"{_PROTO}.summary_pb2": "HistogramProto Summary SummaryMetadata",
         "flowstone.client.session": "InteractiveSession Session",  # and all that runs graphs
         "flowstone.data.specs": "OptionalSpec type_spec_from_value",
-        "flowstone.framework.build_facts": "CXX11_ABI_FLAG CXX_VERSION MONOLITHIC_BUILD",
-        "flowstone.framework.init_scope": "init_scope is_symbolic_tensor",
-        "flowstone.framework.refused_names": "RaggedTensor RaggedTensorSpec check_pinned"
+        "flowstone.framework.process.build_facts": "CXX11_ABI_FLAG CXX_VERSION MONOLITHIC_BUILD",
+        "flowstone.framework.functions.init_scope": "init_scope is_symbolic_tensor",
+        "flowstone.framework.names.refused_names": "RaggedTensor RaggedTensorSpec check_pinned"
         " ragged_fill_empty_rows ragged_fill_empty_rows_grad random_index_shuffle wrap_function",
-        "flowstone.framework.logging": "get_logger",
-        "flowstone.framework.op_packages": "load_file_system_library load_library load_op_library",
-        "flowstone.framework.type_specs": "IndexedSlicesSpec NoneTensorSpec SparseTensorSpec TensorSpec"
-        " TypeSpec",
+        "flowstone.framework.process.logging": "get_logger",
+        "flowstone.framework.declarations.op_packages": "load_file_system_library load_library"
+        " load_op_library",
+        "flowstone.framework.tensors.type_specs": "IndexedSlicesSpec NoneTensorSpec SparseTensorSpec"
+        " TensorSpec TypeSpec",
         "flowstone.functions.traced_functions": "function",
         "flowstone.gradients.gradient_tape": "GradientTape",
         "flowstone.gradients.recomputation": "grad_pass_through recompute_grad",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 
 __getattr__, __dir__ = _late_names(
     globals(),

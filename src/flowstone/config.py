@@ -22,7 +22,7 @@ from flowstone.client.process_settings import (
     set_visible_devices,
 )
 from flowstone.client.process_settings import functions_run_eagerly as experimental_functions_run_eagerly
-from flowstone.framework.refused_names import (
+from flowstone.framework.names.refused_names import (
     experimental_connect_to_cluster,
     experimental_connect_to_host,
     experimental_run_functions_eagerly,

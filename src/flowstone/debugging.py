@@ -1,6 +1,6 @@
 """`flowstone.debugging`: checks of values, types and shapes."""
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.ops.arrays.identities import check_numerics
 from flowstone.ops.arrays.identities import verify_tensor_all_finite as assert_all_finite
 from flowstone.ops.control.checks import (
@@ -36,9 +36,9 @@ __getattr__, __dir__ = _late_names(
     globals(),
     {
         "flowstone.client.process_settings": "get_log_device_placement set_log_device_placement",
-        "flowstone.framework.debugging_switches": "disable_check_numerics disable_traceback_filtering"
+        "flowstone.framework.process.debugging_switches": "disable_check_numerics disable_traceback_filtering"
         " enable_traceback_filtering is_traceback_filtering_enabled",
-        "flowstone.framework.refused_names": "enable_check_numerics",
+        "flowstone.framework.names.refused_names": "enable_check_numerics",
         "flowstone.ops.control.shape_checks": "assert_shapes",
     },
 )

@@ -1,6 +1,7 @@
 """`flowstone.dtypes`: element types and casts."""
 
-from flowstone.framework.dtypes import (
+from flowstone.framework.names.late_names import late_names as _late_names
+from flowstone.framework.types.dtypes import (
     QUANTIZED_DTYPES,
     DType,
     as_dtype,
@@ -30,14 +31,13 @@ from flowstone.framework.dtypes import (
     uint64,
     variant,
 )
-from flowstone.framework.late_names import late_names as _late_names
 from flowstone.ops.numbers.casts import cast, saturate_cast
 from flowstone.ops.numbers.complex_numbers import complex
 
 __getattr__, __dir__ = _late_names(
     globals(),
     {
-        "flowstone.framework.small_types": "experimental",
+        "flowstone.framework.names.small_types": "experimental",
         "flowstone.ops.strings.number_texts": "as_string",
     },
 )

@@ -1,6 +1,6 @@
 """`flowstone.feature_column`: how features become the numbers of a model."""
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 
 __getattr__, __dir__ = _late_names(
     globals(),

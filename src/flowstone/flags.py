@@ -1,9 +1,9 @@
-"""`flowstone.flags`: a program's command-line flags, which are absl's; see `framework/program_flags.py`."""
+"""`flowstone.flags`: a program's command-line flags, which are absl's (`process/program_flags.py`)."""
 
 from absl import flags as _flags
 from absl.flags import *
 
-from flowstone.framework.program_flags import FLAGS, definer  # type: ignore[assignment]
+from flowstone.framework.process.program_flags import FLAGS, definer  # type: ignore[assignment]
 
 __all__ = list(_flags.__all__)
 

@@ -1,6 +1,6 @@
 """`flowstone.initializers`: first values of variables."""
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.ops.variables.initializers import (
     Identity as identity,
 )

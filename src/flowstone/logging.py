@@ -1,6 +1,6 @@
 """`flowstone.logging`: messages with a level."""
 
-from flowstone.framework import logging as _logging
-from flowstone.framework.logging import *
+from flowstone.framework.process import logging as _logging
+from flowstone.framework.process.logging import *
 
 __all__ = _logging.__all__

@@ -1,6 +1,6 @@
 """`flowstone.manip`: tensors rearranged."""
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.ops.arrays.gathering import gather_nd, scatter_nd
 from flowstone.ops.arrays.padding import tile
 from flowstone.ops.arrays.rearranging import reverse

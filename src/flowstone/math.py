@@ -1,6 +1,6 @@
 """`flowstone.math`: mathematics by element, reductions and segments."""
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.ops.arrays.rearranging import invert_permutation
 from flowstone.ops.control.checks import is_non_decreasing, is_strictly_increasing
 from flowstone.ops.networks.activations import softplus, softsign

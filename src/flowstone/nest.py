@@ -1,6 +1,6 @@
 """`flowstone.nest`: nested structures of tensors and other things."""
 
-from flowstone.framework.nest import (
+from flowstone.framework.tensors.nest import (
     assert_same_structure,
     flatten,
     is_nested,

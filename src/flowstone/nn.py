@@ -1,7 +1,7 @@
 """`flowstone.nn`: activations, losses, convolutions, pooling, normalisation, embeddings."""
 
 from flowstone import rnn_cell
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.gradients.swish import swish
 from flowstone.gradients.swish import swish as silu
 from flowstone.layers.dynamic_recurrent import bidirectional_dynamic_rnn, dynamic_rnn

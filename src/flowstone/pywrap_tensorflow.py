@@ -1,6 +1,6 @@
 """`flowstone.pywrap_tensorflow`: the names of TensorFlow's C++ wrapper that programs use."""
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 
 __getattr__, __dir__ = _late_names(
     globals(),

@@ -1,6 +1,6 @@
 """`flowstone.random`: random values and the seed of the graph."""
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.ops.randomness.random import (
     get_seed,
     set_random_seed,

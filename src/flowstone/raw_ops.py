@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flowstone.framework.op_functions import keywords_only, public_types
+from flowstone.framework.declarations.op_functions import keywords_only, public_types
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """`flowstone.sparse`: sparse tensors."""
 
-from flowstone.framework.composite import SparseTensor
+from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.ops.queues.accumulators import SparseConditionalAccumulator
 from flowstone.ops.sparse.sparse_arithmetic import (
     sparse_add as add,

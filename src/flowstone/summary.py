@@ -1,6 +1,6 @@
 """`flowstone.summary`: what a step reports to TensorBoard."""
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.ops.summaries.summaries import merge, merge_all, scalar
 
 _PROTO = "tensorboard.compat.proto"
@@ -10,7 +10,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.summaries.histograms": "histogram",
         "flowstone.ops.summaries.pictures": "audio image",
         "flowstone.ops.summaries.tensors": "get_summary_description tensor_summary text",
-        "flowstone.framework.later_summaries": "all_v2_summary_ops initialize",
+        "flowstone.framework.names.later_summaries": "all_v2_summary_ops initialize",
         "flowstone.training.hooks.summary_writer": "FileWriter FileWriterCache",
         f"{_PROTO}.event_pb2": "Event SessionLog TaggedRunMetadata",
         f"{_PROTO}.summary_pb2": "Summary SummaryDescription",

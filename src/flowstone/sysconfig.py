@@ -1,6 +1,6 @@
 """`flowstone.sysconfig`: where the package is, and how it was built."""
 
-from flowstone.framework.build_facts import (
+from flowstone.framework.process.build_facts import (
     CXX11_ABI_FLAG,
     CXX_VERSION,
     MONOLITHIC_BUILD,

@@ -1,6 +1,6 @@
 """`flowstone.tpu`: TensorFlow 1.13 to 1.15's public names for TPUs, on this machine's own devices."""
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 
 __getattr__, __dir__ = _late_names(
     globals(),

@@ -2,7 +2,7 @@
 that feed a graph.
 """
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.training.hooks.global_step import (
     assert_global_step,
     create_global_step,
@@ -63,7 +63,7 @@ __getattr__, __dir__ = _late_names(
     globals(),
     {
         "flowstone.contrib.mixed_precision": "experimental",
-        "flowstone.framework.refused_names": "CheckpointOptions",
+        "flowstone.framework.names.refused_names": "CheckpointOptions",
         "flowstone.io.events": "summary_iterator",
         "flowstone.ops.networks.dual_coordinate_ascent": "sdca_fprint sdca_optimizer sdca_shrink_l1",
         "flowstone.training.sessions.basic_loops": "basic_train_loop",

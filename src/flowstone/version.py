@@ -1,6 +1,6 @@
 """`flowstone.version`: the release whose interface is followed, flowstone's own and that of graphs."""
 
-from flowstone.framework.versions import (
+from flowstone.framework.process.versions import (
     COMPILER_VERSION,
     FLOWSTONE_VERSION,
     GIT_VERSION,

@@ -6,7 +6,7 @@ from typing import Any
 
 from flowstone.client.critical_path import critical_path, waiting_text, waits
 from flowstone.distributed.transfers import RECV_TENSOR
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 
 A, B = "/job:a/replica:0/task:0/device:CPU:0", "/job:b/replica:0/task:0/device:CPU:0"
 TASK_A, TASK_B = "/job:a/task:0", "/job:b/task:0"

@@ -17,7 +17,7 @@ from flowstone.client import planning
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.planning import PlanKey, Planner
 from flowstone.client.run_metadata import Measurements
-from flowstone.framework.containers import ResourceStore
+from flowstone.framework.declarations.containers import ResourceStore
 from flowstone.runtime.plans.placement_log import PlacementLog
 from flowstone.runtime.plans.plan import Plan
 from flowstone.runtime.plans.plan_options import PlanOptions

@@ -13,7 +13,7 @@ import pytest
 import flowstone as tf
 from flowstone.compat import internals
 from flowstone.compat.module_paths import MODULE_PATHS, PUBLIC_TWINS, find_object, register
-from flowstone.framework.alias_modules import alias_module
+from flowstone.framework.names.alias_modules import alias_module
 
 register()
 

@@ -14,7 +14,7 @@ import pytest
 import flowstone as tf
 from flowstone.compat.eras import recurrent
 from flowstone.compat.module_paths import register
-from flowstone.framework.alias_modules import alias_module
+from flowstone.framework.names.alias_modules import alias_module
 from installed_programs import run
 
 register()

@@ -11,7 +11,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.compat.module_paths import register
-from flowstone.framework.alias_modules import alias_module
+from flowstone.framework.names.alias_modules import alias_module
 
 register()
 FREEZE: Any = alias_module("tensorflow.python.tools.freeze_graph")

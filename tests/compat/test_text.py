@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flowstone.compat import text
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.types.shape import TensorShape
 
 
 def test_bytes_and_text() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 import flowstone as tf
-from flowstone.framework.function import Defun
+from flowstone.framework.functions.function import Defun
 
 util = tf.contrib.util
 

@@ -15,7 +15,7 @@ import pytest
 from tests.functions.initialised import run
 
 import flowstone as tf
-from flowstone.framework.refusals import NotInGraphModeError
+from flowstone.framework.names.refusals import NotInGraphModeError
 
 pytestmark = pytest.mark.usefixtures("graph")
 Feature = tf.autograph.experimental.Feature

@@ -12,7 +12,7 @@ import flowstone as tf
 from flowstone.data.dataset import op_dataset
 from flowstone.data.structure import Structure
 from flowstone.framework import errors
-from flowstone.framework.function import Defun
+from flowstone.framework.functions.function import Defun
 from test_iterator import rest
 
 pytestmark = pytest.mark.usefixtures("graph")

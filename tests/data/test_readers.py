@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from flowstone.distributed.cluster_security import OPEN, ClusterSecurity, cluste
 from flowstone.distributed.server import TaskServer
 from flowstone.distributed.transport import Caller
 from flowstone.framework import errors
-from flowstone.framework import logging as log
+from flowstone.framework.process import logging as log
 
 STATUS = "/tensorflow.WorkerService/GetStatus"
 

@@ -25,7 +25,8 @@ import torch
 from flowstone.distributed import direct_connections, frames, shared_blocks
 from flowstone.distributed.direct_connections import DirectConnection, DirectListener, connect
 from flowstone.distributed.shared_blocks import can_share
-from flowstone.framework import errors, machine
+from flowstone.framework import errors
+from flowstone.framework.machine import machine
 
 SOURCE = str(Path(direct_connections.__file__).parents[2])
 SHARED_BYTES = machine.current().profile.shared_payload

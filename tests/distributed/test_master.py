@@ -17,7 +17,7 @@ from flowstone.distributed.master import Master, MasterSession
 from flowstone.distributed.own_servers import masters
 from flowstone.distributed.server import TaskServer
 from flowstone.framework import errors
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 OTHER = "/job:worker/replica:0/task:1"

@@ -11,7 +11,8 @@ import pytest
 from flowstone.distributed.part_graphs import PartGraph
 from flowstone.distributed.running_step import RegisteredPart, RunningStep
 from flowstone.distributed.worker_links import Described, Done
-from flowstone.framework import dtypes, errors
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
 
 HOME, OTHER = "/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0"
 

@@ -12,7 +12,8 @@ import clusters
 import flowstone as tf
 from flowstone.distributed import session_client as clients
 from flowstone.distributed.tensor_codec import proto_of_value
-from flowstone.framework import dtypes, errors
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
 from flowstone.io.proto import master_pb2
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"

@@ -15,7 +15,7 @@ from flowstone.distributed.master import MasterSession
 from flowstone.distributed.own_servers import masters
 from flowstone.distributed.step_plans import RegisteredParts, StepKind, StepPlan, StepPlans
 from flowstone.framework import errors
-from flowstone.framework.shape import Dims
+from flowstone.framework.types.shape import Dims
 
 KIND = StepKind(("x:0",), ("y:0",), ())
 

@@ -19,9 +19,10 @@ from flowstone.distributed.tensor_codec import (
     unpack,
     value_of_proto,
 )
-from flowstone.framework import dtypes, errors
-from flowstone.framework.tensor_proto import make_ndarray, messages
-from flowstone.framework.values import to_runtime
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import make_ndarray, messages
+from flowstone.framework.types.values import to_runtime
 from flowstone.runtime.execution.executor import DEAD
 
 VALUES: list[Any] = [

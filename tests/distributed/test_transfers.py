@@ -8,7 +8,7 @@ import pytest
 
 from flowstone.client.timeline import Timeline
 from flowstone.distributed.transfers import complete_transfers, seen_transfers, write_arrivals
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 
 A, B = "/job:a/replica:0/task:0/device:CPU:0", "/job:b/replica:0/task:0/device:CPU:0"
 

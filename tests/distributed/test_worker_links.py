@@ -17,8 +17,9 @@ from flowstone.distributed.neighbours import Neighbour
 from flowstone.distributed.part_graphs import divide
 from flowstone.distributed.worker import Description, Wanted
 from flowstone.distributed.worker_links import Described, RemoteLink, described_by
-from flowstone.framework import dtypes, errors
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.proto import worker_pb2
 from flowstone.runtime.plans.plan_options import PlanOptions
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.logging import get_logger
+from flowstone.framework.process.logging import get_logger
 
 X = np.random.RandomState(0).randn(40, 2).astype(np.float32)
 Y = X @ np.array([1.0, 2.0], np.float32)

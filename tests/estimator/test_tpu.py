@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.refusals import NotInGraphModeError
+from flowstone.framework.names.refusals import NotInGraphModeError
 
 tpu = tf.estimator.tpu
 

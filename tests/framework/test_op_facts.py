@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import flowstone  # noqa: F401  (declares the ops)
-from flowstone.framework.arguments import Argument
-from flowstone.framework.attributes import REQUIRED, AttributeSpec
-from flowstone.framework.op_functions import parameters
-from flowstone.framework.operation import OpDeclaration, registry
+from flowstone.framework.declarations.arguments import Argument
+from flowstone.framework.declarations.attributes import REQUIRED, AttributeSpec
+from flowstone.framework.declarations.op_functions import parameters
+from flowstone.framework.declarations.operation import OpDeclaration, registry
 
 FOLDER = pathlib.Path(__file__).parents[1] / "golden" / "ops_facts"
 _LINE = re.compile(r"(?P<name>\w+)\((?P<inputs>.*?)\) -> \((?P<outputs>.*?)\)(?P<rest>( ; .*)?)$")

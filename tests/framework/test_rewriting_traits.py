@@ -10,7 +10,7 @@ import pytest
 
 import flowstone as tf
 import flowstone.lowering.passes  # declares the ops of plans
-from flowstone.framework.operation import CONTROL_FLOW, F, OpDeclaration, registry
+from flowstone.framework.declarations.operation import CONTROL_FLOW, F, OpDeclaration, registry
 from flowstone.rewriting.simplification.partial_execution import prune
 
 MORE: dict[str, dict[str, Any]] = {"Cast": {"DstT": tf.float64}}  # attributes that an op needs

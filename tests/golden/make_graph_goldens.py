@@ -3,8 +3,8 @@
 Run with a Python that has TensorFlow 2 (the files came from 2.21):
 `python tests/golden/make_graph_goldens.py`. Writes `tests/golden/graphs/*.pbtxt`, GraphDefs with the static
 shapes that TensorFlow infers, and imports and runs `tests/golden/graphs/from_flowstone.pbtxt`, which
-`tests/framework/test_graph_def.py` holds Flowstone's export to. Ends with an error if TensorFlow does not
-accept that file.
+`tests/framework/graphs/test_graph_def.py` holds Flowstone's export to. Ends with an error if TensorFlow does
+not accept that file.
 """
 
 from __future__ import annotations

@@ -313,12 +313,12 @@ def test_refusals(message: str, use: Callable[..., Any]) -> None:
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:
         tape.watch(x)
-    opened = len(tf.framework.scope.recordings.items)
+    opened = len(tf.framework.tensors.scope.recordings.items)
     try:
         with pytest.raises(ValueError, match=message):
             use(tape, x)
     finally:
-        del tf.framework.scope.recordings.items[opened:]
+        del tf.framework.tensors.scope.recordings.items[opened:]
 
 
 # ---- Jacobians

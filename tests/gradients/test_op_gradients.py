@@ -14,7 +14,7 @@ import pytest
 
 import flowstone as tf
 import op_cases
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 from flowstone.gradients.gradient_checker import compute_gradient
 from op_cases import Case, Input, Listed, Spec
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.declarations.kernel import CPU, GPU
 from flowstone.lowering.passes import COMPILING, EVERY, LOWERING, NAMES, passes_for, pipeline
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING
 

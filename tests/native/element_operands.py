@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.native.numerics.elements import ELEMENTS
 
 OPERANDS = {"AddN": 3}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flowstone.framework import machine_code
-from flowstone.framework.machine_code import Slot
+from flowstone.framework.machine import machine_code
+from flowstone.framework.machine.machine_code import Slot
 from flowstone.native.offers import offer_all
 
 

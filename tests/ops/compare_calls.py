@@ -37,7 +37,7 @@ def package(name: str) -> tuple[Any, Any]:
     """The module ``tf``, and what adds a raw operation."""
     if name == "flowstone":
         import flowstone
-        from flowstone.framework.operation import registry
+        from flowstone.framework.declarations.operation import registry
 
         def add(op: str, *inputs: Any, **attributes: Any) -> Any:
             return registry[op](*inputs, **{key: _plain(flowstone, one) for key, one in attributes.items()})

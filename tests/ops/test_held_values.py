@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.queues.staging_areas import MapStagingArea, StagingArea
 
 pytestmark = pytest.mark.usefixtures("graph")

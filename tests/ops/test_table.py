@@ -17,7 +17,7 @@ import pytest
 import flowstone as tf
 import golden_values
 import op_cases
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 from op_cases import Case, Input
 
 FAMILIES = op_cases.families()

@@ -6,7 +6,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import errors
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.placement.device_constraints import find_constraints, runs_everything
 from flowstone.placement.devices import SimulatedDevice
 from flowstone.rewriting.simplification.partial_execution import prune

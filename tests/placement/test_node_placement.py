@@ -6,8 +6,8 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import errors
-from flowstone.framework.operation import F, registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.operation import F, registry
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.placement.cluster_simulator import (
     best_single_device,
     cost,

@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.placement import operation_cost
 from flowstone.placement.operation_cost import state_size, tensor_size, work
 

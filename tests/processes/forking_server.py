@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 import flowstone  # a graph, a plan or a session would be the programs' to make
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 
 
 def prepare(modules: list[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.client.session import BaseSession
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 
 
 def test_steps_by_their_numbers(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ LEFT = {
 COVERED = {
     "testing/test_local_cluster.py": "tf.train.Server tf.test.create_local_cluster",
     "testing/test_test_case.py": "tf.test.main tf.test.test_src_dir_path",
-    "framework/test_logging.py": "tf.logging.flush",
+    "framework/process/test_logging.py": "tf.logging.flush",
     "ops/images/test_codec_functions.py": (
         "tf.image.decode_and_crop_jpeg tf.image.decode_bmp tf.image.decode_gif tf.image.decode_image"
         " tf.image.decode_jpeg tf.image.decode_png tf.image.encode_jpeg tf.image.encode_png"

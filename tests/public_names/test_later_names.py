@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.refusals import NotInGraphModeError
+from flowstone.framework.names.refusals import NotInGraphModeError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "public_names"
 ROWS = [row.split() for row in (GOLDEN / "later_names.txt").read_text().splitlines()]

@@ -19,13 +19,14 @@ import numpy as np
 import torch
 
 import flowstone as tf
-from flowstone.framework import dtypes, flags
-from flowstone.framework.attributes import REQUIRED
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.kernel import Environment
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import Subgraph
-from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.framework import flags
+from flowstone.framework.declarations.attributes import REQUIRED
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import Subgraph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.values import to_numpy, to_runtime
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.analyses.frames import LOOP_TYPES, Frames
 from flowstone.rewriting.functions.function_inlining import inline_functions

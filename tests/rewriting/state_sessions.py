@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.lowering.convolutions import (
     joined_convolutions,
     spread_convolutions,

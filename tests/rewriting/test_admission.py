@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.rewriting.admission import Admission
 from flowstone.rewriting.simplification.partial_execution import prune
 

@@ -8,7 +8,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.subgraph import PlanNode, StaleAnalysisError, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, StaleAnalysisError, Subgraph
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import Frames, order_by_frames

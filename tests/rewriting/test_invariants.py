@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework import dtypes
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.dependences import dependences
 from flowstone.rewriting.invariants import check, check_kept
 from flowstone.rewriting.passes import Pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.subgraph import PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanOutput, Subgraph
 from flowstone.rewriting.match_compilation import SURROUNDINGS, Compiler, Surroundings, suits, types_of
 from flowstone.rewriting.match_terms import Either, Number, Op, Term, Value
 from flowstone.rewriting.simplification.partial_execution import prune

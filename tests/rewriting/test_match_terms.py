@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.subgraph import PlanOutput
+from flowstone.framework.graphs.subgraph import PlanOutput
 from flowstone.rewriting.match_terms import Either, Number, Op, Through, Value, constant_value
 from flowstone.rewriting.simplification.partial_execution import prune
 

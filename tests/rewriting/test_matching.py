@@ -11,7 +11,7 @@ import pytest
 
 import flowstone as tf
 from flowstone import lowering
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.matching import Either, Number, Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.simplification.partial_execution import prune
 

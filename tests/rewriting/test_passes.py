@@ -7,8 +7,8 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.kernel import Environment
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.declarations.kernel import Environment
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.passes import run_passes

@@ -8,7 +8,7 @@ import pytest
 
 import flowstone as tf
 from agreement import ops
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.patterns import Replacement, in_order, remove_unneeded, rewrite, substitute
 from flowstone.rewriting.simplification.partial_execution import prune

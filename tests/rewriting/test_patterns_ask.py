@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import training_programs
-from flowstone.framework import flags, machine, onednn
+from flowstone.framework import flags
+from flowstone.framework.machine import machine, onednn
 from flowstone.lowering.convolutions import (
     batch_normalization,
     byte_pooling,

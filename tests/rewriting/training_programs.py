@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from pattern_programs import gradients, program
 from pattern_variants import Draft
 

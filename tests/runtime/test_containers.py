@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.queues.barriers import Barrier
 from stepping import Running, refused, runtime_object, until
 

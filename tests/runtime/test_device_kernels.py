@@ -16,10 +16,10 @@ from torch.utils._pytree import tree_leaves
 import flowstone as tf
 import op_cases
 import training_programs
-from flowstone.framework.containers import ResourceStore, Variable
-from flowstone.framework.kernel import GPU, Environment
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.declarations.containers import ResourceStore, Variable
+from flowstone.framework.declarations.kernel import GPU, Environment
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.lowering.passes import LOWERING, passes_for
 from flowstone.rewriting.invariants import check
 from flowstone.runtime.code.segments import compile_segment

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.kernel import Environment
+from flowstone.framework.declarations.kernel import Environment
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flowstone.framework import errors
-from flowstone.framework.tensor_proto import make_tensor_proto
+from flowstone.framework.types.tensor_proto import make_tensor_proto
 from flowstone.io.proto.serving import classification_pb2, predict_pb2
 from flowstone.serving import rest, services
 

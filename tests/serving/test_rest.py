@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowstone.framework import dtypes, errors
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
 from flowstone.serving.json_tensors import array_of, value_of
 from flowstone.serving.rest import Request, answer
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowstone.framework.tensor_proto import make_tensor_proto
+from flowstone.framework.types.tensor_proto import make_tensor_proto
 from flowstone.io.proto.serving import health_pb2, predict_pb2
 from flowstone.serving.batching import BatchOptions
 from flowstone.tools.command_line import build_parser

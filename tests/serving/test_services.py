@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flowstone.framework import errors
-from flowstone.framework.tensor_proto import make_ndarray, make_tensor_proto
+from flowstone.framework.types.tensor_proto import make_ndarray, make_tensor_proto
 from flowstone.io import any_messages
 from flowstone.io.proto.serving import (
     classification_pb2,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework import machine
-from flowstone.framework.machine import load
-from flowstone.framework.machine_profiles import Profile, generic
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine import load
+from flowstone.framework.machine.machine_profiles import Profile, generic
 from flowstone.tools import calibrate, calibration
 from flowstone.tools.calibration import Comparison, first_taken
 from flowstone.tools.calibration_programs import CHOICES, Choice, Rung

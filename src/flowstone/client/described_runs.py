@@ -14,8 +14,8 @@ from flowstone.client.run_metadata import check_thread_pool, write_metadata
 from flowstone.client.runners import compiled_runner, new_runner
 from flowstone.client.step_observation import WARM_UP, StepObserver, current_observer
 from flowstone.client.steps import Steps
-from flowstone.framework.graph_def_parts import extract_sub_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph_def_parts import extract_sub_graph
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.runtime.code.tracing import Trace
 from flowstone.runtime.explaining.explanation import machine_text, measured_text
 from flowstone.runtime.explaining.explanation_summary import summary_text

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework.kernel import GPU
+from flowstone.framework.declarations.kernel import GPU
 from flowstone.runtime.process.device import Device, local_devices
 
 __all__ = ["DeviceAttributes", "list_local_devices"]

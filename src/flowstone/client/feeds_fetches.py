@@ -17,12 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
-from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.shape import is_compatible
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
+from flowstone.framework.graphs.graph import Graph, Operation
+from flowstone.framework.tensors.composite import (
+    IndexedSlices,
+    IndexedSlicesValue,
+    SparseTensor,
+    SparseTensorValue,
+)
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import is_compatible
+from flowstone.framework.types.values import as_bytes_array, to_numpy, to_runtime
 from flowstone.runtime.execution.transfers import to_device
 
 _NEW_TUPLE = tuple.__new__

@@ -9,8 +9,8 @@ The thread, and the values that the step holds, end with the step: when all is d
 call exceeds the session's time limit, when the session is closed or garbage-collected, or when the `Handle`
 is garbage-collected. The user holds the only reference to it; a copy of its text does not keep the run alive.
 
-What a call may feed and fetch is in `framework/partial_state.py`. A refused call changes nothing. A failure
-of a node ends the run; its error is raised by the call under way.
+What a call may feed and fetch is in `framework/graphs/partial_state.py`. A refused call changes nothing. A
+failure of a node ends the run; its error is raised by the call under way.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ from flowstone.client.feeds_fetches import (
 )
 from flowstone.client.planning import Planner
 from flowstone.client.steps import Steps
-from flowstone.framework import errors, nest
-from flowstone.framework.graph import Graph
-from flowstone.framework.partial_state import PartialState, check_setup
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.graphs.partial_state import PartialState, check_setup
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.partition.client_ends import client_way, connect_client
 from flowstone.partition.subgraphs import partition
 from flowstone.rewriting.analyses.branches import SWITCHES

@@ -7,7 +7,7 @@ from typing import Any
 
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.planning import Planner
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.placement.placement_report import draw_placement, placement_table
 from flowstone.runtime.process.device import default_device
 

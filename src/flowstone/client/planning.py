@@ -27,9 +27,9 @@ import numpy as np
 from flowstone.client.feeds_fetches import FetchStructure, is_open, plan_key
 from flowstone.client.run_metadata import Measurements
 from flowstone.framework import errors
-from flowstone.framework.shape import is_compatible
-from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import is_compatible
 from flowstone.placement.node_placement import stateful_placement
 from flowstone.runtime.plans.background_planning import BackgroundPlanner
 from flowstone.runtime.plans.debug_watches import Watch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.declarations.kernel import CPU, GPU
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.runtime.process.device import LOCALHOST, Device, local_devices
 
 __all__ = [

@@ -27,9 +27,9 @@ from flowstone.distributed.cluster_devices import device_of
 from flowstone.distributed.cluster_plans import ClusterPlan
 from flowstone.distributed.session_client import session_client
 from flowstone.framework import errors
-from flowstone.framework.graph import Graph
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.tensor_proto import messages
 
 _NODE = re.compile(r"\[\[(?:\{\{)?node ([^ \]}]+)[^\]]*\]\]")
 _PRIVATE = re.compile(r" \(op _\w+\)")

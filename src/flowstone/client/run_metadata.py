@@ -13,7 +13,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.devices import PlacementDevice
 from flowstone.runtime.code.tracing import Event, Trace

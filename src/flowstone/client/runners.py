@@ -25,7 +25,7 @@ from flowstone.client.feeds_fetches import (
 )
 from flowstone.client.planning import Planner
 from flowstone.client.steps import Steps
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
 from flowstone.runtime.code.failures import explain, not_fetched
 from flowstone.runtime.code.generated_code import Segment

@@ -25,10 +25,10 @@ from flowstone.client.process_settings import session_config
 from flowstone.client.run_metadata import Measurements
 from flowstone.client.steps import Steps, closed_error
 from flowstone.client.target import Target, is_remote
-from flowstone.framework import scope
-from flowstone.framework.composite import IndexedSlices, SparseTensor, SparseTensorValue
-from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph import Graph, Operation
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor, SparseTensorValue
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.runtime.plans.placement_log import PlacementLog
 from flowstone.runtime.plans.plan import Plan
 from flowstone.runtime.plans.session_options import plan_options, release_states

@@ -30,9 +30,9 @@ from torch import get_num_threads
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.planning import Planner
 from flowstone.client.steps import Steps
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.shape import format_dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import format_dims
 from flowstone.runtime.code.tracing import Trace
 from flowstone.runtime.execution.partitioned_program import PartitionedProgram
 from flowstone.runtime.explaining.explanation import Explanation

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.containers import ResourceStore
+from flowstone.framework.declarations.containers import ResourceStore
 from flowstone.runtime.process.device import LOCALHOST
 from flowstone.runtime.steps.collectives import Collectives
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.refusals import refused_class, refused_function
+from flowstone.framework.names.refusals import refused_class, refused_function
 
 __all__: list[str] = []
 

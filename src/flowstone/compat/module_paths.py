@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from flowstone.compat.module_sources import listed_sources
-from flowstone.framework.alias_modules import add_neighbours, add_objects, add_paths
+from flowstone.framework.names.alias_modules import add_neighbours, add_objects, add_paths
 
 _GENERATED = re.compile(r"tensorflow\.python\.(ops|training)\.gen_\w+_ops")
 # Generated protocol buffers: the common ones are the package tensorboard's.
@@ -86,7 +86,7 @@ def find_sources(name: str) -> tuple[str, ...] | None:
         leaf = name.rpartition(".")[2]
         return tuple(f"{package}.{leaf}" for package in PROTO_PACKAGES)
     if _GENERATED.fullmatch(name):
-        return ("flowstone.framework.generated_ops",)
+        return ("flowstone.framework.declarations.generated_ops",)
     return MODULE_PATHS.get(name)
 
 

@@ -31,7 +31,7 @@ from typing import Any
 
 import flowstone
 from flowstone.compat import eras, module_paths, version_two
-from flowstone.framework.alias_modules import (
+from flowstone.framework.names.alias_modules import (
     AliasModule,
     alias_module,
     import_if_there,

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.dimension import Dimension, dimension_value
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.types.dimension import Dimension, dimension_value
+from flowstone.framework.types.shape import TensorShape
 
 __all__ = [
     "as_bytes",

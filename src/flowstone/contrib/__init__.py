@@ -13,7 +13,7 @@ from types import ModuleType
 
 from flowstone.contrib.absent import nearest
 from flowstone.contrib.module_paths import ELSEWHERE, find_contrib_sources, is_ours, module_names
-from flowstone.framework.alias_modules import add_paths, alias_module
+from flowstone.framework.names.alias_modules import add_paths, alias_module
 
 add_paths(find_contrib_sources)
 

@@ -25,13 +25,13 @@ _ROOT = "tensorflow.contrib"
 # The module's name below tensorflow.contrib, and the modules of flowstone that have its names.
 ELSEWHERE: dict[str, str] = {
     "decision_trees.proto.generic_tree_model_pb2": "io.proto.decision_trees_pb2",
-    "framework.nest": "framework.nest framework.shallow_nest",
+    "framework.nest": "framework.tensors.nest framework.tensors.shallow_nest",
     "framework.python.ops.audio_ops": "ops.audio.spectra ops.audio.wave_files",
     "keras": "keras",
     "learn.python.learn.basic_session_run_hooks": "train",
     "learn.python.learn.monitored_session": "train training.layered_sessions",
     "learn.python.learn.session_run_hook": "train",
-    "nccl.ops.gen_nccl_ops": "framework.generated_ops",
+    "nccl.ops.gen_nccl_ops": "framework.declarations.generated_ops",
     "nccl.python.ops.nccl_ops": "ops.collectives.nccl_ops",
     "rnn.python.ops.core_rnn": "nn",
     "saved_model": "keras.exported_models",
@@ -82,7 +82,7 @@ def find_contrib_sources(name: str) -> tuple[str, ...] | None:
         return None
     leaf = below.rpartition(".")[2]
     if leaf.startswith("gen_") and leaf.endswith(("_ops", "_op")):
-        return ("flowstone.framework.generated_ops",)
+        return ("flowstone.framework.declarations.generated_ops",)
     own = f"flowstone.contrib.{package}"
     here = Path(__file__).parent / package
     folder = next((part for part in reversed(below.split(".")[:-1]) if (here / part).is_dir()), "")

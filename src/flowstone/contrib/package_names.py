@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flowstone.framework.alias_modules import alias_module
-from flowstone.framework.late_names import late_names
+from flowstone.framework.names.alias_modules import alias_module
+from flowstone.framework.names.late_names import late_names
 
 __all__ = ["package_names"]
 

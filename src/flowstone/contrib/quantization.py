@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import generated_ops
-from flowstone.framework.alias_modules import alias_module
+from flowstone.framework.declarations import generated_ops
+from flowstone.framework.names.alias_modules import alias_module
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.contrib.package_names import package_names
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 from flowstone.training.checkpoints import meta_graph
 
 __all__ = ["ops_used_by_graph_def", "stripped_op_list_for_graph"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.conversion.state import UNDEFINED, State, as_leaf, is_dataset, is_tensor, no_value
-from flowstone.framework import nest
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.control.loops import while_loop

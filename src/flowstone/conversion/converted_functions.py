@@ -23,7 +23,7 @@ from flowstone.conversion import operators
 from flowstone.conversion.new_nodes import RUNTIME, new_function
 from flowstone.conversion.rewriting import is_generator, rewritten
 from flowstone.conversion.sources import NoSourceError, definition_of
-from flowstone.framework import logging
+from flowstone.framework.process import logging
 
 __all__ = ["convert", "converted_function", "do_not_convert", "is_left_alone", "to_code"]
 

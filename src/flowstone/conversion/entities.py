@@ -9,10 +9,10 @@ from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from flowstone.conversion import converted_functions
-from flowstone.framework import nest
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.control.program_order import order_effects
 
 __all__ = ["Feature", "experimental", "set_loop_options", "to_code", "to_graph"]

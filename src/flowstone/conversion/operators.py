@@ -14,9 +14,9 @@ from typing import Any
 
 from flowstone.conversion.control_flow import Enumerated, for_stmt, if_exp, if_stmt, loop_options, while_stmt
 from flowstone.conversion.state import is_dataset, is_tensor, no_value
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import range as tensor_range
 from flowstone.ops.control.conditionals import Assert, cond
 from flowstone.ops.numbers.arithmetic import abs as tensor_abs

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.framework import nest
-from flowstone.framework.composite import IndexedSlices, SparseTensor
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 
 __all__ = ["UNDEFINED", "State", "as_leaf", "is_dataset", "is_tensor", "no_value"]
 

@@ -19,7 +19,7 @@ from flowstone.data.iterator import Iterator
 from flowstone.data.options import Options, ThreadingOptions
 from flowstone.data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from flowstone.data.specs import DatasetSpec
-from flowstone.framework.refused_names import NumpyIterator
+from flowstone.framework.names.refused_names import NumpyIterator
 
 __all__ = [
     "AUTOTUNE",

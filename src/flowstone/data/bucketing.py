@@ -9,11 +9,11 @@ from flowstone.data.arguments import as_int64
 from flowstone.data.dataset import Dataset, op_dataset
 from flowstone.data.experimental import group_by_window
 from flowstone.data.structure import flatten, packed
-from flowstone.framework import dtypes
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape, as_shape
 
 __all__ = [
     "batch_and_drop_remainder",

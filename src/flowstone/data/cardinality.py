@@ -16,9 +16,9 @@ from typing import Any
 
 from flowstone.data.dataset import Dataset
 from flowstone.data.dataset_functions import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 
 __all__ = ["cardinality"]
 

@@ -11,12 +11,12 @@ from flowstone.data.dataset import Dataset, OpDataset, op_dataset
 from flowstone.data.experimental import scan
 from flowstone.data.functions import MapFunction
 from flowstone.data.structure import Leaf, Structure, packed
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import as_dtype
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import as_dtype
+from flowstone.framework.types.shape import as_shape
 from flowstone.ops.randomness.random import random_uniform
 from flowstone.ops.randomness.stateless import stateless_multinomial
 

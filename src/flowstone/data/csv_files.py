@@ -9,9 +9,9 @@ from typing import Any
 
 from flowstone.data.dataset import Dataset, OpDataset
 from flowstone.data.readers import TextLineDataset
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import as_dtype
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import as_dtype
 from flowstone.io.file_system import get_matching_files, read_file_to_string
 from flowstone.ops.parsing.csv_records import decode_csv
 

@@ -21,11 +21,11 @@ from flowstone.data.options import Tunable
 from flowstone.data.padding import padded_shapes_of, padding_values_of
 from flowstone.data.structure import Structure, components, converted, flatten, packed
 from flowstone.data.windows import Windowed
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor, SparseTensorValue
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.composite import SparseTensor, SparseTensorValue
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.sparse.sparse_conversions import serialize_many_sparse
 
 __all__ = ["Dataset"]

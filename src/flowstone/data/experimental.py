@@ -14,13 +14,13 @@ from flowstone.data.dataset import Dataset, op_dataset
 from flowstone.data.functions import DatasetFunction, MapFunction
 from flowstone.data.readers import SqlDataset
 from flowstone.data.structure import Leaf, Structure, components, converted
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.late_names import late_names
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.names.late_names import late_names
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 
 __all__ = [
     "SqlDataset",

@@ -7,9 +7,9 @@ from typing import Any
 
 from flowstone import conversion
 from flowstone.data.structure import Structure, as_results, components
-from flowstone.framework.function import Defun
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.functions.function import Defun
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
 
 
 class ElementFunction:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.data.structure import Structure, flatten_like
-from flowstone.framework import dtypes
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.control.script import py_func
 
 

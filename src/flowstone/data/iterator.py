@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from flowstone.data.structure import Structure
-from flowstone.framework import dtypes
-from flowstone.framework.function import Defun
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.functions.function import Defun
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.randomness.op_seeds import get_seed
 
 __all__ = ["ITERATORS", "Iterator"]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowstone.data.iterator import ITERATORS, Iterator
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.checkpoints.saveable_object import SaveableObject, SaveSpec
 from flowstone.training.checkpoints.checkpoint_state import latest_checkpoint
 from flowstone.training.checkpoints.saver import Saver

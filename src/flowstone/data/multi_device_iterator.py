@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowstone.data.structure import Structure
-from flowstone.framework import dtypes
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.variables.resource_variable import ResourceVariable
 
 __all__ = ["MultiDeviceIterator"]

@@ -7,9 +7,9 @@ from typing import Any
 from flowstone.data import specs
 from flowstone.data.iterator import Iterator
 from flowstone.data.structure import Structure, components, converted
-from flowstone.framework import nest
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.tensor import Tensor
 
 __all__ = ["Optional", "get_next_as_optional"]
 

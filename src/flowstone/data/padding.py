@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from flowstone.data.structure import Leaf, Structure, flatten_like
-from flowstone.framework import dtypes
-from flowstone.framework.node import static_value
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 
 
 def padded_shapes_of(structure: Structure, padded_shapes: Any) -> tuple[list[Tensor], list[TensorShape]]:

@@ -8,10 +8,10 @@ from typing import Any
 from flowstone.data.arguments import as_int64
 from flowstone.data.dataset import Dataset, OpDataset
 from flowstone.data.structure import Structure, mapped
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 
 __all__ = ["FixedLengthRecordDataset", "SqlDataset", "TFRecordDataset", "TextLineDataset"]
 

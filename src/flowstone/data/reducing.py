@@ -8,8 +8,8 @@ from typing import Any
 from flowstone.data.dataset import Dataset
 from flowstone.data.experimental import group_by_window
 from flowstone.data.functions import as_arguments
-from flowstone.framework import dtypes
-from flowstone.framework.tensor import convert_to_tensor
+from flowstone.framework.tensors.tensor import convert_to_tensor
+from flowstone.framework.types import dtypes
 
 __all__ = ["Reducer", "group_by_reducer", "reduce_dataset"]
 

@@ -7,11 +7,11 @@ from typing import Any
 from flowstone.data.dataset import Dataset
 from flowstone.data.iterator import Iterator
 from flowstone.data.structure import NestedDataset, mapped
-from flowstone.framework import type_specs
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.type_specs import SparseTensorSpec, TensorSpec, TypeSpec
+from flowstone.framework.tensors import type_specs
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.tensors.type_specs import SparseTensorSpec, TensorSpec, TypeSpec
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.ops.lists.tensor_array import TensorArray
 from flowstone.ops.lists.tensor_array_spec import TensorArraySpec
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from flowstone.data.arguments import as_bool, as_int64
 from flowstone.data.structure import NestedDataset, Structure, mapped
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor
 
 __all__ = ["Windowed"]
 

@@ -14,8 +14,8 @@ A step dumps through nodes that `runtime/plans/debug_watches.py` puts into its p
 
 from __future__ import annotations
 
-from flowstone.framework.late_names import late_names
-from flowstone.framework.refusals import refused_class
+from flowstone.framework.names.late_names import late_names
+from flowstone.framework.names.refusals import refused_class
 
 _SERVERS = "DumpingDebugWrapperSession or LocalCLIDebugWrapperSession: there is no debugger's server"
 GrpcDebugHook = refused_class("GrpcDebugHook", _SERVERS)

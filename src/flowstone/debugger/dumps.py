@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
 
-from flowstone.framework.tensor_proto import make_ndarray
+from flowstone.framework.types.tensor_proto import make_ndarray
 from flowstone.io import file_system
 
 __all__ = [

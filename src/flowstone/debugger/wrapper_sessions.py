@@ -24,8 +24,8 @@ from tensorboard.compat.proto.event_pb2 import Event, LogMessage
 from flowstone.debugger.dump_folder import FEED_KEYS_FILE, FETCHES_FILE, GRAPH_PREFIX
 from flowstone.debugger.dumps import DEVICE_PREFIX
 from flowstone.debugger.watching import watch_graph
-from flowstone.framework import nest, scope
-from flowstone.framework.graph_functions import is_tensor
+from flowstone.framework.graphs.graph_functions import is_tensor
+from flowstone.framework.tensors import nest, scope
 from flowstone.io import file_system
 
 __all__ = ["DebugWrapperSession", "DumpingDebugWrapperSession", "WatchOptions"]

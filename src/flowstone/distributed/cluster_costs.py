@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from flowstone.distributed.transfers import RECV_TENSOR, seen_transfers
-from flowstone.framework.operation import registry
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.placement.cost_model import CostModel
 
 __all__ = ["cost_graph", "record"]

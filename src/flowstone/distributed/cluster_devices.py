@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.declarations.kernel import CPU, GPU
 from flowstone.runtime.process.device import Device
 
 __all__ = ["ClusterDevice", "attributes_of", "device_of"]

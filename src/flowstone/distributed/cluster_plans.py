@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from flowstone.distributed.task_names import task_of
 from flowstone.framework import errors
-from flowstone.framework.shape import format_dims
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.types.shape import format_dims
 from flowstone.partition.send_receive import RECEIVES
 from flowstone.partition.subgraphs import Part
 from flowstone.placement.operation_cost import tensor_size

@@ -39,7 +39,8 @@ from flowstone.distributed.process_groups import (
     process_group,
 )
 from flowstone.distributed.task_names import task_of
-from flowstone.framework import dtypes, errors
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
 from flowstone.ops.collectives.offers import BROADCAST, EXCHANGE, GATHER, REDUCE, SCATTER, Offer
 from flowstone.runtime.steps.collective_values import divided
 from flowstone.runtime.steps.collectives import Done

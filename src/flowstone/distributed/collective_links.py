@@ -24,8 +24,8 @@ from flowstone.distributed.neighbours import error_of_text, error_text
 from flowstone.distributed.task_names import task_name
 from flowstone.distributed.tensor_codec import pack, unpack
 from flowstone.framework import errors
-from flowstone.framework import logging as log
-from flowstone.framework.device_name import DeviceSpec
+from flowstone.framework.graphs.device_name import DeviceSpec
+from flowstone.framework.process import logging as log
 from flowstone.ops.collectives.offers import Offer
 from flowstone.runtime.steps.collective_groups import Meet
 from flowstone.runtime.steps.collectives import Collectives, Done

@@ -30,9 +30,10 @@ from flowstone.distributed.cluster_security import OPEN, ClusterSecurity
 from flowstone.distributed.frames import HELLO, FrameReader, header
 from flowstone.distributed.shared_blocks import BlockPool, MappedBlocks, can_share
 from flowstone.distributed.tls_stream import TlsStream
-from flowstone.framework import errors, machine
-from flowstone.framework import logging as log
-from flowstone.framework.machine_profiles import NEVER
+from flowstone.framework import errors
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine_profiles import NEVER
+from flowstone.framework.process import logging as log
 
 __all__ = ["DirectConnection", "DirectListener", "connect", "gpus_of"]
 

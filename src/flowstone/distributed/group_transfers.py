@@ -16,7 +16,8 @@ import torch
 
 from flowstone.distributed import frames
 from flowstone.distributed.collective_exchange import Exchange, Invitation, Inviter, is_large
-from flowstone.framework import dtypes, errors
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
 from flowstone.ops.collectives.offers import BROADCAST, Offer, gpu_identity
 from flowstone.runtime.process.device import Device
 

@@ -30,15 +30,15 @@ from flowstone.distributed.task_names import matches_filters, task_of
 from flowstone.distributed.worker import Wanted
 from flowstone.distributed.worker_links import Described, WorkerLink
 from flowstone.framework import errors
-from flowstone.framework import logging as log
-from flowstone.framework.daemon_threads import DaemonThreads
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.import_graph import extend_graph
-from flowstone.framework.kernel import CPU
-from flowstone.framework.partial_state import check_setup
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU
+from flowstone.framework.graphs.graph import Graph, Operation
+from flowstone.framework.graphs.import_graph import extend_graph
+from flowstone.framework.graphs.partial_state import check_setup
+from flowstone.framework.process import logging as log
+from flowstone.framework.process.daemon_threads import DaemonThreads
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims
 from flowstone.io.proto import worker_pb2
 from flowstone.placement.placement_report import draw_placement, placement_table
 from flowstone.runtime.plans.measured_runs import MeasuredRuns

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from flowstone.distributed.step_rendezvous import rendezvous_key
 from flowstone.distributed.task_names import task_of
-from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.graph_def import node_def, write_shape
-from flowstone.framework.import_graph import extend_graph
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.graph import Graph, Operation
+from flowstone.framework.graphs.graph_def import node_def, write_shape
+from flowstone.framework.graphs.import_graph import extend_graph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.partition.client_ends import connect_client
 from flowstone.partition.send_receive import SENDS
 from flowstone.partition.subgraphs import Part, partition

@@ -10,10 +10,10 @@ import torch
 from torch._C import _InferenceMode
 
 from flowstone.framework import errors
-from flowstone.framework.dtypes import from_torch
-from flowstone.framework.graph import Graph
-from flowstone.framework.shape import is_compatible
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.dtypes import from_torch
+from flowstone.framework.types.shape import is_compatible
 from flowstone.partition.send_receive import SENDS
 from flowstone.runtime.code.failures import explain
 from flowstone.runtime.code.generated_code import Segment

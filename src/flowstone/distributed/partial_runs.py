@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from flowstone.distributed.running_step import RunningStep
 from flowstone.framework import errors
-from flowstone.framework.partial_state import PartialState
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.partial_state import PartialState
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.partition.client_ends import client_way
 from flowstone.runtime.execution.executor import DEAD
 from flowstone.runtime.steps.rendezvous import Rendezvous

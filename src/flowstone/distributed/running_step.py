@@ -18,7 +18,7 @@ from flowstone.distributed.part_graphs import PartGraph
 from flowstone.distributed.task_names import from_task
 from flowstone.distributed.worker_links import Described, WorkerLink
 from flowstone.framework import errors
-from flowstone.framework.dtypes import DType
+from flowstone.framework.types.dtypes import DType
 
 __all__ = ["RegisteredPart", "RunningStep"]
 

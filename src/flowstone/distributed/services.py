@@ -19,9 +19,9 @@ from flowstone.distributed.tensor_codec import encode_received, proto_of_value, 
 from flowstone.distributed.worker import Wanted, Worker
 from flowstone.distributed.worker_links import Described, described_by
 from flowstone.framework import errors
-from flowstone.framework import logging as log
-from flowstone.framework.daemon_threads import DaemonThreads
-from flowstone.framework.dtypes import DType
+from flowstone.framework.process import logging as log
+from flowstone.framework.process.daemon_threads import DaemonThreads
+from flowstone.framework.types.dtypes import DType
 from flowstone.io.proto import master_pb2, worker_pb2
 
 __all__ = ["MasterService", "WorkerService", "in_thread", "threads"]

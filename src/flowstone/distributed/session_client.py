@@ -25,11 +25,11 @@ from flowstone.distributed.transport import Caller
 from flowstone.distributed.worker import Wanted
 from flowstone.distributed.worker_links import Described, described_by
 from flowstone.framework import errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph import Graph
-from flowstone.framework.graph_def import graph_def_since, op_def
-from flowstone.framework.operation import OpDeclaration, registry
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.declarations.operation import OpDeclaration, registry
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.graphs.graph_def import graph_def_since, op_def
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.proto import master_pb2
 
 __all__ = ["OwnServerClient", "SessionClient", "reset_cluster", "session_client"]

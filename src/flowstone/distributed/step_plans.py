@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from flowstone.distributed.partial_runs import PartialPlan
 from flowstone.distributed.running_step import RegisteredPart
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims
 from flowstone.runtime.plans.background_planning import BackgroundPlanner
 from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 

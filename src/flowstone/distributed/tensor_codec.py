@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.tensor_proto import array_proto, make_ndarray, messages
-from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.tensor_proto import array_proto, make_ndarray, messages
+from flowstone.framework.types.values import to_numpy, to_runtime
 from flowstone.runtime.execution.executor import DEAD
 
 __all__ = [

@@ -27,7 +27,7 @@ import grpc.aio
 
 from flowstone.distributed.cluster_security import OPEN, ClusterSecurity
 from flowstone.framework import errors
-from flowstone.framework import logging as log
+from flowstone.framework.process import logging as log
 
 __all__ = ["Caller", "Listener", "Peer", "event_loop", "run_soon", "wait_for"]
 

@@ -21,9 +21,10 @@ from flowstone.distributed.part_runs import check_feed, has_loops, is_quick, run
 from flowstone.distributed.step_rendezvous import Neighbourhood, StepRendezvous, incarnation_of
 from flowstone.distributed.transfers import write_arrivals
 from flowstone.distributed.worker_steps import WorkerSteps
-from flowstone.framework import errors, machine
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.dtypes import DType
+from flowstone.framework import errors
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.machine import machine
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.control.session_tensors import refuse_session_tensors
 from flowstone.runtime.code.tracing import Trace
 from flowstone.runtime.explaining.step_stats import step_stats

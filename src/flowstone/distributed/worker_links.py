@@ -22,8 +22,8 @@ from flowstone.distributed.transfers import complete_transfers
 from flowstone.distributed.transport import run_soon, wait_for
 from flowstone.distributed.worker import Description, Wanted, Worker
 from flowstone.framework import errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.proto import worker_pb2
 from flowstone.runtime.steps.rendezvous import Rendezvous
 

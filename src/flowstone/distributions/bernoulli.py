@@ -9,11 +9,11 @@ from flowstone.distributions.kullback_leibler import RegisterKL
 from flowstone.distributions.parameters import logits_and_probs, with_classes
 from flowstone.distributions.reparameterization import NOT_REPARAMETERIZED
 from flowstone.distributions.sample_shapes import integer_vector
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.arrays.joining import concat

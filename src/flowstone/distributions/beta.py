@@ -10,10 +10,10 @@ from flowstone.distributions.kullback_leibler import RegisterKL
 from flowstone.distributions.parameters import static_batch, with_positive
 from flowstone.distributions.reparameterization import FULLY_REPARAMETERIZED
 from flowstone.distributions.sample_shapes import gen_new_seed, integer_vector
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.constants import constant, fill, ones, ones_like
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.control.checks import assert_less, assert_positive

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.distributions.distribution import Distribution
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.control.checks import assert_less, assert_positive, assert_rank_at_least
 from flowstone.ops.control.control_flow import with_dependencies

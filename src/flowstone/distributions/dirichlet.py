@@ -12,9 +12,9 @@ from flowstone.distributions.vectors import (
     covariance_of_shares,
     with_column,
 )
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.constants import constant, fill, ones
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.control.checks import assert_less, assert_near, assert_positive

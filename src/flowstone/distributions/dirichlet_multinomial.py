@@ -13,10 +13,10 @@ from flowstone.distributions.vectors import (
     drawn_counts,
     with_column,
 )
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import reshape

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 from flowstone.distributions.kullback_leibler import cross_entropy, kl_divergence
 from flowstone.distributions.reparameterization import ReparameterizationType
 from flowstone.distributions.sample_shapes import as_vector, integer_vector, is_scalar, static_sample_shape
-from flowstone.framework import dtypes
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import reshape, shape
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from flowstone.distributions.gamma import Gamma
 from flowstone.distributions.parameters import with_positive
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import ones
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import shape

@@ -15,10 +15,10 @@ from flowstone.distributions.parameters import (
 )
 from flowstone.distributions.reparameterization import FULLY_REPARAMETERIZED
 from flowstone.distributions.sample_shapes import integer_vector
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.constants import constant, fill, ones
 from flowstone.ops.control.checks import assert_less, assert_positive
 from flowstone.ops.control.control_flow import with_dependencies

@@ -10,9 +10,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.control.conditionals import Assert
 from flowstone.ops.numbers.reductions import reduce_any

@@ -9,8 +9,8 @@ import numpy as np
 
 from flowstone.distributions.location_scale import LocationScale
 from flowstone.distributions.normal_functions import log_cdf_laplace
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.constants import zeros_like
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.randomness.random import random_uniform

@@ -8,9 +8,9 @@ from flowstone.distributions.distribution import Distribution
 from flowstone.distributions.parameters import batch_tensor, checked_identities, static_batch
 from flowstone.distributions.reparameterization import FULLY_REPARAMETERIZED
 from flowstone.distributions.sample_shapes import integer_vector
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.control.checks import assert_positive
 from flowstone.ops.control.type_checks import assert_same_float_dtype
 

@@ -8,10 +8,10 @@ from flowstone.distributions.distribution import Distribution
 from flowstone.distributions.parameters import log_combinations, logits_and_probs, with_counts
 from flowstone.distributions.reparameterization import NOT_REPARAMETERIZED
 from flowstone.distributions.vectors import covariance_of_shares, drawn_counts, with_column
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.arrays.joining import concat

@@ -8,9 +8,9 @@ from typing import Any
 from flowstone.distributions.kullback_leibler import RegisterKL
 from flowstone.distributions.location_scale import LocationScale
 from flowstone.distributions.normal_functions import log_ndtr, ndtr, ndtri
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.constants import constant, ones_like
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.randomness.random import random_normal

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import constant, fill, zeros_like
 from flowstone.ops.arrays.shapes import shape
 

@@ -9,10 +9,10 @@ from flowstone.distributions.distribution import Distribution
 from flowstone.distributions.parameters import batch_tensor, checked_identities, static_batch
 from flowstone.distributions.reparameterization import FULLY_REPARAMETERIZED
 from flowstone.distributions.sample_shapes import integer_vector
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.broadcasting import broadcast_dynamic_shape
 from flowstone.ops.arrays.constants import ones, ones_like, zeros, zeros_like
 from flowstone.ops.arrays.joining import concat

@@ -6,7 +6,7 @@ and join a network's logits with a head (`head/`, `canned/head.py`): loss, metri
 
 from __future__ import annotations
 
-from flowstone.framework.late_names import late_names
+from flowstone.framework.names.late_names import late_names
 
 __getattr__, __dir__ = late_names(
     globals(),

@@ -10,7 +10,7 @@ import flowstone as tf
 from flowstone.estimator.export.export_output import ExportOutput, PredictOutput
 from flowstone.estimator.function_arguments import argument_names
 from flowstone.estimator.mode_keys import ModeKeys
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = ["EstimatorSpec", "ModeKeys", "call_logit_fn"]
 

@@ -26,7 +26,7 @@ variable                   meaning
 ``FLOWSTONE_CLUSTER_…``    ``TOKEN``, ``SECRETS`` and ``NAME``: who may speak to the tasks of a cluster, and
                            how that is encrypted (`distributed/cluster_security.py`); read when it is needed
 ``FLOWSTONE_MACHINE``      the profile by which kernels are chosen: its name, or a file of ``flowstone
-                           calibrate`` (`framework/machine.py`)
+                           calibrate`` (`framework/machine/machine.py`)
 ========================== ==================================================================================
 """
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import nest
-from flowstone.framework.shallow_nest import flatten_up_to
-from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.framework.type_specs import TensorSpec
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.shallow_nest import flatten_up_to
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.type_specs import TensorSpec
 
 __all__ = ["Signature", "flat_tensors", "is_tensor", "kind_of", "with_leaves"]
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import scope
-from flowstone.framework.function_graph import FunctionGraph
-from flowstone.framework.graph import Graph, GraphKeys
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.init_scope import init_scope
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.functions.function_graph import FunctionGraph
+from flowstone.framework.functions.init_scope import init_scope
+from flowstone.framework.graphs.graph import Graph, GraphKeys
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.variables.variables import Variable
 
 __all__ = ["TracingGraph"]

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone import conversion
-from flowstone.framework import scope
-from flowstone.framework.init_scope import outermost_graph
+from flowstone.framework.functions.init_scope import outermost_graph
+from flowstone.framework.tensors import scope
 from flowstone.functions.call_arguments import Signature, flat_tensors, kind_of
 from flowstone.functions.traces import ConcreteFunction
 

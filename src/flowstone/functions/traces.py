@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, nest, scope
-from flowstone.framework.building import add_operation
-from flowstone.framework.function_def import write_function
-from flowstone.framework.function_graph import FunctionGraph
-from flowstone.framework.function_library import FunctionBody
-from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.operation import F
-from flowstone.framework.recording import Recording, note_read
-from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.framework.type_specs import TensorSpec, type_spec_from_value
+from flowstone.framework.declarations.building import add_operation
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.functions.function_def import write_function
+from flowstone.framework.functions.function_graph import FunctionGraph
+from flowstone.framework.graphs.function_library import FunctionBody
+from flowstone.framework.graphs.graph import Graph, Operation
+from flowstone.framework.tensors import nest, scope
+from flowstone.framework.tensors.recording import Recording, note_read
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.type_specs import TensorSpec, type_spec_from_value
+from flowstone.framework.types import dtypes
 from flowstone.functions.call_arguments import flat_tensors, is_tensor, with_leaves
 from flowstone.functions.created_variables import TracingGraph
 from flowstone.ops.control import functional_forms

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.control_flow import with_equal_indices
 

@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import nest
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import convert_to_tensor
 from flowstone.gradients.registration import register
 
 _numbers = itertools.count(1)

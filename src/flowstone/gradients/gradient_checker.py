@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_session
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.scope import get_default_session
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.gradients.gradient_computation import gradients
 from flowstone.ops.arrays.constants import constant
 

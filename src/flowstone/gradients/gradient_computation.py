@@ -17,14 +17,16 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework import collector, dtypes, scope
-from flowstone.framework.building import graph_of
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.recording import Recording
-from flowstone.framework.shape import TensorShape, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.building import graph_of
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.process import collector
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.recording import Recording
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape, merge
 from flowstone.gradients.aggregation import aggregate, check_method
 from flowstone.gradients.loop_gradients import LoopGradients, is_loop_primitive, leaves_a_gradient
 from flowstone.gradients.registration import gradient_function

@@ -6,7 +6,7 @@
     dy_dx = tape.gradient(y, x)     # adds the nodes that `tf.gradients` would
 
 In a graph the tape differs from `tf.gradients` in what counts: operations that depend on what was watched
-before them, and that were added by this thread while the tape recorded (`framework/recording.py`).
+before them, and that were added by this thread while the tape recorded (`framework/tensors/recording.py`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from flowstone.framework import logging, nest, scope
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.operation import F
-from flowstone.framework.recording import Recording
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.process import logging
+from flowstone.framework.tensors import nest, scope
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.recording import Recording
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.gradients import jacobians
 from flowstone.gradients.gradient_computation import UnconnectedGradients, gradients_within, is_trainable
 from flowstone.ops.variables.variables import Variable

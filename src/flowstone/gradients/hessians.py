@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.types import dtypes
 from flowstone.gradients.gradient_computation import gradients
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.loops import while_loop

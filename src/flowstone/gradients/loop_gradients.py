@@ -13,8 +13,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.gradients.loop_gradient import LoopGradient, dense, zeros_of
 from flowstone.ops.control.control_flow import colocated_switch
 from flowstone.ops.control.loop_context import WhileContext, is_constant_enter

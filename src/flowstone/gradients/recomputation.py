@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import nest
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.gradients.custom_gradients import custom_gradient
 from flowstone.gradients.gradient_computation import gradients
 from flowstone.ops.variables.variable_scope import get_variable_scope, variable_scope

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.operation import OpDeclaration, registry
+from flowstone.framework.declarations.operation import OpDeclaration, registry
+from flowstone.framework.graphs.graph_operation import Operation
 
 GradientFunction = Callable[..., Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.gradients.custom_gradients import custom_gradient
 from flowstone.ops.networks import activations
 

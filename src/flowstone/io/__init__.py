@@ -12,13 +12,13 @@ Nothing here knows tensors or graphs: values are bytes and NumPy arrays. What is
 `DataLossError` with file and place.
 """
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 
 # What programs call `tf.io`. The names come from above this room, when a program asks for them.
 __getattr__, __dir__ = _late_names(
     globals(),
     {
-        "flowstone.framework.refused_names": "RaggedFeature decode_proto encode_proto",
+        "flowstone.framework.names.refused_names": "RaggedFeature decode_proto encode_proto",
         "flowstone.image": "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png"
         " decode_webp encode_jpeg encode_png extract_jpeg_shape is_jpeg",
         "flowstone.io.records": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",

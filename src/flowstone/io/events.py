@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.exit_writes import PATIENCE_S, done_writing, write_at_exit
 from flowstone.io.file_system import as_path, recursive_create_dir
 from flowstone.io.records import RecordReader, TFRecordWriter

@@ -4,7 +4,7 @@ Programs often close neither their logs nor their files. `write_at_exit(writer)`
 `write_at_exit` called once at the exit, if the writer is still there; writers are not kept alive. It must
 return within `PATIENCE_S` of waiting for other threads. Its errors are shown as those of any function that
 `atexit` calls, and do not keep others from being written. Threads of this package still run at this time
-(`framework/process_exit` stops them afterwards).
+(`framework/process/process_exit` stops them afterwards).
 """
 
 from __future__ import annotations

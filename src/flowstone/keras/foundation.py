@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework.late_names import late_names
+from flowstone.framework.names.late_names import late_names
 from flowstone.keras.settings import floatx
 
 _ROOM = "flowstone.keras"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras.sessions import get_session
 
 __all__ = ["Function", "function"]

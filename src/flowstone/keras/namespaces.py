@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from flowstone.framework.alias_modules import AliasModule, add_paths
+from flowstone.framework.names.alias_modules import AliasModule, add_paths
 from flowstone.keras import installation
 from flowstone.keras.published import OWN, VERSION
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import flowstone
 from flowstone.compat import module_paths
-from flowstone.framework.alias_modules import alias_module
+from flowstone.framework.names.alias_modules import alias_module
 from flowstone.keras import installation
 from flowstone.keras.older_python import prepare, substitute
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = ["rnn"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.layers.arguments import smart_cond as smart_cond
 from flowstone.layers.arguments import smart_constant_value as constant_value
 

@@ -4,7 +4,7 @@
 when they are first asked for.
 """
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.layers.base import InputSpec, Layer
 
 __all__ = ["InputSpec", "Layer"]

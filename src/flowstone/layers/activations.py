@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.gradients.swish import swish
 from flowstone.ops.networks.activations import elu, relu, relu6, selu, softplus, softsign
 from flowstone.ops.networks.softmax import log_softmax, softmax

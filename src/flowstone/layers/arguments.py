@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.graph_functions import get_static_value
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph_functions import get_static_value
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.variables import initializers
 

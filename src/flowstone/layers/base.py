@@ -28,11 +28,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from flowstone.framework import dtypes, nest
-from flowstone.framework.composite import IndexedSlices, SparseTensor
-from flowstone.framework.graph import Graph, GraphKeys
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph import Graph, GraphKeys
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.calls import Node, note_call, shape_of_value
 from flowstone.layers.configurations import Configured
 from flowstone.layers.input_spec import InputSpec

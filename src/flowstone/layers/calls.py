@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flowstone.framework import nest
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import TensorShape
 
 if TYPE_CHECKING:
     from flowstone.layers.base import Layer

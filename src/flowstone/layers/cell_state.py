@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes, nest
-from flowstone.framework.dimension import Dimension
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dimension import Dimension
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.ops.arrays.constants import constant, zeros
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import expand_dims

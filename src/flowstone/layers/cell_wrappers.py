@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import nest
-from flowstone.framework.node import static_value
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.shape import as_shape
 from flowstone.layers import lstm_cells, recurrent_cells
 from flowstone.layers.cell_state import check_is_cell
 from flowstone.layers.lstm_cells import LSTMStateTuple

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_functions import name_scope
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph_functions import name_scope
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.label_shapes import remove_squeezable_dimensions
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.gathering import scatter_nd

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.layers.activations import activation_named
 from flowstone.layers.arguments import (
     ZEROS,

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.layers.activations import activation_named
 from flowstone.layers.arguments import ZEROS, initializer_named, normalize_data_format, smart_cond
 from flowstone.layers.base import InputSpec, Layer

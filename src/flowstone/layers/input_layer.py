@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.layers.base import Layer
 from flowstone.layers.calls import Node
 from flowstone.ops.arrays.constants import placeholder

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.graph_functions import name_scope
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph_functions import name_scope
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.shapes import rank, squeeze
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.numbers.comparisons import equal

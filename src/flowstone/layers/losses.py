@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.graph_functions import control_dependencies, name_scope
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.graphs.graph_functions import control_dependencies, name_scope
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.weighted_loss import (
     DEFAULT,
     add_loss,

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.layers.activations import activation_named
 from flowstone.layers.recurrent_cells import LayerRNNCell, input_depth
 from flowstone.ops.algebra.matrices import matmul

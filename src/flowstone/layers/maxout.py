@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.layers.base import Layer
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.reductions import reduce_max

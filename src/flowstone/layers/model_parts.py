@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = ["PartOfModel"]
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.layers.arguments import ONES, ZEROS, initializer_named, smart_cond, smart_constant_value
 from flowstone.layers.base import InputSpec, Layer
 from flowstone.layers.renormalization import Clipping, composed, corrected_moments, moved_variance, moved_when

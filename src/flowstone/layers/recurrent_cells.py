@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import dtypes, nest
-from flowstone.framework.graph import GraphKeys
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import as_shape
 from flowstone.layers.activations import activation_named
 from flowstone.layers.base import InputSpec, Layer
 from flowstone.layers.cell_state import zero_state

@@ -9,10 +9,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flowstone.framework import nest
-from flowstone.framework.dtypes import DType
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.control.conditionals import cond

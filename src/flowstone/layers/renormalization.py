@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.layers.arguments import smart_cond
 from flowstone.ops.arrays.constants import ones_like, zeros_like
 from flowstone.ops.networks.activations import relu

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.layers.arguments import ZEROS, initializer_named
 from flowstone.layers.convolutional import Conv1D, Conv2D, Convolution, Function
 from flowstone.ops.networks.depthwise_layers import separable_conv2d as separable_conv2d_op

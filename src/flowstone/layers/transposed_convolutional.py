@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.layers.arguments import ZEROS, convert_data_format, deconv_output_length
 from flowstone.layers.convolutional import Conv2D, Conv3D, Convolution, Function
 from flowstone.ops.arrays.packing import stack

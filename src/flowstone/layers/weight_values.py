@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.scope import get_default_session
+from flowstone.framework.tensors.scope import get_default_session
 
 __all__ = ["WeightValues"]
 

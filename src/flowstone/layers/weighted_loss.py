@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.graph_functions import (
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.graphs.graph_functions import (
     add_to_collection,
     control_dependencies,
     get_collection,
     name_scope,
 )
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.label_shapes import remove_squeezable_dimensions
 from flowstone.layers.weights_broadcast import assert_broadcastable, broadcast_weights
 from flowstone.ops.arrays.choice import where

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.graph_functions import control_dependencies, name_scope
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph_functions import control_dependencies, name_scope
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.shapes import rank, shape
 from flowstone.ops.control.conditionals import Assert, cond

@@ -4,7 +4,7 @@ A pass (`passes.py`) stands beside the operations that it makes, which only plan
 package declares them.
 """
 
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 from flowstone.lowering.arrays import margins
 from flowstone.lowering.clusters import cluster_kernel
 from flowstone.lowering.convolutions import (

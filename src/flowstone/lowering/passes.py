@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 
-from flowstone.framework.kernel import CPU
+from flowstone.framework.declarations.kernel import CPU
 from flowstone.lowering.arrays.class_comparisons import compare_classes
 from flowstone.lowering.arrays.distinct_rows import pick_rows_directly
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins

@@ -1,9 +1,9 @@
-"""What the native tier offers to kernels of the rooms below it: the slots of `framework/machine_code`,
-`array_code`, `image_code` and `network_code`."""
+"""What the native tier offers to kernels of the rooms below it: the slots of `machine_code`, `array_code`,
+`image_code` and `network_code` in `framework/machine`."""
 
 from __future__ import annotations
 
-from flowstone.framework import array_code, image_code, machine_code, network_code
+from flowstone.framework.machine import array_code, image_code, machine_code, network_code
 from flowstone.native.arrays import (
     byte_strings,
     counting,

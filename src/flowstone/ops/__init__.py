@@ -1,18 +1,18 @@
-"""All operations: declarations (`flowstone.framework.operation`) and the public functions over them, a folder
-a family. Operations that only plans contain are in `lowering` and `partition`.
+"""All operations: declarations (`framework/declarations/operation.py`) and the public functions over them,
+a folder a family. Operations that only plans contain are in `lowering` and `partition`.
 
 Importing this package declares the ops of most programs. The files below it that are not named here are
 imported when a program asks for one of their names, or for an op that is not declared yet; then so are the
-packages that add ops (`framework/op_packages.py`). A declaration that lacks an obligatory part is an error
-then.
+packages that add ops (`framework/declarations/op_packages.py`). A declaration that lacks an obligatory part
+is an error then.
 """
 
 from importlib import import_module as _import_module
 from pkgutil import walk_packages as _walk_packages
 
-from flowstone.framework.collector import paused as _paused
-from flowstone.framework.op_packages import import_packages as _import_packages
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.op_packages import import_packages as _import_packages
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.process.collector import paused as _paused
 from flowstone.ops.algebra import batch_matrices, diagonals, einstein_sums, matrices, tensor_contractions
 from flowstone.ops.arrays import (
     arrays,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.tensors.tensor import Tensor
 
 
 def client_way(kind: str, tensor: Tensor, host: str) -> Any:

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames, is_head, is_loop_switch
 
 

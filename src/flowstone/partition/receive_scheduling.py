@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework.kernel import CPU
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.kernel import CPU
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.partition.send_receive import RECEIVES, SENDS
 from flowstone.placement.cluster_simulator import Simulation, simulate
 from flowstone.placement.cost_model import CostModel

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.kernel import CPU, GPU, AsyncCall, StepCall
-from flowstone.framework.operation import op, registry
+from flowstone.framework.declarations.kernel import CPU, GPU, AsyncCall, StepCall
+from flowstone.framework.declarations.operation import op, registry
 
 __all__ = ["HOST_ENDS", "RECEIVES", "SENDS", "crosses_tasks"]
 

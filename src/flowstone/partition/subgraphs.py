@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.partition.distributed_loops import ControlLoops
 from flowstone.partition.receive_scheduling import delay_receives
 from flowstone.rewriting.analyses.branches import ALIVE_AT_TIMES, SWITCHES, TRUE, Liveness

@@ -23,11 +23,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework import machine
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.node import Output
-from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.declarations.kernel import CPU, GPU
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.tensors.node import Output
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.placement.devices import Link, PlacementDevice, default_link
 from flowstone.placement.measured_links import MeasuredLinks
 from flowstone.placement.operation_cost import Work, state_size, tensor_size, work

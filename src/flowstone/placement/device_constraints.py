@@ -27,11 +27,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.device_name import DeviceSpec, canonical_name
-from flowstone.framework.kernel import CPU
-from flowstone.framework.operation import OpDeclaration
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU
+from flowstone.framework.declarations.operation import OpDeclaration
+from flowstone.framework.graphs.device_name import DeviceSpec, canonical_name
+from flowstone.framework.graphs.subgraph import PlanNode
+from flowstone.framework.types import dtypes
 from flowstone.placement.devices import PlacementDevice, by_priority
 from flowstone.rewriting.analyses.state_versions import References, changed_by
 

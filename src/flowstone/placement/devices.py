@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from flowstone.framework.device_name import DeviceSpec
-from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.declarations.kernel import CPU, GPU
+from flowstone.framework.graphs.device_name import DeviceSpec
 
 
 class PlacementDevice(Protocol):

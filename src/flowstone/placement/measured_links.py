@@ -18,7 +18,7 @@ True
 
 from __future__ import annotations
 
-from flowstone.framework.device_name import DeviceSpec
+from flowstone.framework.graphs.device_name import DeviceSpec
 from flowstone.placement.devices import Link
 
 _SMALL = 4096  # bytes, whose transfer is mostly latency

@@ -27,8 +27,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from flowstone.framework import collector, errors
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework import errors
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.process import collector
 from flowstone.placement.cluster_simulator import (
     Cost,
     best_single_device,

@@ -1,11 +1,11 @@
 """What one run of a node costs by its shapes: floating-point operations and bytes of memory traffic.
 
-The number of operations is what the op's declaration says (`cost`, by formulas of `framework/work.py`), else
-one for each element. Unknown dimensions count as `ASSUMED_SIZE`, which is rough; measured costs
-(`cost_model.py`) replace it. Ops that only pass on existing values (constants, variables, feeds, Identity,
-control flow) are *free*; views of an input cost a call.
+The number of operations is what the op's declaration says (`cost`, by formulas of
+`framework/declarations/work.py`), else one for each element. Unknown dimensions count as `ASSUMED_SIZE`,
+which is rough; measured costs (`cost_model.py`) replace it. Ops that only pass on existing values (constants,
+variables, feeds, Identity, control flow) are *free*; views of an input cost a call.
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> from flowstone.ops.arrays.constants import constant
 >>> from flowstone.ops.algebra.matrices import matmul
 >>> with Graph().as_default():
@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.node import Node, Output
-from flowstone.framework.work import by_element, element_count
+from flowstone.framework.declarations.work import by_element, element_count
+from flowstone.framework.tensors.node import Node, Output
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 
 _HANDLE_SIZE = 8  # bytes: strings, resources and variants count as pointers
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, BinaryIO
 
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.placement.cluster_simulator import Simulation, simulate
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.devices import Links, PlacementDevice

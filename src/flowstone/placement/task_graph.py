@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flowstone.framework.node import Node
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.tensors.node import Node
 from flowstone.placement.cost_model import CostModel
 from flowstone.placement.device_constraints import Constraints
 from flowstone.placement.devices import Link, Links, PlacementDevice, default_link

@@ -1,9 +1,9 @@
 """Floating-point operations of a node, counted as TensorFlow's profiler counts them.
 
-The count of an op's declaration (`framework/work.py`) is what placement needs: every op has one, and unknown
-sizes are assumed. A profile is compared with numbers that TensorFlow and papers give: the ops that
-TensorFlow counts, by its rules, and nothing assumed. AddV2 and the later BatchMatMuls count as their older
-forms do. Images may have their channels first, which TensorFlow refuses for most ops.
+The count of an op's declaration (`framework/declarations/work.py`) is what placement needs: every op has one,
+and unknown sizes are assumed. A profile is compared with numbers that TensorFlow and papers give: the ops
+that TensorFlow counts, by its rules, and nothing assumed. AddV2 and the later BatchMatMuls count as their
+older forms do. Images may have their channels first, which TensorFlow refuses for most ops.
 """
 
 from __future__ import annotations

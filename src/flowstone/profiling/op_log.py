@@ -7,8 +7,8 @@ from typing import Any
 
 from tensorboard.compat.proto.tfprof_log_pb2 import OpLogProto
 
-from flowstone.framework import logging
-from flowstone.framework.collections import GraphKeys
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.process import logging
 from flowstone.io.file_system import open_file
 from flowstone.profiling.float_operations import IncompleteShape, Shape, float_operations
 

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from flowstone.client.session import BaseSession
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.file_system import open_file, recursive_create_dir
 from flowstone.profiling.profiler import Profiler
 

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from flowstone.framework import errors, logging
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework import errors
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.io.file_system import open_file
 from flowstone.profiling import op_log as op_logs
 from flowstone.profiling.advice import CHECKERS, advice_text

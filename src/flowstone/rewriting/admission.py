@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.arrivals import Before, arrivals, changes, is_in_pieces
 from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.rewriting.analyses.state_access import input_positions

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flowstone.framework.subgraph import PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanOutput, Subgraph
 from flowstone.rewriting.analyses.dependences import Dependences
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import (
     ENTERS,

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.match_terms import Either, Number, Op, Term, Through, Value
 
 Registers = list[Any]

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from flowstone.framework.node import value_where_alive
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.tensors.node import value_where_alive
 
 _COMMUTE_TOO = frozenset({"Add", "BiasAdd"})  # but for text, and for images, which no pattern is of
 

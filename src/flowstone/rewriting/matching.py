@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.rewriting.match_compilation import (
     SURROUNDINGS,
     Check,

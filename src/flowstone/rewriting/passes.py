@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from flowstone.framework import flags
-from flowstone.framework.subgraph import StaleAnalysisError, Subgraph
+from flowstone.framework.graphs.subgraph import StaleAnalysisError, Subgraph
 from flowstone.rewriting.analyses.dependences import dependences
 from flowstone.rewriting.invariants import check, check_kept
 from flowstone.rewriting.loop_effects import LoopEffects, hold

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.admission import Admission
 from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import Frames, is_loop_switch

@@ -1,6 +1,6 @@
 """`flowstone.saved_model`: models with their variables, assets and signatures in a folder, for serving."""
 
-from flowstone.framework.refused_names import Asset, SaveOptions, load_v2, save
+from flowstone.framework.names.refused_names import Asset, SaveOptions, load_v2, save
 from flowstone.saved_model import (
     builder,
     constants,

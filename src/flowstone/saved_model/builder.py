@@ -11,12 +11,13 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flowstone.framework import dtypes, logging
-from flowstone.framework.graph import Operation
-from flowstone.framework.node import static_value
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io import any_messages
 from flowstone.io.file_system import (
     as_path,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework import errors, logging
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework import errors
+from flowstone.framework.process import logging
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io import any_messages
 from flowstone.io.file_system import as_path, file_exists, read_bytes
 from flowstone.io.proto.saved_model_pb2 import SavedModel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.graph import Operation
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.ops.control.control_flow import group
 from flowstone.ops.lookup.lookup_tables import tables_initializer
 from flowstone.ops.variables.variable_collections import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.saved_model import signature_constants as constants
 from flowstone.saved_model.method_names import MethodNameUpdater
 from flowstone.saved_model.utils import build_tensor_info

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.saved_model import signature_constants, tag_constants
 from flowstone.saved_model.builder import SavedModelBuilder
 from flowstone.saved_model.signature_def_utils import predict_signature_def

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph import Graph
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types.tensor_proto import messages
 
 __all__ = ["build_tensor_info", "get_tensor_from_tensor_info"]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.framework import errors
-from flowstone.framework.shape import format_dims, is_compatible
+from flowstone.framework.types.shape import format_dims, is_compatible
 from flowstone.saved_model import signature_constants as constants
 from flowstone.serving.servable import Servable, Signature, TensorSpec
 

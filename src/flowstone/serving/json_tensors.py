@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.serving.inference import invalid
 from flowstone.serving.servable import Signature
 

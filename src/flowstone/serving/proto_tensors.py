@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.tensor_proto import add_values, make_ndarray, messages
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.tensor_proto import add_values, make_ndarray, messages
 from flowstone.serving.inference import invalid
 
 __all__ = ["array_of_proto", "proto_of_array"]

@@ -14,8 +14,9 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.serving.inference import classify, invalid, predict, regress
 from flowstone.serving.json_examples import examples_of
 from flowstone.serving.json_tensors import (

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.client.session import Session
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph import Graph
-from flowstone.framework.shape import Dims
+from flowstone.framework import errors
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims
 from flowstone.saved_model.loader import load
 from flowstone.serving.batching import Batches, BatchOptions
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from absl.testing import absltest
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.device_name import canonical_name
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.graphs.device_name import canonical_name
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 
 __all__ = ["Assertions"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.program_flags import FLAGS
+from flowstone.framework.process.program_flags import FLAGS
 from flowstone.testing.benchmark import run_benchmarks
 
 __all__ = [

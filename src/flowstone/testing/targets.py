@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from typing import Any
 
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 
 __all__ = ["benchmark_config", "is_cpu_target_available", "with_eager_op_as_function"]
 

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from flowstone.client.session import Session
-from flowstone.framework import errors, scope
-from flowstone.framework.graph_def import messages
+from flowstone.framework import errors
+from flowstone.framework.graphs.graph_def import messages
+from flowstone.framework.tensors import scope
 from flowstone.testing.assertions import Assertions
 from flowstone.testing.environment import get_temp_dir, gpu_device_name
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.tools.calibration import calibrated, others_share, processor_times
 
 NAME = "calibrate"

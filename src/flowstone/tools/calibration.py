@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 import torch
 
 from flowstone.client.session import Session
-from flowstone.framework import flags, machine
-from flowstone.framework.graph import Graph
-from flowstone.framework.machine_profiles import Profile
+from flowstone.framework import flags
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine_profiles import Profile
 from flowstone.ops.variables.variable_collections import global_variables_initializer
 from flowstone.tools.calibration_programs import CHOICES, Choice, Program, Rung
 

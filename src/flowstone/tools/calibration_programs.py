@@ -1,7 +1,7 @@
 """The choices that ``flowstone calibrate`` measures, each with the programs whose speed it decides.
 
 The programs are what users write: layers of some sizes, and their training. A rung is a size; thresholds are
-in the units of the profile's fields (`framework/machine_profiles.py`).
+in the units of the profile's fields (`framework/machine/machine_profiles.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework.machine_profiles import NEVER, ZEN5
+from flowstone.framework.machine.machine_profiles import NEVER, ZEN5
 
 Program = Callable[[], Any]
 """Adds nodes to the default graph; returns the operation that a step runs."""

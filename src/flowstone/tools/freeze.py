@@ -15,9 +15,9 @@ from typing import Any
 
 from flowstone.client.session import Session
 from flowstone.framework.errors import InvalidArgumentError, OpError
-from flowstone.framework.graph import Graph
-from flowstone.framework.graph_def_parts import convert_variables_to_constants
-from flowstone.framework.import_graph import import_graph_def
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.graphs.graph_def_parts import convert_variables_to_constants
+from flowstone.framework.graphs.import_graph import import_graph_def
 from flowstone.saved_model.loader import load
 from flowstone.tools.model_files import Held, read
 from flowstone.training.checkpoints.meta_graph import write_graph

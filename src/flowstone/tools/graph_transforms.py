@@ -15,9 +15,9 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework import errors
-from flowstone.framework.graph_def_parts import extract_sub_graph
-from flowstone.framework.inference_graphs import fold_batch_norms, strip_unused
-from flowstone.framework.registry import registry
+from flowstone.framework.declarations.registry import registry
+from flowstone.framework.graphs.graph_def_parts import extract_sub_graph
+from flowstone.framework.graphs.inference_graphs import fold_batch_norms, strip_unused
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import LOOP_TYPES
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.framework.errors import OpError
-from flowstone.framework.graph import Graph
-from flowstone.framework.import_graph import import_graph_def
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.graphs.import_graph import import_graph_def
 from flowstone.placement.operation_cost import state_size, work
 from flowstone.tools.model_files import read
 from flowstone.training.checkpoints.checkpoint_reading import NewCheckpointReader

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from google.protobuf import message as protobuf
 
 from flowstone.framework.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io import any_messages
 from flowstone.io.file_system import as_path, file_exists, is_directory, read_bytes
 from flowstone.saved_model.loader import maybe_saved_model_directory, read_saved_model

@@ -299,7 +299,7 @@ _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 @pytest.mark.parametrize("form", [OLDER_MESSAGES, NEWER_MESSAGES], ids=["older", "newer"])
 def test_messages_of_other_packages_hold_ours(form: str, tmp_path: Path) -> None:
     description = descriptor_pb2.FileDescriptorProto(name="served.proto", package="tensorflow.served")
-    for core in ("framework/tensor", "framework/types", "lib/core/error_codes"):
+    for core in ("framework/tensors/tensor", "framework/types", "lib/core/error_codes"):
         description.dependency.append(f"tensorflow/core/{core}.proto")
     message = description.message_type.add(name="Item")
     message.field.add(name="name", number=1, type=9, label=1)

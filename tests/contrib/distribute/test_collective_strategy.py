@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.refusals import NotInGraphModeError
+from flowstone.framework.names.refusals import NotInGraphModeError
 
 distribute = tf.contrib.distribute
 

@@ -8,8 +8,8 @@ import pytest
 import flowstone as tf
 from flowstone.compat.module_paths import register
 from flowstone.contrib.distribute import core
-from flowstone.framework.alias_modules import alias_module
-from flowstone.framework.refusals import NotInGraphModeError
+from flowstone.framework.names.alias_modules import alias_module
+from flowstone.framework.names.refusals import NotInGraphModeError
 
 register()
 

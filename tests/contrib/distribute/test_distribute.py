@@ -7,7 +7,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import ReduceOp
-from flowstone.framework.refusals import NotInGraphModeError
+from flowstone.framework.names.refusals import NotInGraphModeError
 
 distribute = tf.contrib.distribute
 

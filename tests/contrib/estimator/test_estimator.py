@@ -11,7 +11,7 @@ import pytest
 import flowstone as tf
 from flowstone.estimator.canned.metric_keys import MetricKeys
 from flowstone.estimator.canned.prediction_keys import PredictionKeys
-from flowstone.framework.refusals import NotInGraphModeError
+from flowstone.framework.names.refusals import NotInGraphModeError
 
 contrib = tf.contrib.estimator
 experimental = tf.estimator.experimental

@@ -3,7 +3,7 @@
 import pytest
 
 import flowstone as tf
-from flowstone.framework.refusals import NotInGraphModeError
+from flowstone.framework.names.refusals import NotInGraphModeError
 
 contrib = tf.contrib.estimator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flowstone as tf
-from flowstone.framework.alias_modules import alias_module
+from flowstone.framework.names.alias_modules import alias_module
 
 
 def test_values_are_tensorflows() -> None:

@@ -32,7 +32,7 @@ def test_what_is_a_layer() -> None:
 
 
 def test_internal_module_of_layers() -> None:
-    from flowstone.framework.alias_modules import alias_module
+    from flowstone.framework.names.alias_modules import alias_module
 
     base_layer: Any = alias_module("tensorflow.python.keras.engine.base_layer")
     assert base_layer.Layer is tf.keras.layers.Layer

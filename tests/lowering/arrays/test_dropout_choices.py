@@ -10,7 +10,7 @@ import torch
 
 import flowstone as tf
 from agreement import agree, ops, text
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 
 RNG = np.random.default_rng(13)
 BEFORE = ("fold_constants", "drop_waits", "apply_identities", "merge_common_subexpressions", "drop_stacks")

@@ -10,7 +10,7 @@ import pytest
 import flowstone as tf
 from agreement import agree, text
 from flowstone.framework import flags
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 from flowstone.native.codegen import host
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "-")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.lowering.clusters.node_steps import Steps, axes_of, baked, element_of, kind_of
 from flowstone.native.clusters.clusters import Step
 from flowstone.rewriting.simplification.partial_execution import prune

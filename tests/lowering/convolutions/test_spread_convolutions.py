@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.framework.machine import using
-from flowstone.framework.machine_profiles import INTEL, X86, ZEN5
+from flowstone.framework.machine.machine import using
+from flowstone.framework.machine.machine_profiles import INTEL, X86, ZEN5
 from flowstone.lowering.convolutions import spread_convolutions
 from flowstone.lowering.convolutions.spread_convolutions import (
     Spreading,

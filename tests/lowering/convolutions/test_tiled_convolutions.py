@@ -10,8 +10,8 @@ import torch
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.machine import using
-from flowstone.framework.machine_profiles import INTEL, ZEN5
+from flowstone.framework.machine.machine import using
+from flowstone.framework.machine.machine_profiles import INTEL, ZEN5
 from flowstone.lowering.convolutions import tiles
 from flowstone.lowering.convolutions.tiled_convolutions import Convolution, pays
 from flowstone.native.codegen import host

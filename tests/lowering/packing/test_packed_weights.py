@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.containers import Variable
+from flowstone.framework.declarations.containers import Variable
 from flowstone.lowering.packing.packed_weights import Packed
 
 RNG = np.random.default_rng(19)

@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
-from flowstone.framework.containers import Variable
+from flowstone.framework.declarations.containers import Variable
 from flowstone.lowering.packing.packed_weights import Packed
 
 RNG = np.random.default_rng(19)

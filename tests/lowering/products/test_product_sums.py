@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.lowering.products.product_sums import ProductSum, stack_by_columns, stack_op
 
 

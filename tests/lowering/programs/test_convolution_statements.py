@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
 from three_ways import assert_equal_three_ways, repeated
 

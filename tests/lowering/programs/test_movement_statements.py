@@ -10,7 +10,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from three_ways import assert_equal_three_ways, repeated
 

@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from element_operands import ATTRIBUTES, inputs, op
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.native.numerics.elements import ELEMENTS, suits
 from three_ways import assert_equal_three_ways, programs, repeated

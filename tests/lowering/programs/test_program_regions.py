@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from small_loops import PROGRAMS
 from three_ways import assert_equal_three_ways, programs, steps
 

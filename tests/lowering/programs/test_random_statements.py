@@ -11,7 +11,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.lowering.programs.random_statements import CHOSEN, DRAWS
 from three_ways import programs, repeated
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.lowering.programs.statement_parts import (
     NARROW,
     WIDE,

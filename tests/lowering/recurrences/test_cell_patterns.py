@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.lowering.recurrences.cell_patterns import BASIC, GRU, LSTM, layers_without_kernel
 from flowstone.rewriting.passes import SIMPLIFYING, run_passes
 from flowstone.rewriting.simplification.partial_execution import prune

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.lowering.recurrences.lstm_cells import Cell, find_cells, find_gradient
 from flowstone.rewriting.simplification.partial_execution import prune
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.framework.kernel import CPU
+from flowstone.framework.declarations.kernel import CPU
 from flowstone.lowering.recurrences import lstm_kernels
 from flowstone.lowering.recurrences.lstm_kernels import rows_of, saved_bytes
 

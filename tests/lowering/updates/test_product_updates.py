@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework import machine
-from flowstone.framework.machine_profiles import NEVER
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine_profiles import NEVER
 
 RNG = np.random.default_rng(11)
 

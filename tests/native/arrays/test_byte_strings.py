@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from flowstone.framework import flags, machine_code
+from flowstone.framework import flags
+from flowstone.framework.machine import machine_code
 from flowstone.native import offers
 from flowstone.native.arrays.byte_strings import StringCode
 

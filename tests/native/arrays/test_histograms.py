@@ -7,7 +7,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.native.arrays.histograms import SizeHistogram
 from flowstone.native.codegen import host
 from flowstone.ops.summaries.histograms import positive_limits

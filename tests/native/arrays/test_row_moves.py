@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.framework import flags, machine_code
+from flowstone.framework import flags
+from flowstone.framework.machine import machine_code
 from flowstone.native import offers
 from flowstone.native.arrays.row_moves import RowMoves
 from flowstone.ops.queues import queue_storage

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from flowstone.framework import flags
-from flowstone.framework.containers import Variable
+from flowstone.framework.declarations.containers import Variable
 from flowstone.native.codegen import host
 
 

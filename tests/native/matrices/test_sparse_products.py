@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework import flags, machine_code
+from flowstone.framework import flags
+from flowstone.framework.machine import machine_code
 from flowstone.native import offers
 from flowstone.native.codegen import host
 from flowstone.native.matrices import sparse_products

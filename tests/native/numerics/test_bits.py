@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 from flowstone.native.codegen import host
 from flowstone.native.numerics.bits import BITS
 

@@ -10,7 +10,8 @@ import pytest
 
 import flowstone as tf
 from element_operands import ATTRIBUTES, inputs, op
-from flowstone.framework import dtypes, flags
+from flowstone.framework import flags
+from flowstone.framework.types import dtypes
 from flowstone.native.numerics.elements import ELEMENTS, suits
 from flowstone.native.numerics.special_functions import FUNCTIONS
 

@@ -10,7 +10,7 @@ import torch
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 from flowstone.native.codegen import host
 from flowstone.native.numerics import quotient_code, quotients
 

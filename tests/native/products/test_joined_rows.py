@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework.types import dtypes
 from flowstone.native.codegen import host
 from flowstone.native.products.joined_rows import (
     TYPES,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from flowstone.framework.containers import Variable
+from flowstone.framework.declarations.containers import Variable
 from flowstone.native.products.narrow_products import Sizes, descent, layer
 
 SIZES = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from flowstone.framework.containers import Variable
+from flowstone.framework.declarations.containers import Variable
 from flowstone.native.updates.row_update_code import row_update_kernel
 from flowstone.native.updates.updates import RowUpdate, Rule
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.framework.containers import Variable
+from flowstone.framework.declarations.containers import Variable
 from flowstone.native.updates import update_code
 from flowstone.native.updates.updates import Rule, Update
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F, registry
+from flowstone.framework.declarations.operation import F, registry
 
 _X = np.random.RandomState(0).standard_normal([2, 3, 3])
 _DEFINITE = _X @ _X.swapaxes(-1, -2) + np.eye(3)

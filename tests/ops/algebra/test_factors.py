@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 TYPES = ["float32", "float64", "complex64", "complex128"]
 

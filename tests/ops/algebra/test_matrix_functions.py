@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 JORDAN = np.array([[4.0, 1, 0], [0, 4, 1], [0, 0, 4]])
 NEARLY_JORDAN = JORDAN + np.diag([0, 1e-9, 2e-9])

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework import machine
-from flowstone.framework.machine_profiles import NEVER
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine_profiles import NEVER
 from flowstone.ops.algebra import matrices
 
 

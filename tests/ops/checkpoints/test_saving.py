@@ -11,7 +11,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import errors
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 MATRIX = np.arange(12, dtype=np.float32).reshape(3, 4)
 

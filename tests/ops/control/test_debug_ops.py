@@ -10,7 +10,7 @@ import pytest
 from tensorboard.compat.proto.event_pb2 import Event
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 VALUES = np.array([1.0, np.nan, np.nan], np.float32)

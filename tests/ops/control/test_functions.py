@@ -17,8 +17,8 @@ from google.protobuf import text_format
 
 import flowstone as tf
 import function_programs
-from flowstone.framework import function
-from flowstone.framework.graph_def import messages
+from flowstone.framework.functions import function
+from flowstone.framework.graphs.graph_def import messages
 from flowstone.ops.control import functional_forms
 
 pytestmark = pytest.mark.usefixtures("graph")
@@ -259,7 +259,7 @@ def test_effects_in_a_body_happen_once_a_call() -> None:
 
     @Defun(tf.resource, tf.float32, func_name="AddTo")
     def add_to(handle, amount):
-        from flowstone.framework.operation import F
+        from flowstone.framework.declarations.operation import F
 
         add = F.AssignAddVariableOp(handle, amount)
         with tf.control_dependencies([add]):

@@ -17,7 +17,7 @@ from google.protobuf import text_format
 import flowstone as tf
 import loop_programs
 import reference_loop_programs
-from flowstone.framework.graph_def import messages
+from flowstone.framework.graphs.graph_def import messages
 
 pytestmark = pytest.mark.usefixtures("graph")
 

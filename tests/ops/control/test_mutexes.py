@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from stepping import Running, refused, runtime_object, until
 
 pytestmark = pytest.mark.usefixtures("graph")

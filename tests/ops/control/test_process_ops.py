@@ -12,7 +12,7 @@ import forked
 
 _ABORT = """
 import flowstone as tf
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 tf.Session().run(registry["Abort"].operation(error_msg="farewell", exit_without_error={quiet}))
 print("still here")
 """

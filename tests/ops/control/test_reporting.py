@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.control.reporting import summary
 
 pytestmark = pytest.mark.usefixtures("graph")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.control.session_tensors import TensorHandle
 
 VALUES = np.array([1.0, 2.0, 3.0], np.float32)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 IMAGES = np.random.default_rng(1).uniform(0, 255, (2, 3, 4, 3))
 

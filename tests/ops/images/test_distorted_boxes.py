@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.images.distorted_boxes import sample_distorted_bounding_box
 
 SIZE = [40, 80, 3]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 IMAGE = np.ones((1, 3, 4, 2), np.float32)
 IDENTITY = [[1.0, 0, 0, 0, 1, 0, 0, 0]]

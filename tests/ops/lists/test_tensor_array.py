@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework import nest
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors import nest
 from flowstone.ops.lists.tensor_array_gradients import gradient_source
 from flowstone.ops.lists.tensor_array_ops import GENERATIONS
 

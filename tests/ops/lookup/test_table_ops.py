@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 import table_programs
-from flowstone.framework.operation import F, registry
+from flowstone.framework.declarations.operation import F, registry
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[2] / "golden" / "lookup" / "programs.json").read_text())
 OTHER_WORDS = {"Read less bytes than requested": "Finished reading 0 of lines"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 RANDOM = np.random.RandomState(2)
 FORMS: dict[str, dict[str, Any]] = {

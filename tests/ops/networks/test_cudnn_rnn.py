@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 RANDOM = np.random.default_rng(5)
 STEPS, BATCH, INPUTS, UNITS = 4, 2, 3, 3

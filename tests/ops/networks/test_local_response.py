@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.kernel import FOLDING
+from flowstone.framework.declarations.kernel import FOLDING
 from flowstone.ops.networks.local_response import neighbours
 
 RNG = np.random.default_rng(31)

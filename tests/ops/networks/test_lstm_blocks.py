@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 STEPS, ROWS, INPUTS, CELLS = 5, 2, 3, 4
 SHAPES = {

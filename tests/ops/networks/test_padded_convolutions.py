@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 IMAGES = np.random.RandomState(1).randn(3, 4, 5, 2).astype(np.float32)
 KERNEL = np.random.RandomState(2).randn(2, 3, 2, 3).astype(np.float32)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 IDS = [0, 0, 2, 3, 3]
 DATA = np.array([[1, 2], [3, 4], [5, 6], [7, 3], [2, 9]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.machine_profiles import ZEN5
+from flowstone.framework.machine.machine_profiles import ZEN5
 
 SOME, MANY = ZEN5.tanh_by_exponentials, ZEN5.tanh_by_onednn
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 IMAGES = np.random.RandomState(1).randint(0, 256, (2, 3, 4, 2)).astype(np.uint8)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 NUMBERS = np.array([[-1.5, -1.0, -0.3, 0.0], [0.004, 0.5, 1.2, 2.0]])
 

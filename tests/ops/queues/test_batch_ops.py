@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.function import Defun
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.functions.function import Defun
 
 LONG = 20_000_000  # microseconds: a full batch does not wait for it
 ROWS = [np.full((1, 2), i, np.float32) for i in (1.0, 2.0, 3.0)]

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.queues.queue_state import Queue
 from flowstone.ops.queues.queue_storage import (
     SINGLE,

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 from flowstone.ops.randomness import class_distributions as distributions
 from flowstone.ops.randomness.op_seeds import SeededSequence
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework import machine_code
+from flowstone.framework.machine import machine_code
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.op_seeds import SeededSequence
 

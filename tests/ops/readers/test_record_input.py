@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.readers.record_input import RecordInput
 
 FILES, RECORDS = 5, 40

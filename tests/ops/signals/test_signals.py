@@ -10,7 +10,7 @@ import pytest
 
 import flowstone as tf
 import signal_programs
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from signal_programs import PROGRAMS
 
 GOLDEN = dict(np.load(pathlib.Path(__file__).parents[2] / "golden" / "signals.npz"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from sparse_values import run
 
 pytestmark = pytest.mark.usefixtures("graph")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 ONE = ([[0, 0], [1, 2]], [1.0, 2.0], [3, 4])
 OTHER = ([[2, 3]], [5.0], [5, 2])

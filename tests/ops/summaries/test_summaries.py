@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.ops.summaries.histograms import bucket_limits
 
 pytestmark = pytest.mark.usefixtures("graph")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 
 @pytest.mark.parametrize("place", [0, 1])

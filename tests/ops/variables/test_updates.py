@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.variables import optimizer_steps
 
 pytestmark = pytest.mark.usefixtures("graph")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.rewriting.analyses.arrivals import Before, arrivals, changes, is_in_pieces
 from flowstone.rewriting.simplification.partial_execution import prune
 

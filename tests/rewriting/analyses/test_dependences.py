@@ -10,8 +10,8 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting import passes
 from flowstone.rewriting.analyses.dependences import dependences

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flowstone as tf
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.rewriting.analyses.frames import Frames, is_head, is_loop_switch, order_by_frames
 from flowstone.rewriting.simplification.partial_execution import prune
 

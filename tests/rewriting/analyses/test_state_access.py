@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.rewriting.analyses.state_access import UNKNOWN, StateAccess, input_positions, order_edges
 from flowstone.rewriting.simplification.partial_execution import prune
 

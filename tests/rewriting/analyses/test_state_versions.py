@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.analyses.state_versions import References, StateVersions, changed_by
 from flowstone.rewriting.simplification.partial_execution import prune
 

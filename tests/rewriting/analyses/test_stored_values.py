@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.rewriting.analyses.stored_values import (
     StoredValues,
     is_pop,

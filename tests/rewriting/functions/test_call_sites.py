@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flowstone as tf
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.rewriting.functions.call_sites import Expansion, Site, fail
 from flowstone.rewriting.simplification.partial_execution import prune
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.function import Defun
+from flowstone.framework.functions.function import Defun
 from flowstone.ops.control import functional_forms as forms
 from flowstone.rewriting.functions.function_inlining import inline_functions, is_call
 from flowstone.rewriting.invariants import check

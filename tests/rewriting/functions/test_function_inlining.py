@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.function import Declare, Defun
+from flowstone.framework.functions.function import Declare, Defun
 from flowstone.rewriting.functions.function_inlining import inline_functions, is_call
 from flowstone.rewriting.invariants import check
 from flowstone.rewriting.simplification.partial_execution import prune

@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.control.control_flow import (
     enter_op,
     exit_op,

@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 NAME = "remove_dead_branches"
 VALUES = np.array([1.0, -2.0, 3.0], "f")

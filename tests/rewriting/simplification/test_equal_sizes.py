@@ -12,7 +12,7 @@ import pytest
 import flowstone as tf
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.runners import compiled_runner
-from flowstone.framework.shape import broadcast
+from flowstone.framework.types.shape import broadcast
 from flowstone.rewriting.simplification.equal_sizes import Size, Undecided
 
 N, M = -1, -2

@@ -9,8 +9,8 @@ import pytest
 
 import flowstone as tf
 from agreement import ops
-from flowstone.framework.shape import Dims
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.graphs.subgraph import Subgraph
+from flowstone.framework.types.shape import Dims
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
 from flowstone.rewriting.simplification.partial_execution import prune

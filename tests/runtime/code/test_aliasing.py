@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.kernel import Value
-from flowstone.framework.registry import registry
+from flowstone.framework.declarations.kernel import Value
+from flowstone.framework.declarations.registry import registry
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.code.aliasing import Aliasing
 
@@ -31,7 +31,7 @@ def aliasing_of(fetches, feeds):
 
 
 def _environment():
-    from flowstone.framework.kernel import Environment
+    from flowstone.framework.declarations.kernel import Environment
 
     return Environment()
 

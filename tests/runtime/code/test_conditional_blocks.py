@@ -150,7 +150,7 @@ def test_imported_graphs_branch(graph):
     tf.identity(tf.cond(p, lambda: x * 2.0, lambda: tf.constant(3.0)), name="y")
     definition = graph.as_graph_def()
     with tf.Graph().as_default():
-        from flowstone.framework.import_graph import import_graph_def
+        from flowstone.framework.graphs.import_graph import import_graph_def
 
         x, p, y = import_graph_def(definition, return_elements=["x:0", "p:0", "y:0"], name="")
         (gradient,) = tf.gradients(y, x)

@@ -10,9 +10,9 @@ import torch
 
 import flowstone as tf
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU
-from flowstone.framework.operation import OpDeclaration
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU
+from flowstone.framework.declarations.operation import OpDeclaration
+from flowstone.framework.tensors.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("graph")
 

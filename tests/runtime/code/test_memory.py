@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.kernel import CPU, GPU, Environment
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.code.memory import Memory
 

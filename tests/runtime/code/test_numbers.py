@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.framework.kernel import Environment
+from flowstone.framework.declarations.kernel import Environment
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.analyses.frames import order_by_frames
 from flowstone.rewriting.passes import run_passes

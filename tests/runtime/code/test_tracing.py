@@ -13,8 +13,8 @@ from tests.runtime import test_random_programs as random_programs
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.kernel import Environment
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.declarations.kernel import Environment
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.code.segments import compile_segment
 from flowstone.runtime.code.tracing import Trace, TracedStep

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.kernel import Environment
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.declarations.kernel import Environment
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.execution.executor import DEAD
 from flowstone.runtime.execution.interpreter import disagreement, interpret

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.kernel import Environment
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.declarations.kernel import Environment
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.execution.units import cut, needs_units
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework import function
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.graph import Graph
-from flowstone.framework.kernel import FunctionCall
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.declarations.kernel import FunctionCall
+from flowstone.framework.functions import function
+from flowstone.framework.graphs.graph import Graph
 from flowstone.ops.queues.queue_state import Queue
 from flowstone.ops.queues.queue_storage import BlockStorage
 from flowstone.runtime.plans.function_calls import function_compiler

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.kernel import CPU, GPU
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.declarations.kernel import CPU, GPU
 from flowstone.runtime.code.generated_code import Segment
 from flowstone.runtime.execution.partitioned_program import PartitionedProgram
 from flowstone.runtime.execution.traced_units import TracedUnitProgram

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.containers import ResourceStore
+from flowstone.framework.declarations.containers import ResourceStore
 from flowstone.runtime.plans.plan import Plan, make_plan, placed_subgraph
 from flowstone.runtime.plans.plan_options import PlanOptions
 from flowstone.runtime.process.device import local_devices

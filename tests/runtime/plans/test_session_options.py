@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.containers import ResourceStore
+from flowstone.framework.declarations.containers import ResourceStore
 from flowstone.runtime.plans.session_options import plan_options, release_states, session_devices
 from flowstone.runtime.process.device import LOCALHOST
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from flowstone.framework.kernel import Environment
+from flowstone.framework.declarations.kernel import Environment
 from flowstone.runtime.process.blocking_threads import MOST, BlockingThreads
 from flowstone.runtime.steps.step import Step
 

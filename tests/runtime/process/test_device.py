@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.containers import ResourceStore
+from flowstone.framework.declarations.containers import ResourceStore
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.process.device import (
     Device,

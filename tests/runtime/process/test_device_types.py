@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.operation import registry
 from flowstone.runtime.process import device_types
 from flowstone.runtime.process.device import default_device, local_devices, needs_placement
 from flowstone.runtime.process.device_types import register_device_type, unregister_device_type

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.process.threads import limit, may_start_team, wants_one_thread
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from flowstone.framework.recording import stop_recording
+from flowstone.framework.tensors.recording import stop_recording
 
 __all__ = ["stop_recording"]

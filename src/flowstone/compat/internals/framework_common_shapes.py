@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.shape import as_shape
+from flowstone.framework.types.shape import as_shape
 
 __all__ = [
     "broadcast_shape",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 
-from flowstone.framework.composite import IndexedSlices, SparseTensor
+from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
 
 __all__ = ["CompositeTensor"]
 

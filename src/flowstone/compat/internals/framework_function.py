@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.function_graph import FunctionGraph
+from flowstone.framework.functions.function_graph import FunctionGraph
 
 __all__ = ["get_extra_args", "get_extra_inputs"]
 

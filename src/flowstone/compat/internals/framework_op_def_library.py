@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.op_functions import positional
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.op_functions import positional
+from flowstone.framework.declarations.operation import registry
 
 __all__ = ["OpDefLibrary", "apply_op"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.graph_def import op_def
-from flowstone.framework.op_functions import public_types
-from flowstone.framework.operation import registry
+from flowstone.framework.declarations.op_functions import public_types
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.graph_def import op_def
 
 __all__ = ["get", "get_registered_ops", "register_op_list"]
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.framework.ops import get_name_scope as get_name_scope
-from flowstone.framework import collection_protos, nest, scope
-from flowstone.framework.composite import IndexedSlicesValue as IndexedSlicesValue
-from flowstone.framework.refusals import refused_class
+from flowstone.framework.graphs import collection_protos
+from flowstone.framework.names.refusals import refused_class
+from flowstone.framework.tensors import nest, scope
+from flowstone.framework.tensors.composite import IndexedSlicesValue as IndexedSlicesValue
 from flowstone.gradients.registration import gradient_function
 from flowstone.profiling.float_operations import float_operations
 

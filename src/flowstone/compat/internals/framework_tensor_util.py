@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework.graph_functions import constant_value_as_shape
+from flowstone.framework.graphs.graph_functions import constant_value_as_shape
 
 __all__ = [
     "ExtractBitsFromFloat16",

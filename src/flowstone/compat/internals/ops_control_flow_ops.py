@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.control.conditionals import CondContext, case_by
 from flowstone.ops.control.control_flow import zeros_for_gradient
 from flowstone.ops.control.loop_context import WhileContext

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = ["for_loop", "pfor"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.gradients import jacobians
 
 __all__ = ["batch_jacobian", "jacobian"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from flowstone.framework import nest, shallow_nest
+from flowstone.framework.tensors import nest, shallow_nest
 
 __all__ = [
     "_is_attrs",

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.device_name import DeviceSpec
+from flowstone.framework.graphs.device_name import DeviceSpec
 from flowstone.ops.collectives import nccl_ops
 
 __all__ = [

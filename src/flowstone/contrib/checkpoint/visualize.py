@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.training.checkpoints.object_graph import GRAPH_KEY, VALUE, ObjectGraph
 
 __all__ = ["CheckpointableObjectGraph", "dot_graph_from_checkpoint", "list_objects", "object_metadata"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.cluster_resolver.cluster_resolver import ClusterResolver
-from flowstone.framework.refusals import refuse
+from flowstone.framework.names.refusals import refuse
 
 __all__ = ["GCEClusterResolver", "GceClusterResolver", "KubernetesClusterResolver", "TPUClusterResolver"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.cudnn_rnn import saveables
-from flowstone.framework.graph import GraphKeys
+from flowstone.framework.graphs.graph import GraphKeys
 from flowstone.layers.base import InputSpec, Layer
 
 __all__ = ["CudnnGRU", "CudnnLSTM", "CudnnRNNRelu", "CudnnRNNTanh"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from flowstone.contrib.distribute.distribute_lib import DistributionStrategy
 from flowstone.framework.flags import task_configuration
-from flowstone.framework.refusals import refuse
+from flowstone.framework.names.refusals import refuse
 
 __all__ = ["ClusterStrategy"]
 

@@ -27,7 +27,7 @@ from flowstone.contrib.distribute.distribute_lib import (
     _InputIterator,
     get_loss_reduction,
 )
-from flowstone.framework.refusals import refuse
+from flowstone.framework.names.refusals import refuse
 from flowstone.ops.collectives import collective_ops
 from flowstone.training.optimizers.gradient_reduction import reducing_gradients
 

@@ -10,7 +10,7 @@ import flowstone as tf
 from flowstone.contrib.distribute.cross_device_ops import AllReduceCrossDeviceOps
 from flowstone.contrib.distribute.distribute_lib import DistributionStrategy, StrategyExtended
 from flowstone.framework.flags import task_configuration
-from flowstone.framework.refusals import refuse
+from flowstone.framework.names.refusals import refuse
 
 __all__ = [
     "DistributeConfig",

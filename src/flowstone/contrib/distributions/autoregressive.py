@@ -8,7 +8,7 @@ import numpy as np
 
 import flowstone as tf
 from flowstone.distributions import Distribution
-from flowstone.framework.node import static_value
+from flowstone.framework.tensors.node import static_value
 
 __all__ = ["Autoregressive"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.distributions import Distribution
-from flowstone.framework.node import static_value
+from flowstone.framework.tensors.node import static_value
 
 __all__ = ["BatchReshape"]
 

@@ -8,7 +8,7 @@ import flowstone as tf
 from flowstone.contrib.distributions.bijectors.identity import Identity
 from flowstone.contrib.distributions.distribution_util import rotate_transpose
 from flowstone.distributions import Distribution
-from flowstone.framework.node import static_value
+from flowstone.framework.tensors.node import static_value
 
 __all__ = ["TransformedDistribution"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import flowstone as tf
 from flowstone.contrib.distributions.distribution_util import gen_new_seed
 from flowstone.distributions import Distribution
-from flowstone.framework.node import static_value
+from flowstone.framework.tensors.node import static_value
 
 __all__ = ["WishartCholesky", "WishartFull"]
 

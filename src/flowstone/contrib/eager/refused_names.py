@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowstone.framework.refusals import refused_class, refused_function
+from flowstone.framework.names.refusals import refused_class, refused_function
 
 _NAME, _GRADIENTS = "tf.contrib.eager.", "tf.gradients, which asks the graph"
 _LAYERS, _SESSION = "tf.layers, whose variables are the graph's", "a tf.Session, whose steps run in order"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.refusals import refuse
+from flowstone.framework.names.refusals import refuse
 from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["TowerOptimizer", "replicate_model_fn"]

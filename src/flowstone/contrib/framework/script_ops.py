@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = ["py_func"]
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.node import static_value
+from flowstone.framework.tensors.node import static_value
 
 __all__ = ["odeint", "odeint_fixed"]
 

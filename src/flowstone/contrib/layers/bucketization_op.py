@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 
 __all__ = ["bucketize"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.contrib.legacy_seq2seq.seq2seq import _extract_argmax_and_embed, _fed
 from flowstone.contrib.rnn.core_rnn_cell import EmbeddingWrapper, OutputProjectionWrapper, _Linear
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = ["attention_decoder", "embedding_attention_decoder", "embedding_attention_seq2seq"]
 

@@ -20,7 +20,7 @@ from flowstone.contrib.legacy_seq2seq.losses import (
     sequence_loss_by_example,
 )
 from flowstone.contrib.rnn.core_rnn_cell import EmbeddingWrapper, OutputProjectionWrapper
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = [
     "basic_rnn_seq2seq",

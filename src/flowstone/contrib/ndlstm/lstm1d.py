@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.alias_modules import alias_module
+from flowstone.framework.names.alias_modules import alias_module
 
 variables: Any = alias_module("tensorflow.contrib.framework.python.ops.variables")
 

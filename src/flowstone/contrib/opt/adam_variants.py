@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.init_scope import outermost_graph
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.functions.init_scope import outermost_graph
 from flowstone.training.optimizers.adam import AdamOptimizer
 
 __all__ = ["AdaMaxOptimizer", "LazyAdamOptimizer", "NadamOptimizer"]

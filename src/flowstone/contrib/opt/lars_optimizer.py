@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["LARSOptimizer"]

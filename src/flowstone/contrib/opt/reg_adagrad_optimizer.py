@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.training.optimizers.adagrad import AdagradOptimizer
 
 __all__ = ["RegAdagradOptimizer"]

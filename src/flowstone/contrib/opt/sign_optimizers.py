@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.training.optimizers.optimizer import Optimizer
 
 __all__ = ["AddSignOptimizer", "PowerSignOptimizer"]

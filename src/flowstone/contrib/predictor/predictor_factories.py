@@ -7,7 +7,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.predictor.predictor import Predictor
-from flowstone.framework.refusals import refused_function
+from flowstone.framework.names.refusals import refused_function
 
 __all__ = ["from_contrib_estimator", "from_estimator", "from_saved_model"]
 

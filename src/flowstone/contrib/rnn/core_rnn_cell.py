@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.layers.cell_state import check_is_cell
 from flowstone.layers.recurrent_cells import RNNCell
 

@@ -3,7 +3,7 @@ show."""
 
 from __future__ import annotations
 
-from flowstone.framework.late_names import late_names
+from flowstone.framework.names.late_names import late_names
 
 __getattr__, __dir__ = late_names(
     globals(),

@@ -6,7 +6,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.rnn.core_rnn_cell import _Linear
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.layers.cell_state import check_is_cell
 from flowstone.layers.recurrent_cells import RNNCell
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import flowstone as tf
 from flowstone.contrib.seq2seq.attention_probabilities import monotonic_attention
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.layers.cell_state import zero_state
 
 __all__ = [

@@ -29,7 +29,7 @@ from flowstone.contrib.seq2seq.attention_mechanism import (
     _zero_state_tensors,
 )
 from flowstone.contrib.seq2seq.attention_probabilities import hardmax, monotonic_attention, safe_cumprod
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.layers.cell_state import check_is_cell
 from flowstone.layers.recurrent_cells import RNNCell
 

@@ -8,7 +8,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.contrib.seq2seq.decoder import Decoder
 from flowstone.contrib.seq2seq.helper import Helper
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.layers.cell_state import check_is_cell
 
 __all__ = ["BasicDecoder", "BasicDecoderOutput"]

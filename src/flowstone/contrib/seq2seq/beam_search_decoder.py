@@ -25,8 +25,8 @@ from flowstone.contrib.seq2seq.beam_search_step import (
 )
 from flowstone.contrib.seq2seq.decoder import Decoder
 from flowstone.contrib.seq2seq.helper import _embedding_function
-from flowstone.framework import nest
-from flowstone.framework.node import static_value
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.node import static_value
 from flowstone.layers.cell_state import check_is_cell
 
 __all__ = [

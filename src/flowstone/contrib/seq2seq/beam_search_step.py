@@ -10,8 +10,8 @@ import numpy as np
 import flowstone as tf
 from flowstone.contrib.seq2seq.attention_mechanism import _size_of
 from flowstone.contrib.seq2seq.attention_wrapper import AttentionWrapperState
-from flowstone.framework import nest
-from flowstone.framework.node import static_value
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.node import static_value
 
 __all__ = ["BeamSearchDecoderOutput", "BeamSearchDecoderState", "get_attention_probs"]
 

@@ -14,8 +14,8 @@ import contextlib
 from typing import Any, NamedTuple
 
 import flowstone as tf
-from flowstone.framework import nest
-from flowstone.framework.node import static_value
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.node import static_value
 from flowstone.layers.recurrent_step import cache_variables
 
 __all__ = ["Decoder", "dynamic_decode"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.seq2seq.decoder import _transpose_batch_time
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = [
     "CustomHelper",

@@ -9,7 +9,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.contrib.seq2seq.decoder import _transpose_batch_time
 from flowstone.contrib.seq2seq.helper import TrainingHelper, _embedding_function, _unstack_ta
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = ["ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper"]
 

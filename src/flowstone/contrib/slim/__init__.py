@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from flowstone.contrib.package_names import package_names
-from flowstone.framework.alias_modules import import_if_there
+from flowstone.framework.names.alias_modules import import_if_there
 
 # The packages whose names and modules are slim's, too, and the modules of others that it has.
 _PACKAGES = ("flowstone.contrib.layers", "flowstone.contrib.framework")

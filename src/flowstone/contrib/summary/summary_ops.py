@@ -15,7 +15,7 @@ import numpy as np
 import flowstone as tf
 from flowstone.contrib.summary.recording import current
 from flowstone.contrib.summary.summary_writers import default_writer, summary_writer_initializer_op
-from flowstone.framework.operation import F
+from flowstone.framework.declarations.operation import F
 from flowstone.ops.summaries.summaries import summary_scope
 
 __all__ = [

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.operation import F
-from flowstone.framework.refusals import refused_function
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.names.refusals import refused_function
 
 __all__ = [
     "SummaryWriter",

@@ -6,8 +6,8 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.tensor_forest.forest_resources import ForestSavable, forest_resource
-from flowstone.framework import generated_ops as gen_stats_ops
-from flowstone.framework.op_functions import positional
+from flowstone.framework.declarations import generated_ops as gen_stats_ops
+from flowstone.framework.declarations.op_functions import positional
 
 __all__ = [
     "FertileStatsVariableSavable",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowstone.framework.op_functions import positional
+from flowstone.framework.declarations.op_functions import positional
 
 __all__ = ["reinterpret_string_to_float"]
 

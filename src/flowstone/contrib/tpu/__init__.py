@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.contrib.package_names import package_names
-from flowstone.framework.refusals import refused_function
+from flowstone.framework.names.refusals import refused_function
 
 _HERE = "the program as it is, on CPUs and GPUs"
 rewrite = refused_function("tf.contrib.tpu.rewrite", _HERE)

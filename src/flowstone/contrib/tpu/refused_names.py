@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowstone.framework.refusals import refused_class, refused_function
+from flowstone.framework.names.refusals import refused_class, refused_function
 
 __all__ = ["DeviceAssignment", "Topology", "all_to_all", "collective_permute", "device_assignment"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.distributions.bijectors.bijector import Bijector
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.constants import constant
 
 __all__ = ["Identity"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework.op_functions import positional
+from flowstone.framework.declarations.op_functions import positional
 from flowstone.ops.checkpoints.saveable_object import SaveableObject, SaveSpec
 
 __all__ = [

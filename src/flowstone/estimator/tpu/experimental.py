@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowstone.framework.refusals import refused_class
+from flowstone.framework.names.refusals import refused_class
 
 __all__ = ["EmbeddingConfigSpec"]
 

@@ -20,8 +20,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.io.checkpoint_files.bundle_reader import BundleReader, data_path, index_path
 from flowstone.io.checkpoint_files.encodings import slice_key
 from flowstone.io.checkpoint_files.slices import Shape, TensorSlice

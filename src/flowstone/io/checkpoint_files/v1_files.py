@@ -16,9 +16,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.tensor_proto import add_values, make_ndarray
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.tensor_proto import add_values, make_ndarray
 from flowstone.io.checkpoint_files.encodings import slice_key
 from flowstone.io.checkpoint_files.slices import Shape, TensorSlice
 from flowstone.io.checkpoint_files.tables import Table, TableWriter

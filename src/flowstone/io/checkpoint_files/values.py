@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.dtypes import DType
+from flowstone.framework.types.dtypes import DType
 from flowstone.io.checkpoint_files.encodings import read_varint, varint
 from flowstone.io.checkpoint_files.slices import TensorSlice
 from flowstone.io.checksums import crc32c, masked

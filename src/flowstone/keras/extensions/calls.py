@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras import sessions
 from flowstone.keras.extensions.operation_layers import with_history
 from flowstone.keras.mixed_precision.cast_variables import cast_to

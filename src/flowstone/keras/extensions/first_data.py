@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras.extensions import known_data
 from flowstone.keras.published import own
 

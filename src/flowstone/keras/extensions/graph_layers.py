@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras.published import own
 from flowstone.layers import calls
 from flowstone.layers.base import Layer as LayerOfGraph

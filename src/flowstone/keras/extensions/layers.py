@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras import weight_checkpoints
 from flowstone.keras.extensions import calls, graph_layers
 from flowstone.keras.extensions.names import unique_name

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras import sessions, weight_checkpoints
 from flowstone.keras.extensions import first_data
 from flowstone.keras.extensions.calls import has_argument

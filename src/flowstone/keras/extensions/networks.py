@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras.extensions.calls import has_argument, training_of_call
 from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.extensions.operation_layers import with_history

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras import sessions, variables
 from flowstone.keras.extensions import learning_rate_schedules as schedules
 

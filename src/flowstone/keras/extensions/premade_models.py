@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.extensions.optimizer_base import Optimizer
 from flowstone.keras.published import own

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras.published import own
 
 __all__ = ["extend", "get_initial_state", "zeros_of_state"]

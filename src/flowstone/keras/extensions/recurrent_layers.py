@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras.extensions.graph_layers import CellOfGraph
 from flowstone.layers.recurrent_cells import RNNCell
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.mixed_precision import loss_scaling
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 from flowstone.keras import sessions
 from flowstone.keras.extensions.optimizer_base import Optimizer
 

@@ -8,7 +8,7 @@ TensorFlow's module `feature_column`, with its classes of both generations.
 
 from __future__ import annotations
 
-from flowstone.framework.late_names import late_names as _late_names
+from flowstone.framework.names.late_names import late_names as _late_names
 
 __getattr__, __dir__ = _late_names(
     globals(),

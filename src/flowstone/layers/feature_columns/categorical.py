@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph_functions import control_dependencies
+from flowstone.framework.graphs.graph_functions import control_dependencies
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.feature_columns.columns import BothCategoricalColumn
 from flowstone.layers.feature_columns.configurations import check_config, dtype_named
 from flowstone.layers.feature_columns.numeric import check_key

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flowstone.framework.graph import GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.layers.feature_columns.columns import COLUMNS, FeatureColumn, _FeatureColumn
 from flowstone.layers.feature_columns.transformation import FeatureTransformationCache, _LazyBuilder
 from flowstone.ops.arrays.shapes import reshape, shape

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flowstone.framework import dtypes
+from flowstone.framework.types import dtypes
 
 __all__ = [
     "callable_named",

@@ -6,9 +6,9 @@ from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph_functions import convert_to_tensor_or_sparse_tensor
+from flowstone.framework.graphs.graph_functions import convert_to_tensor_or_sparse_tensor
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.feature_columns.categorical import HashedCategoricalColumn
 from flowstone.layers.feature_columns.columns import (
     CATEGORICAL,

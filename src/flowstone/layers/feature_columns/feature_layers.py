@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph import Graph
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types import dtypes
 from flowstone.layers.feature_columns.column_lists import as_rows, by_name, check_batch_sizes, listed
 from flowstone.layers.feature_columns.columns import (
     CategoricalColumn,

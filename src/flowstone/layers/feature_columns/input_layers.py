@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.graph import GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.layers.feature_columns.column_lists import (
     as_rows,
     by_name,

@@ -10,8 +10,8 @@ from collections import Counter
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flowstone.framework.graph import Graph, GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.graph import Graph, GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.layers.feature_columns.column_lists import (
     as_rows,
     by_name,

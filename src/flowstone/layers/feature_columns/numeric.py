@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from flowstone.framework import dtypes, nest
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.layers.feature_columns.columns import BothCategoricalColumn, BothDenseColumn
 from flowstone.layers.feature_columns.configurations import (
     callable_named,

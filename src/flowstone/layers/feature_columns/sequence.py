@@ -7,11 +7,11 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph_functions import control_dependencies
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.graphs.graph_functions import control_dependencies
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.layers.feature_columns.categorical import (
     categorical_column_with_hash_bucket,
     categorical_column_with_identity,

@@ -6,10 +6,10 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph import GraphKeys
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.layers.feature_columns.columns import (
     _DenseColumn,
     _SequenceDenseColumn,

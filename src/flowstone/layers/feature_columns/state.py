@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from flowstone.framework import dtypes
+from flowstone.framework.types import dtypes
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable
 from flowstone.ops.variables.variable_scope import get_variable, variable_scope
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph_functions import control_dependencies, convert_to_tensor_or_sparse_tensor
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph_functions import (
+    control_dependencies,
+    convert_to_tensor_or_sparse_tensor,
+)
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.feature_columns.columns import COLUMNS, FeatureColumn
 from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.gathering import gather_nd

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, logging
-from flowstone.framework.composite import SparseTensor
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.types import dtypes
 from flowstone.io.file_objects import FileIO
 from flowstone.io.file_system import file_exists
 from flowstone.layers.feature_columns.categorical import (

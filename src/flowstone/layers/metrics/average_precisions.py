@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph_functions import name_scope
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph_functions import name_scope
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.metrics.rankings import as_labels, distinct, is_among, label_sets, name_at_k
 from flowstone.layers.metrics.state import Names, metric_variable, published
 from flowstone.layers.weights_broadcast import broadcast_weights

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.confusion_matrix import confusion_matrix
 from flowstone.layers.metrics.state import Names, metric_variable, published, safe_ratio
 from flowstone.ops.algebra.diagonals import diag_part

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_functions import control_dependencies
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph_functions import control_dependencies
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.metrics.state import Names, aligned, metric_variable, published
 from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.identities import identity

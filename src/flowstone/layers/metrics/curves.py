@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.logging import warning
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.process.logging import warning
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.metrics.state import Names, published, safe_ratio
 from flowstone.layers.metrics.thresholds import COUNTS, SMALL, counts_at
 from flowstone.ops.arrays.choice import where

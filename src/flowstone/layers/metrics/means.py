@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_functions import control_dependencies
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph_functions import control_dependencies
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.label_shapes import remove_squeezable_dimensions
 from flowstone.layers.metrics.state import (
     Names,

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph_functions import (
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph_functions import (
     control_dependencies,
     convert_to_tensor_or_sparse_tensor,
     name_scope,
 )
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.metrics.state import Names, metric_variable, published
 from flowstone.layers.weights_broadcast import assert_broadcastable
 from flowstone.ops.arrays.constants import ones_like

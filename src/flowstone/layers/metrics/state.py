@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.graph_functions import add_to_collections
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.graphs.graph_functions import add_to_collections
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.label_shapes import remove_squeezable_dimensions
 from flowstone.ops.arrays.constants import zeros
 from flowstone.ops.arrays.shapes import expand_dims, rank, squeeze

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_functions import control_dependencies
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph_functions import control_dependencies
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.layers.metrics.state import Names, aligned, metric_variable, published
 from flowstone.layers.weights_broadcast import broadcast_weights
 from flowstone.ops.arrays.constants import constant

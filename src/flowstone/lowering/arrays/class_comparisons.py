@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
 from flowstone.native.clusters import kernels
 from flowstone.rewriting.patterns import Replacement, rewrite
 

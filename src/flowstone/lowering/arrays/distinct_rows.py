@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.matching import Number, Op, Pattern, Rules, Surroundings, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
 from flowstone.ops.arrays.choosing import is_zero
 from flowstone.rewriting.loops.loop_stacks import Stack, find_stack
 from flowstone.rewriting.patterns import substitute

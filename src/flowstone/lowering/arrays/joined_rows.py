@@ -16,11 +16,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.kernel import CPU
-from flowstone.framework.node import PlanData
-from flowstone.framework.operation import op
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.tensors.node import PlanData
+from flowstone.framework.types import dtypes
 from flowstone.native.clusters import kernels
 from flowstone.native.products.joined_rows import TYPES, JoinedRows, Part, Picked, joined_rows
 from flowstone.ops.arrays.arrays import invalid

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, X0, X1, Call
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU, X0, X1, Call
+from flowstone.framework.declarations.operation import op
 
 __all__: list[str] = []
 

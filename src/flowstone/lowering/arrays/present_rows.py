@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, X0, X1, Call
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op, registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import CPU, X0, X1, Call
+from flowstone.framework.declarations.operation import op, registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.tensors.node import Node
 from flowstone.rewriting.matching import Either, Number, Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op, registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op, registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
 from flowstone.ops.numbers.reduction_calls import positive_axes
 from flowstone.rewriting.matching import Op, Pattern, Rules, Surroundings, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite

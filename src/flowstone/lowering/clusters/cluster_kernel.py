@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, Call, Environment, Input, Kernel, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.declarations.kernel import CPU, Call, Environment, Input, Kernel, Value
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.tensors.node import Node
 from flowstone.lowering.clusters.members import Members
 from flowstone.native.clusters import kernels
 from flowstone.native.clusters.clusters import OPEN, Cluster
@@ -30,7 +30,7 @@ def _cluster_of(node: Node) -> Cluster:
 
 
 def _work(node: Node) -> float:
-    """The operations of a run: see `framework/work.py`."""
+    """The operations of a run: see `framework/declarations/work.py`."""
     return float(_cluster_of(node).work)
 
 

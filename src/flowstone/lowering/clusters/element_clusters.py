@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from flowstone.framework import machine
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.clusters.cluster_kernel import cluster_op
 from flowstone.lowering.clusters.members import Facts, Members, borders, facts_of, members_of
 from flowstone.lowering.clusters.node_steps import element_of

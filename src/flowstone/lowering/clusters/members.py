@@ -11,9 +11,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework.node import PlanData
-from flowstone.framework.shape import Dims
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.tensors.node import PlanData
+from flowstone.framework.types.shape import Dims
 from flowstone.lowering.clusters.node_steps import (
     Steps,
     axes_of,

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, machine
-from flowstone.framework.shape import Dims, num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, num_elements
 from flowstone.native.clusters.clusters import OPEN, Step
 from flowstone.native.codegen.emitter import FLOATS, KINDS
 from flowstone.native.numerics.elements import ATTRIBUTES, suits

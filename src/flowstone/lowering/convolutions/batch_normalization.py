@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework import dtypes
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.convolutions.normalized_batches import gradient_op, normalized_op
 from flowstone.native.clusters import kernels
 from flowstone.native.networks.normalization_code import ACTIVATIONS

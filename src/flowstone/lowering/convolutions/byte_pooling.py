@@ -15,10 +15,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.convolutions.pooled_places import suits
 from flowstone.native.clusters import kernels
 from flowstone.native.networks import pool_kernels

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework.images import Images
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.images import Images
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.ops.networks.windows import channels_first, channels_last
 from flowstone.rewriting.patterns import Replacement, rewrite
 from flowstone.rewriting.simplification.transposes import transpose

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.lowering.convolutions.depthwise_convolutions import pays
 from flowstone.native.clusters import kernels
 from flowstone.native.networks.depthwise_kernels import Channels

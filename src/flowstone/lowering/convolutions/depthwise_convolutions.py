@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.types import dtypes
 from flowstone.native.networks import depthwise_kernels
 from flowstone.native.networks.depthwise_kernels import Channels
 

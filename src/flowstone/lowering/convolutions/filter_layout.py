@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes, machine
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
 from flowstone.rewriting.analyses.branches import MERGES
 
 _ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}

@@ -14,10 +14,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, machine, onednn, work
-from flowstone.framework.kernel import CPU, GPU, X1, X2, Call
-from flowstone.framework.operation import op
-from flowstone.framework.shape import num_elements
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, X1, X2, Call
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine import machine, onednn
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.packing.packed_weights import FORMS, Form, reordered_filter
 from flowstone.ops.algebra.matrices import ACTIVATED
 from flowstone.ops.networks.convolution import FLOATS, IMAGE, conv2d_op, infer_convolution

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 
 EVEN, BOTH, APART, ODD = "even", "both", "apart", "odd"
 """Where a product goes: to one of the two outputs, to both, or to the even one and negated to the odd one."""

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes, machine
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.matching import Either, Op, Pattern, Rules, Surroundings, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 from flowstone.rewriting.simplification.constant_folding import fold_constants

@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, Call, Input
-from flowstone.framework.operation import op
-from flowstone.framework.shape import num_elements
+from flowstone.framework.declarations.kernel import CPU, Call, Input
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
 from flowstone.native.networks import normalization_kernels
 
 __all__ = ["gradient_op", "normalized_op"]

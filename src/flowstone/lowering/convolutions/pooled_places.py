@@ -18,11 +18,14 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, errors, machine, work
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, GPU, Call, Input
-from flowstone.framework.operation import op
-from flowstone.framework.shape import num_elements
+from flowstone.framework import errors
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Call, Input
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import num_elements
 from flowstone.native.networks import pool_kernels
 from flowstone.native.networks.pool_kernels import Windows
 from flowstone.ops.arrays.untouched import untouched

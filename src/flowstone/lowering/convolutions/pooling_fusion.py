@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework import machine
-from flowstone.framework.machine_profiles import NEVER
-from flowstone.framework.operation import registry
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine_profiles import NEVER
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.convolutions.pooled_places import places_type, suits
 from flowstone.rewriting.matching import Op, Pattern, Surroundings, Value
 from flowstone.rewriting.patterns import substitute

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU
-from flowstone.framework.machine import current
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine.machine import current
+from flowstone.framework.types import dtypes
 from flowstone.ops.algebra.matrices import ACTIVATED
 
 __all__: list[str] = []

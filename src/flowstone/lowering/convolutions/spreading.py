@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.lowering.convolutions.spread_convolutions import Spreading, gradient_pays, pays
 from flowstone.lowering.convolutions.winograd import BY_FILTER, BY_INPUT, TYPES, Shapes, shapes_of
 from flowstone.ops.networks.convolution_geometry import Geometry

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, X0, Call
-from flowstone.framework.machine import current
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU, X0, Call
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine.machine import current
+from flowstone.framework.types import dtypes
 from flowstone.lowering.convolutions.folded_images import (
     fold_filter,
     fold_images,

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.lowering.convolutions.minimal_filtering import Sizes, pays, products
 from flowstone.lowering.packing.packed_weights import Dims
 from flowstone.ops.networks.convolution_geometry import Geometry

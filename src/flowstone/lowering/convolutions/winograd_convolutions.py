@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework import dtypes, onednn
-from flowstone.framework.kernel import CPU, X0, Call
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU, X0, Call
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine import onednn
+from flowstone.framework.types import dtypes
 from flowstone.lowering.convolutions.minimal_filtering import (
     APART,
     BOTH,

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.lowering.convolutions.minimal_filtering import APART, BOTH, EVEN, ODD, Product, products
 
 __all__: list[str] = []

@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.matching import Either, Number, Op, Pattern, Surroundings, Value
 from flowstone.rewriting.patterns import remove_unneeded, substitute

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import op
-from flowstone.framework.shape import merge
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import merge
 from flowstone.ops.networks.cross_entropies import cross_entropy_op
 from flowstone.ops.networks.softmax import FLOATS
 from flowstone.ops.networks.sparse_cross_entropies import label_error, sparse_cross_entropy_op

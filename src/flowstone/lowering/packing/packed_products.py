@@ -15,9 +15,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, onednn, work
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call
-from flowstone.framework.operation import op
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, X2, Call
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine import onednn
+from flowstone.framework.types import dtypes
 from flowstone.lowering.packing.packed_weights import FORMS, Dims, Form
 from flowstone.ops.algebra.matrices import ACTIVATED, activated_by_onednn
 

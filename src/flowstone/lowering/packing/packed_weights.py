@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework import dtypes, machine, onednn
-from flowstone.framework.containers import Variable
-from flowstone.framework.kernel import CPU, GPU, Call
-from flowstone.framework.operation import op
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanOutput
-from flowstone.framework.values import to_runtime
+from flowstone.framework.declarations.containers import Variable
+from flowstone.framework.declarations.kernel import CPU, GPU, Call
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.graphs.subgraph import PlanOutput
+from flowstone.framework.machine import machine, onednn
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
+from flowstone.framework.types.values import to_runtime
 from flowstone.ops.variables.stateful import handle_dims
 
 __all__: list[str] = []

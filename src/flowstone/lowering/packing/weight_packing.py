@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, machine
-from flowstone.framework.dtypes import resource
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import resource
 from flowstone.lowering.convolutions.fused_convolutions import packing
 from flowstone.lowering.convolutions.winograd_convolutions import numbers_of
 from flowstone.lowering.packing.packed_weights import Dims, may_be_packed

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.ops.algebra.matrices import accumulates
 from flowstone.rewriting.matching import Either, Op, Pattern, Rules, Surroundings, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite

@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes, machine
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
 from flowstone.lowering.products.sums import concatenation
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness

@@ -14,10 +14,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, machine, work
-from flowstone.framework.kernel import CPU, Call, Input
-from flowstone.framework.operation import op
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, Call, Input
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen import host
 from flowstone.native.products.narrow_products import Sizes, layer

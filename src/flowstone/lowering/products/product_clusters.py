@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowstone.framework import dtypes, machine
-from flowstone.framework.kernel import CPU, Call, Environment, Input, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import CPU, Call, Environment, Input, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
 from flowstone.lowering.clusters.cluster_kernel import by_members, cluster_op
 from flowstone.lowering.clusters.members import Members
 from flowstone.native.clusters import kernels

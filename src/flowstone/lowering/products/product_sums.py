@@ -18,10 +18,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import work
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Input
-from flowstone.framework.machine import Machine
-from flowstone.framework.operation import op
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, X2, Call, Input
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine.machine import Machine
 from flowstone.ops.algebra.matrices import product_of_operands
 
 __all__: list[str] = []

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes, machine
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.slice_geometry import PythonSlice, dense_entries
 from flowstone.ops.arrays.slicing import masks_of
 from flowstone.rewriting.analyses.branches import Liveness

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flowstone.framework.shape import Dims, fully_known
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.types.shape import Dims, fully_known
 from flowstone.lowering.programs.statement_parts import Untranslatable, kind_of, static_dims
 from flowstone.native.codegen.emitter import KINDS
 from flowstone.native.programs.programs import Container

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.lowering.programs.statement_parts import (
     Untranslatable,
     broadcast,

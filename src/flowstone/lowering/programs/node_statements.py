@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.lowering.programs.array_statements import ARRAYS
 from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
 from flowstone.lowering.programs.matrix_statements import MATRICES

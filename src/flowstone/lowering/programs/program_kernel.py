@@ -15,11 +15,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, Environment, Kernel, StepCall
-from flowstone.framework.node import Node, PlanData
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel, StepCall
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.tensors.node import Node, PlanData
+from flowstone.framework.types.shape import num_elements
 from flowstone.native.programs.program_kernels import program_kernel
 from flowstone.native.programs.programs import Loop, Program
 from flowstone.ops.randomness.op_seeds import SeededSequence, fresh_seed, sequence_of
@@ -79,7 +79,7 @@ def _program_of(node: Node) -> Program:
 
 
 def _work(node: Node) -> float:
-    """The operations of a run: see `framework/work.py`."""
+    """The operations of a run: see `framework/declarations/work.py`."""
     program = _program_of(node)
 
     def work(body: Any) -> float:

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowstone.framework import flags
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers, drawing_program_op, program_op

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.graphs.subgraph import PlanNode
+from flowstone.framework.types import dtypes
 from flowstone.lowering.programs.statement_parts import (
     Untranslatable,
     constant_input,

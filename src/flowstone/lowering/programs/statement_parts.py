@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework.shape import Dims, num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.types.shape import Dims, num_elements
 from flowstone.native.codegen.emitter import KINDS
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.programs.array_statements import WEIGHTS, terms_of_products
 from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
 from flowstone.lowering.programs.movement_statements import MOVEMENTS

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import errors
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON, Containers
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_kernel import Packed, places_in

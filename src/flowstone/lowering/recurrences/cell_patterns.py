@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.recurrences.lstm_cells import ADD, BIASED, COLUMNS
 from flowstone.rewriting.analyses.loop_variables import constant_of
 from flowstone.rewriting.matching import Either, Number, Op, Pattern, Term, Value

@@ -12,8 +12,8 @@ import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from flowstone.framework import dtypes
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.loop_variables import constant_of
 from flowstone.rewriting.matching import Either, Number, Op, Pattern, Surroundings, Term, Value
 

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework import onednn, work
-from flowstone.framework.kernel import CPU, Call, Input
-from flowstone.framework.operation import op
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, Call, Input
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine import onednn
 
 __all__: list[str] = []
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from flowstone.framework import machine
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
 from flowstone.lowering.recurrences.cell_patterns import layers_without_kernel
 from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cells, find_gradient
 from flowstone.rewriting.analyses.frames import is_head

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flowstone.framework import machine
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.machine import machine
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.recurrences.lstm_cells import SUMS, Cell, CellGradient, find_cells, find_gradient
 from flowstone.rewriting.analyses.counted_loops import (
     Loop,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.recurrences.lstm_cells import Cell
 from flowstone.lowering.recurrences.lstm_loop_layers import Match, find_layers
 from flowstone.rewriting.analyses.counted_loops import Loop, Loops, storing

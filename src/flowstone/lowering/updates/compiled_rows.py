@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flowstone.framework.kernel import CPU, Call, Input
-from flowstone.framework.operation import op, registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import CPU, Call, Input
+from flowstone.framework.declarations.operation import op, registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.updates.native_rules import rule_of
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen import host

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, Call, Input
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU, GPU, Call, Input
+from flowstone.framework.declarations.operation import op
 from flowstone.lowering.updates.native_rules import Places, native_call, rule_of
 from flowstone.ops.variables import optimizer_steps as steps
 from flowstone.ops.variables.stateful import ALL_NUMBERS

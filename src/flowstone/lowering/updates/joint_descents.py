@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.kernel import CPU, Call, Input
-from flowstone.framework.operation import op, registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, Call, Input
+from flowstone.framework.declarations.operation import op, registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.native.clusters import kernels
 from flowstone.native.products import descent_kernels
 from flowstone.rewriting.analyses.branches import Liveness

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework.kernel import Call, Input
-from flowstone.framework.shape import num_elements
+from flowstone.framework.declarations.kernel import Call, Input
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.updates.update_programs import read_instructions
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen import host

@@ -27,10 +27,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, onednn, work
-from flowstone.framework.kernel import CPU, GPU, Call, Input
-from flowstone.framework.machine import Machine
-from flowstone.framework.operation import op
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Call, Input
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine import onednn
+from flowstone.framework.machine.machine import Machine
+from flowstone.framework.types import dtypes
 from flowstone.lowering.products.narrow_layers import is_compiled
 from flowstone.native.products.narrow_products import Sizes, descent
 from flowstone.ops.numbers.elementwise import FLOATS

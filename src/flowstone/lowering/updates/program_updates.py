@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, Call, Input
-from flowstone.framework.operation import op
-from flowstone.framework.subgraph import PlanOutput
+from flowstone.framework.declarations.kernel import CPU, Call, Input
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.graphs.subgraph import PlanOutput
 from flowstone.lowering.updates.known_rules import Use, exact_share, known_rule
 from flowstone.lowering.updates.native_rules import Places, native_call, rule_of_program
 from flowstone.lowering.updates.update_programs import Program, in_places, run

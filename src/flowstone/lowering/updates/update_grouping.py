@@ -20,11 +20,11 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from flowstone.framework import machine
-from flowstone.framework.dtypes import DType
-from flowstone.framework.operation import registry
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.updates.grouped_updates import GROUPED, Grouped
 from flowstone.lowering.updates.native_rules import rule_of
 from flowstone.native.clusters import kernels

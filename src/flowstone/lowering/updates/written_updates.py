@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.lowering.updates.update_programs import instruction_of, read, written
 from flowstone.ops.variables.stateful import handle_dims
 from flowstone.rewriting.analyses.arrivals import is_in_pieces

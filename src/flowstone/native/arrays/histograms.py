@@ -12,7 +12,8 @@ import math
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, flags
+from flowstone.framework import flags
+from flowstone.framework.types import dtypes
 from flowstone.native.arrays.histogram_code import PLACES, SHIFT, TABLES, WORDS, histogram_code
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, when_asked, words_of
 from flowstone.native.codegen.emitter import FLOATS, KINDS, SIZES

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework import dtypes
+from flowstone.framework.types import dtypes
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, when_asked, words_of
 from flowstone.native.codegen.emitter import FLOATS, INTEGERS, KINDS, SIZES

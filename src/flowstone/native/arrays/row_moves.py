@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 
-from flowstone.framework import machine_code
+from flowstone.framework.machine import machine_code
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 from flowstone.native.codegen.structured import Code

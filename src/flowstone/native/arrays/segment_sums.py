@@ -14,7 +14,9 @@ import math
 
 import torch
 
-from flowstone.framework import dtypes, flags, machine
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
 from flowstone.native.arrays import unsorted_code
 from flowstone.native.arrays.segment_code import PLACES, ROW_PLACES, WORDS, row_code, segment_code
 from flowstone.native.codegen import host

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import flags, machine
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
 from flowstone.native.arrays.step_code import PLACES, WORDS, float_code, integer_code, requantization_code
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary

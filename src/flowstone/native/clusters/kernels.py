@@ -27,7 +27,8 @@ import traceback
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework import flags, machine
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
 from flowstone.native.clusters import layouts
 from flowstone.native.clusters.clusters import Array, Cluster
 from flowstone.native.clusters.entry_points import builtin, entry_code

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 import torch
 
 from flowstone.framework import flags
-from flowstone.framework.containers import Variable
+from flowstone.framework.declarations.containers import Variable
 from flowstone.native.codegen import llvm
 
 __all__ = [

@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from flowstone.framework.daemon_threads import DaemonThreads
+from flowstone.framework.process.daemon_threads import DaemonThreads
 from flowstone.native.codegen import compiler
 
 __all__ = ["Locks", "in_background", "later", "wait_until_made"]

@@ -11,7 +11,8 @@ import functools
 
 import torch
 
-from flowstone.framework import flags, machine
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.images.colour_code import PLACES, WORDS, colour_code

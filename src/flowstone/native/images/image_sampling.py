@@ -13,8 +13,10 @@ from collections.abc import Mapping
 
 import torch
 
-from flowstone.framework import dtypes, flags, machine
-from flowstone.framework.image_code import Sampler
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.image_code import Sampler
+from flowstone.framework.types import dtypes
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.images.sampling_code import PLACES, WORDS, crop_code

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 
 import torch
 
-from flowstone.framework import dtypes, flags, machine
-from flowstone.framework.image_code import BoxDrawing, GlimpseCut, Projection
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.image_code import BoxDrawing, GlimpseCut, Projection
+from flowstone.framework.types import dtypes
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.images import drawing_code, glimpse_code, projection_code

@@ -10,8 +10,9 @@ import functools
 
 import torch
 
-from flowstone.framework import flags, machine
-from flowstone.framework.image_code import Resampler
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.image_code import Resampler
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.images.resampling_code import PLACES, WORDS, resampling_code

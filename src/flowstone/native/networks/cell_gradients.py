@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import torch
 
-from flowstone.framework import flags, machine
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, words_of
 from flowstone.native.codegen.emitter import Emitter

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import torch
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.networks.depthwise_code import PLACES, WORDS, depthwise_code

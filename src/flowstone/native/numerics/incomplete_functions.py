@@ -11,8 +11,9 @@ import functools
 
 import torch
 
-from flowstone.framework import flags, machine
-from flowstone.framework.machine_code import BetaFraction, GammaSeries, ZetaFunction
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine_code import BetaFraction, GammaSeries, ZetaFunction
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.codegen.emitter import sleef_name

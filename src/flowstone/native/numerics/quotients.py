@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, when_asked
 from flowstone.native.numerics.quotient_code import PLACES, WORDS, quotient_code

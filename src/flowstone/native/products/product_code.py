@@ -10,7 +10,7 @@ the processor finds at once, and many tiles read it, it is copied to the stack f
 
 from __future__ import annotations
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.native.clusters.clusters import Cluster
 from flowstone.native.clusters.loop_code import number_of
 from flowstone.native.codegen import host

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework import flags, machine
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
 from flowstone.native.clusters import layouts
 from flowstone.native.clusters.clusters import Array, Cluster
 from flowstone.native.clusters.entry_points import entry_code

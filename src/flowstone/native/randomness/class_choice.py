@@ -12,7 +12,9 @@ import functools
 
 import torch
 
-from flowstone.framework import dtypes, flags, machine
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
+from flowstone.framework.types import dtypes
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, words_of
 from flowstone.native.codegen.emitter import FLOATS, KINDS, Emitter, sleef_name

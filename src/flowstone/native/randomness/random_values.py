@@ -12,8 +12,9 @@ import math
 
 import torch
 
-from flowstone.framework import flags, machine
-from flowstone.framework.machine_code import RandomValues
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine_code import RandomValues
 from flowstone.native.codegen import compiler, host
 from flowstone.native.codegen.emitter import sleef_name
 from flowstone.native.codegen.making import in_background

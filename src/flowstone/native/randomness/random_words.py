@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 
-from flowstone.framework.machine_code import RandomCode
+from flowstone.framework.machine.machine_code import RandomCode
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 

@@ -9,8 +9,9 @@ import functools
 
 import torch
 
-from flowstone.framework import flags, machine
-from flowstone.framework.machine_code import RejectionValues
+from flowstone.framework import flags
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine_code import RejectionValues
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.randomness.rejection_code import FUNCTIONS, PLACES, WORDS, rejection_code

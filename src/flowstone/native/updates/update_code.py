@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.native.clusters.entry_points import DECLARATIONS, TYPE_CODES
 from flowstone.native.clusters.machine_functions import MachineFunction
 from flowstone.native.codegen import host

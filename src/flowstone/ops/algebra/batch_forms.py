@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.types import dtypes
 from flowstone.ops.algebra.cholesky_factors import cholesky_grad_op, cholesky_op
 from flowstone.ops.algebra.diagonals import (
     matrix_band_part_op,

@@ -9,14 +9,15 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Input, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, ShapeFunction, op
-from flowstone.framework.shape import Dims, broadcast, merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Input, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, ShapeFunction, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, broadcast, merge
 from flowstone.ops.algebra.matrices import SIGNED_TYPES, TYPES, call_of, product_dims, refuse
 from flowstone.ops.numbers.elementwise import sum_to
 

@@ -1,6 +1,6 @@
 """Decompositions of matrices [..., m, n], with the results of ATen's functions of these names.
 
-Many matrices on a host are shared by a team, which ATen does not do (`framework/matrix_kernels.py`).
+Many matrices on a host are shared by a team, which ATen does not do (`framework/machine/matrix_kernels.py`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.machine_code import matrix_batches
-from flowstone.framework.matrix_kernels import MatrixBatches
+from flowstone.framework.machine.machine_code import matrix_batches
+from flowstone.framework.machine.matrix_kernels import MatrixBatches
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals"]
 

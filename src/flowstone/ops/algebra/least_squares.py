@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import work
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.shape import Dims, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import product
 from flowstone.ops.algebra.matrix_shapes import at_least, check_sides, exactly, invalid, same_size

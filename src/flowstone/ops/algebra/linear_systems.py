@@ -12,14 +12,15 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import band_solver
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.shape import Dims, broadcast
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.machine_code import band_solver
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, broadcast
 from flowstone.ops.algebra.batch_matrices import sum_batches
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import product

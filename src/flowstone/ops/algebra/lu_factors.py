@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import product
 from flowstone.ops.algebra.matrix_shapes import check_square, cubic, invalid, square

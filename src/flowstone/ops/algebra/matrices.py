@@ -11,16 +11,30 @@ from typing import Any, NoReturn, TypeAlias
 
 import torch
 
-from flowstone.framework import dtypes, errors, onednn, work
-from flowstone.framework.building import graph_of
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, FOLDING, GPU, X0, X1, X2, Call, Environment, Input, Kernel
-from flowstone.framework.machine import Machine
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, Shapes, op
-from flowstone.framework.shape import merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.building import graph_of
+from flowstone.framework.declarations.kernel import (
+    CPU,
+    FOLDING,
+    GPU,
+    X0,
+    X1,
+    X2,
+    Call,
+    Environment,
+    Input,
+    Kernel,
+)
+from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import onednn
+from flowstone.framework.machine.machine import Machine
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import merge
 from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX, conjugate
 from flowstone.ops.numbers.unsigned_integers import SIGNED
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 
 masked_matmul_op = op(

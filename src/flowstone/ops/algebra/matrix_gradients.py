@@ -5,8 +5,8 @@ All of these add nodes for matrices [..., m, n], real or complex.
 
 from __future__ import annotations
 
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import conjugate
 
 _SMALLEST = 1e-20  # what keeps the reciprocal of zero at zero

@@ -13,13 +13,14 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import errors, work
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import Environment
-from flowstone.framework.machine_code import small_matrices
-from flowstone.framework.matrix_kernels import SmallMatrices
-from flowstone.framework.node import Node
-from flowstone.framework.shape import Dims, format_dims, merge
+from flowstone.framework import errors
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.machine.machine_code import small_matrices
+from flowstone.framework.machine.matrix_kernels import SmallMatrices
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, format_dims, merge
 
 # ---- before the step
 

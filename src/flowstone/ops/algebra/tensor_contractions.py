@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.building import graph_of
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.building import graph_of
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.algebra.einstein_sums import output_shape
 from flowstone.ops.algebra.matrices import matmul, matmul_op
 from flowstone.ops.numbers.reductions import reduce_max, reduce_sum

@@ -18,15 +18,15 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import band_solver
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.machine_code import band_solver
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.algebra.matrix_gradients import columns_of, transposed
 from flowstone.ops.algebra.matrix_shapes import at_least, check_matrix, invalid, same_size
 from flowstone.ops.numbers.elementwise import conjugate

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import Call, Input
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Known, evaluate
-from flowstone.framework.values import to_numpy
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import Call, Input
+from flowstone.framework.declarations.operation import Known, evaluate
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.values import to_numpy
 
 Dims = "tuple[int | None, ...] | None"
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Equal, F, Gradients, Known, Shapes, op
-from flowstone.framework.shape import TensorShape, as_shape, broadcast, format_dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import Equal, F, Gradients, Known, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import TensorShape, as_shape, broadcast, format_dims
 from flowstone.ops.arrays.arrays import as_known, elements, invalid, is_text, sizes_of
 from flowstone.ops.arrays.shapes import shape
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor
 
 __all__ = ["where", "where_v2"]
 

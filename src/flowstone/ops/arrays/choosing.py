@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import X0, X1, X2, Call, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.shape import broadcast
+from flowstone.framework.declarations.kernel import X0, X1, X2, Call, Environment
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import broadcast
 
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
 # Calls that cost more than branches: as a rule, where one side is zero, and where the condition is alike for

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel, Value
-from flowstone.framework.machine_code import spaced_numbers
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
-from flowstone.framework.tensor_proto import constant_array
-from flowstone.framework.values import to_runtime
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel, Value
+from flowstone.framework.declarations.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.machine_code import spaced_numbers
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape, as_shape
+from flowstone.framework.types.tensor_proto import constant_array
+from flowstone.framework.types.values import to_runtime
 from flowstone.ops.arrays.arrays import invalid, is_text, product
 from flowstone.ops.arrays.identities import placeholder_with_default_op
 from flowstone.ops.lists.tensor_list import zeros_like_list

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 
 _FORMATS = "T: type in [int32, int64] = int32 ; src_format: string = 'NHWC' ; dst_format: string = 'NCHW'"

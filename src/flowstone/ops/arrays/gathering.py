@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
-from flowstone.framework.machine_code import tuple_rows
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradient, Gradients, Shapes, op
-from flowstone.framework.shape import is_compatible, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradient, Gradients, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.machine_code import tuple_rows
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import is_compatible, merge
 from flowstone.ops.arrays.arrays import (
     boxed,
     in_signed,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.constants import ones
 from flowstone.ops.arrays.packing import stack
 from flowstone.ops.arrays.shapes import reshape, size

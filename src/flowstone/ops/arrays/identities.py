@@ -12,15 +12,15 @@ from typing import Any, overload
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import as_shape, format_dims, is_compatible, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import as_shape, format_dims, is_compatible, merge
 from flowstone.ops.arrays.arrays import invalid
 
 __all__ = [

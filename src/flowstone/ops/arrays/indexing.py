@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.building import place_of
-from flowstone.framework.dimension import Dimension
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.building import place_of
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dimension import Dimension
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.masks import boolean_mask
 from flowstone.ops.arrays.packing import stack

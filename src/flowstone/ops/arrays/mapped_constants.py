@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import format_dims
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
 
 immutable_const_op = op(

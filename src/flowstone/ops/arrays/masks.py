@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import hot_places
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Shapes, op
+from flowstone.framework.machine.machine_code import hot_places
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid, is_text, product, replaced
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.gathering import gather

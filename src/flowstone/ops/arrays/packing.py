@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.dimension import Dimension
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, Known, Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims, as_shape, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, Known, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dimension import Dimension
+from flowstone.framework.types.shape import Dims, as_shape, merge
 from flowstone.ops.arrays.arrays import (
     as_known,
     boxed,

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, machine_code
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Equal, F, Gradients, Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import Equal, F, Gradients, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import machine_code
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, replaced
 from flowstone.ops.numbers.elementwise import ARITHMETIC
 from flowstone.ops.numbers.unsigned_integers import needs_help

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework import machine_code
+from flowstone.framework.machine import machine_code
 
 __all__ = ["add_rows"]
 

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import array_code, dtypes
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import row_moves
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.shape import Dims, is_compatible, merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import array_code
+from flowstone.framework.machine.machine_code import row_moves
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, is_compatible, merge
 from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, product
 from flowstone.ops.arrays.distinct_texts import numbered
 from flowstone.ops.arrays.shapes import shape

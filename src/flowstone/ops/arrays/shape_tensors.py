@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.dimension import Dimension
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, register_tensor_conversion_function
+from flowstone.framework.tensors.tensor import Tensor, register_tensor_conversion_function
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dimension import Dimension
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.constants import constant
 
 __all__: list[str] = []

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import Dims, format_dims
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims, format_dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.arrays import boxed, invalid
 from flowstone.ops.networks.windows import require_rank
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, AsyncCall, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.shape import Dims, format_dims
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, format_dims
 from flowstone.io.checkpoint_files.checkpoints import open_checkpoint
 from flowstone.io.checkpoint_files.slices import TensorSlice
 from flowstone.io.file_system import as_path

@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.daemon_threads import DaemonThreads
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, AsyncCall, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.shape import Dims
-from flowstone.framework.values import to_runtime
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.process.daemon_threads import DaemonThreads
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims
+from flowstone.framework.types.values import to_runtime
 from flowstone.io.checkpoint_files.checkpoints import open_checkpoint
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.checkpoints.saving import Part, check_names, parse_part, scalar_text

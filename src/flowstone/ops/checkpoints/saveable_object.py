@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 
 __all__ = ["SaveSpec", "SaveableObject"]
 

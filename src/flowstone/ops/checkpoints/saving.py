@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, AsyncCall, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.shape import Dims
-from flowstone.framework.values import to_numpy
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims
+from flowstone.framework.types.values import to_numpy
 from flowstone.io.checkpoint_files.bundle_writer import BundleWriter, merge_bundles
 from flowstone.io.checkpoint_files.slices import TensorSlice
 from flowstone.io.checkpoint_files.v1_files import write_v1

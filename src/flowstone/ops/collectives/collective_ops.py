@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, GPU, AsyncCall, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import Dims, TensorShape
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, AsyncCall, Environment
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, TensorShape
 from flowstone.ops.collectives import offers
 from flowstone.ops.collectives.offers import BROADCAST, EXCHANGE, GATHER, REDUCE, SCATTER, Offer
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.device_name import DeviceSpec
-from flowstone.framework.graph_functions import device
-from flowstone.framework.kernel import CPU, GPU, AsyncCall, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, GPU, AsyncCall, Environment
+from flowstone.framework.declarations.operation import F, op
+from flowstone.framework.graphs.device_name import DeviceSpec
+from flowstone.framework.graphs.graph_functions import device
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.collectives.offers import REDUCE, Offer
 
 __all__ = ["all_max", "all_min", "all_prod", "all_sum", "broadcast", "reduce_sum"]

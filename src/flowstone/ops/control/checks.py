@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.graph import Operation
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.conditionals import Assert, cond
 from flowstone.ops.control.control_flow import no_op, with_dependencies

@@ -10,13 +10,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import dtypes, nest
-from flowstone.framework.building import place_of
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.graph import GraphKeys, Operation
-from flowstone.framework.operation import F, OpDeclaration
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.building import place_of
+from flowstone.framework.declarations.operation import F, OpDeclaration
+from flowstone.framework.graphs.graph import GraphKeys, Operation
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.context_questions import ContextQuestions
 from flowstone.ops.control.control_flow import (

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework.collection_protos import ProtoFunctions, register_late
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.graph import Graph
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.collection_protos import ProtoFunctions, register_late
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.io.proto.control_flow_pb2 import (
     CondContextDef,
     ControlFlowContextDef,

@@ -6,7 +6,7 @@ iteration, Exit (the paper's Leave) out of it; LoopCond marks the predicate. A s
 (`rewriting/analyses/branches.py`, `runtime/code/segments.py`); `conditionals.py` builds `tf.cond` of them,
 `loops.py` `tf.while_loop`.
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> with Graph().as_default():
 ...     print(group(no_op(), no_op(), name="both").name)
 both
@@ -18,15 +18,16 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flowstone.framework import dtypes, nest
-from flowstone.framework.composite import IndexedSlices, SparseTensor
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel, Value
-from flowstone.framework.node import Node, static_value
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel, Value
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
+from flowstone.framework.tensors.node import Node, static_value
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.constants import constant
 
 __all__ = ["group", "no_op", "tuple"]

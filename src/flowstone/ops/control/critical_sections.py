@@ -4,7 +4,7 @@
 Then the section's mutex is acquired (`mutexes.py`), the piece runs, and the mutex is released. Only then are
 the results available.
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> from flowstone.ops.arrays.constants import constant
 >>> with Graph().as_default():
 ...     print(CriticalSection(name="one_at_a_time").execute(lambda: constant(1.0) + 2.0).name)
@@ -17,10 +17,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flowstone.framework import dtypes, nest, scope
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors import nest, scope
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.control.control_flow import group, tuple_
 

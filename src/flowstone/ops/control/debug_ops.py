@@ -18,12 +18,13 @@ import numpy as np
 import torch
 from tensorboard.compat.proto.event_pb2 import Event
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.tensor_proto import make_tensor_proto
-from flowstone.framework.values import to_numpy
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import make_tensor_proto
+from flowstone.framework.types.values import to_numpy
 from flowstone.ops.arrays.arrays import invalid
 
 _TARGETS = "device_name: string = '' ; tensor_name: string = '' ; debug_urls: list(string) = []"

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import nest
-from flowstone.framework.argument_orders import or_in_order
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.dimension import as_dimension
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.names.argument_orders import or_in_order
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.dimension import as_dimension
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.control.loops import while_loop

@@ -22,20 +22,20 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.function_library import (
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.function_library import (
     FunctionLibrary,
     gradient_types,
     has_gradient,
     symbolic_gradient,
 )
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import messages
 
 __all__: list[str] = []
 

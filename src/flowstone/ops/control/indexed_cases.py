@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.control.conditionals import cond
 
 __all__ = ["switch_case"]

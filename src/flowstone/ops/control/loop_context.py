@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F, OpDeclaration
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F, OpDeclaration
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.control.context_questions import ContextQuestions
 
 _SHAPES = frozenset({"Shape", "Size", "Rank"})

@@ -11,7 +11,7 @@ body gets it from an Identity; the body's result goes to NextIteration.
 
 A composite value is several loop variables; a TensorArray is one, its flow.
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> with Graph().as_default():
 ...     print(while_loop(lambda i: F.Less(i, 10), lambda i: F.AddV2(i, 1), [0]).name)
 while/Exit:0
@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flowstone.framework import nest
-from flowstone.framework.composite import IndexedSlices, SparseTensor
-from flowstone.framework.graph import GraphKeys
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.control_flow import colocated_switch
 from flowstone.ops.control.control_flow import merge as merge_values

@@ -21,9 +21,9 @@ import weakref
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, AsyncCall, Environment, StepCall, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment, StepCall, Value
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.control.waiting import WAITS, WaitingList
 from flowstone.ops.queues.queue_attempts import Done
 from flowstone.ops.queues.queue_ops import find_resource

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, logging, nest
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph import Operation
-from flowstone.framework.graph_functions import is_tensor
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.graphs.graph_functions import is_tensor
+from flowstone.framework.process import logging
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.control.reporting import print_v2_op
 from flowstone.ops.strings.formatting import string_format
 

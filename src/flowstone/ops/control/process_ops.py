@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
 
 __all__ = ["my_fact", "timestamp"]
 

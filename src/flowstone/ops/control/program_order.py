@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.operation import CONTROL_FLOW, F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import CONTROL_FLOW, F
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 
 __all__ = ["order_effects"]
 

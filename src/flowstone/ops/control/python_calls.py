@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.tensor import convert_to_tensor
+from flowstone.framework.tensors.tensor import convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.control.script import call_node, eager_py_func_op
 
 __all__ = ["py_function"]

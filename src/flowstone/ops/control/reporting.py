@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.values import to_numpy
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.values import to_numpy
 from flowstone.io.file_system import open_file
 from flowstone.ops.control.control_flow import group
 

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.function import FunctionGraph
-from flowstone.framework.graph import Graph, Operation
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.values import as_bytes_array, to_numpy, to_runtime
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.functions.function import FunctionGraph
+from flowstone.framework.graphs.graph import Graph, Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.values import as_bytes_array, to_numpy, to_runtime
 
 __all__ = ["numpy_function", "py_func"]
 

@@ -24,15 +24,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.framework.values import to_numpy
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.values import to_numpy
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.constants import placeholder
 

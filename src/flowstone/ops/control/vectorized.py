@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import nest
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import convert_to_tensor
 from flowstone.ops.control.functional import map_fn
 
 __all__ = ["vectorized_map"]

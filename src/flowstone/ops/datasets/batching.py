@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import (
     Dataset,

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
-from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.values import to_numpy, to_runtime
 from flowstone.io.checkpoint_files.bundle_reader import BundleReader, index_path
 from flowstone.io.checkpoint_files.bundle_writer import BundleWriter, merge_bundles
 from flowstone.io.file_system import (

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import Environment, FunctionCall
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment, FunctionCall
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op, stacked
 from flowstone.ops.datasets.selection import Derived

@@ -16,10 +16,11 @@ from urllib.parse import quote
 
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.io.file_system import as_path
 from flowstone.ops.arrays.arrays import boxed, invalid
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, dataset_op

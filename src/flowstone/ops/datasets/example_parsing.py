@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Dataset, Element, dataset_op
 from flowstone.ops.datasets.parallel_mapping import MappedAtOnce, calls_at_once

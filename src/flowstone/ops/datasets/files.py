@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
 from flowstone.io.file_system import as_path, get_matching_files
 from flowstone.io.records import RecordReader
 from flowstone.ops.arrays.arrays import boxed, invalid

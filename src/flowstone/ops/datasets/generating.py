@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import Environment, FunctionCall
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment, FunctionCall
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, dataset_op
 
 __all__: list[str] = []

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import Environment, FunctionCall
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment, FunctionCall
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.batching import ElementsDataset
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op

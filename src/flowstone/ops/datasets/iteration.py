@@ -1,8 +1,8 @@
 """`Dataset` and `Iteration`: what the values of dataset ops are, and one pass over such a dataset.
 
-An element is a tuple of runtime values (`framework/kernel.py`), one a component. Nobody overwrites one: it
-may share memory with the dataset. Whoever asks for elements is in torch's inference mode, and passes a step,
-whose cancellation ends every wait. One thread at a time uses an iteration.
+An element is a tuple of runtime values (`framework/declarations/kernel.py`), one a component. Nobody
+overwrites one: it may share memory with the dataset. Whoever asks for elements is in torch's inference mode,
+and passes a step, whose cancellation ends every wait. One thread at a time uses an iteration.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.rows import Rows, slice_of
 

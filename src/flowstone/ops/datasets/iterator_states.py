@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.tensor_proto import array_proto, make_ndarray, messages
-from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import array_proto, make_ndarray, messages
+from flowstone.framework.types.values import to_numpy, to_runtime
 
 __all__ = ["decode_state", "encode_state"]
 

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, Environment, FunctionCall, StepCall, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.shape import Dims, is_compatible
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.declarations.kernel import CPU, Environment, FunctionCall, StepCall, Value
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, is_compatible
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import ELEMENTS, Dataset, Element, Iteration
 from flowstone.ops.datasets.iterator_states import decode_state, encode_state

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, Environment, StepCall, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, Environment, StepCall, Value
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import ELEMENTS, Dataset, Element
 from flowstone.ops.datasets.iterators import IteratorState, check_element

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Environment, StepCall
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, Environment, StepCall
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import ELEMENTS
 from flowstone.ops.datasets.iterators import IteratorState, check_element

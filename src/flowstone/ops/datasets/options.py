@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.datasets.iteration import Dataset, dataset_op
 
 __all__: list[str] = []

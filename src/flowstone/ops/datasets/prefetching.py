@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, dataset_op
 from flowstone.ops.datasets.selection import Derived

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.kernel import CPU, Environment, StepCall
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
+from flowstone.framework.declarations.kernel import CPU, Environment, StepCall
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.datasets.iteration import Dataset
 
 __all__: list[str] = []

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 import torch
 
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.handles import deleting_op, resource_op
 from flowstone.ops.datasets.iteration import Columns, Dataset, Element, Iteration, dataset_op

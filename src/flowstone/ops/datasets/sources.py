@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Columns, Dataset, Element, Iteration, dataset_op, shape_of
 from flowstone.ops.datasets.rows import Rows, slice_of

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, Environment, StepCall, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.declarations.kernel import CPU, Environment, StepCall, Value
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.forests.leaf_gains import best_splits, weight_and_gain
 from flowstone.ops.forests.tree_ensemble import EnsembleState, Split

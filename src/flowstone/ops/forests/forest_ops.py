@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Environment, StepCall, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.declarations.kernel import CPU, Environment, StepCall, Value
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.forests.forest_examples import Examples
 from flowstone.ops.forests.forest_state import ForestParams, StatisticsState, TreeState

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.forests.boosted_trees_ops import declare_resource_handle, declare_step_op
 from flowstone.ops.forests.weighted_quantiles import Stream, Summary

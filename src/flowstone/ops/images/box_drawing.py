@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework.image_code import BoxDrawing, box_drawing
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine.image_code import BoxDrawing, box_drawing
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
 

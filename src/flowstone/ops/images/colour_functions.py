@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.algebra.tensor_contractions import tensordot
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.control.control_flow import with_dependencies

@@ -13,13 +13,13 @@ from collections.abc import Callable
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.image_code import ColourChange, colour_change
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.image_code import ColourChange, colour_change
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 
 _FLOATS = "T: type in [half, bfloat16, float, double] = float"

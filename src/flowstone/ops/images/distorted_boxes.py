@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
 from flowstone.ops.randomness.op_seeds import SEEDS, generator_of, own_sequence

@@ -24,12 +24,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.image_code import GlimpseCut, glimpse_cut
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine.image_code import GlimpseCut, glimpse_cut
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
 from flowstone.ops.randomness.op_seeds import fresh_seed

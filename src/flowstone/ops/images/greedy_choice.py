@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.image_code import BoxChoice, box_choice
+from flowstone.framework.machine.image_code import BoxChoice, box_choice
 
 _BLOCK = 256
 _TILE = 1024  # chosen boxes that a block is compared with at once

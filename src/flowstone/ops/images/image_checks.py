@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.packing import unstack
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.control.checks import assert_greater_equal, assert_positive

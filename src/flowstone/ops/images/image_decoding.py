@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, Environment, KernelFactory
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import Dims, format_dims
-from flowstone.framework.values import to_runtime
+from flowstone.framework.declarations.kernel import CPU, Environment, KernelFactory
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, format_dims
+from flowstone.framework.types.values import to_runtime
 from flowstone.io.image_files.bmp import decode_bmp as read_bmp
 from flowstone.io.image_files.formats import format_of
 from flowstone.io.image_files.gif import decode_gif as read_gif

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import Dims, format_dims
-from flowstone.framework.values import to_numpy
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims, format_dims
+from flowstone.framework.types.values import to_numpy
 from flowstone.io.image_files.jpeg import encode_jpeg as write_jpeg
 from flowstone.io.image_files.png import encode_png as write_png
 from flowstone.ops.arrays.arrays import boxed, invalid

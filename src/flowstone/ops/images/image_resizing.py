@@ -22,14 +22,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.images.weighted_sampling import Taps, sample
 from flowstone.ops.networks.windows import channels_first, channels_last, require_rank
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.images.image_checks import as_batch, require, require_image, sizes_of
 from flowstone.ops.images.image_cropping import pad_to_bounding_box
 from flowstone.ops.images.image_resizing import resize_bilinear, resize_nearest_neighbor

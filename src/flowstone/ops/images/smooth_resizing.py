@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.images.image_resizing import MODES, NUMBERS, checked_size, infer_resized, mode_of
 from flowstone.ops.images.weighted_sampling import Array, Taps, reversed_taps, sample, taps_of

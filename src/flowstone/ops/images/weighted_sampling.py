@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework import image_code
+from flowstone.framework.machine import image_code
 
 Array = np.ndarray[Any, Any]
 _AT_ONCE = 2**17  # elements

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import F
-from flowstone.framework.shape import Dims, TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, TensorShape
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
 from flowstone.ops.algebra.matrix_gradients import transposed
 from flowstone.ops.control.checks import assert_near

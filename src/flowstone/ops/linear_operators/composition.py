@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.shape import Dims, broadcast
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims, broadcast
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
 from flowstone.ops.control.control_flow import group
 from flowstone.ops.linear_operators.linear_operator import MAKERS, Hint, LinearOperator

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.operation import F
-from flowstone.framework.shape import Dims, broadcast
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, broadcast
 from flowstone.ops.algebra.matrix_gradients import over_matrices
 from flowstone.ops.numbers.elementwise import conjugate
 

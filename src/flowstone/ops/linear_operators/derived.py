@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.linear_operators.linear_operator import Hint, LinearOperator
 
 

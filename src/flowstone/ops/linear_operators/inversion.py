@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flowstone.framework.operation import F
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
 from flowstone.ops.linear_operators.derived import DerivedOperator, inherited
 from flowstone.ops.linear_operators.linear_operator import MAKERS, Hint, LinearOperator

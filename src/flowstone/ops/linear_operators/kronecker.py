@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
 from flowstone.ops.algebra.matrix_gradients import transposed
 from flowstone.ops.control.control_flow import group

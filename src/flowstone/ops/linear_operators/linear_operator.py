@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.dimension import Dimension
-from flowstone.framework.dtypes import DType
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dimension import Dimension
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
 from flowstone.ops.algebra.matrix_gradients import product
 from flowstone.ops.linear_operators.dense import broadcast_solve, eye_like, real_part, size_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.shape import Dims, broadcast
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.shape import Dims, broadcast
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
 from flowstone.ops.algebra.matrix_gradients import product, transposed
 from flowstone.ops.linear_operators.composition import parents_of

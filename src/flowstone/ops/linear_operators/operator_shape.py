@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.dimension import Dimension
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims, TensorShape, fully_known
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.dimension import Dimension
+from flowstone.framework.types.shape import Dims, TensorShape, fully_known
 
 
 class OperatorShape:

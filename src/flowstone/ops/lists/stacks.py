@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, op
 from flowstone.framework.errors import InvalidArgumentError
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
 
 __all__: list[str] = []
 

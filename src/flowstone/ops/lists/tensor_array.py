@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph import Operation
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims, TensorShape, as_shape, is_compatible, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, TensorShape, as_shape, is_compatible, merge
 from flowstone.ops.arrays.constants import range as sequence
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.arrays.shapes import shape

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.shape import Dims, format_dims, fully_known, is_compatible
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, format_dims, fully_known, is_compatible
 from flowstone.ops.arrays.arrays import invalid
 
 _WIRE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}

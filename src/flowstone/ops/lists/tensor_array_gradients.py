@@ -4,9 +4,9 @@ computation.
 
 from __future__ import annotations
 
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.lists.tensor_array import TensorArray
 
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, X3, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Equal, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.shape import Dims, concatenate, format_dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, X2, X3, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import Equal, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims, concatenate, format_dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.lists.tensor_array_elements import ArrayElements
 from flowstone.ops.lists.tensor_array_gradients import gradient_array, gradients_written

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.shape import as_shape
-from flowstone.framework.type_specs import TypeSpec
+from flowstone.framework.tensors.type_specs import TypeSpec
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import as_shape
 from flowstone.ops.lists.tensor_array import TensorArray
 
 __all__ = ["TensorArraySpec"]

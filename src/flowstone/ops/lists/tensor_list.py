@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.shape import Dims, format_dims, is_compatible, merge
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, format_dims, is_compatible, merge
 from flowstone.ops.arrays.arrays import invalid
 
 

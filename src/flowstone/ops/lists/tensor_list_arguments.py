@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import X0, Call
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, OpDeclaration, op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import X0, Call
+from flowstone.framework.declarations.operation import F, OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import boxed, invalid
 from flowstone.ops.lists.tensor_list import as_list
 

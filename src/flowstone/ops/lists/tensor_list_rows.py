@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, Shapes, op
-from flowstone.framework.shape import Dims, format_dims, is_compatible
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims, format_dims, is_compatible
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.lists.tensor_list import TensorList
 from flowstone.ops.lists.tensor_list_arguments import (

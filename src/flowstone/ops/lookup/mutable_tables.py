@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.graph import Operation
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.checkpoints.saveable_object import SaveableObject, SaveSpec
 from flowstone.ops.lookup.lookup_tables import LookupInterface, check_keys, refuse_anonymous
 

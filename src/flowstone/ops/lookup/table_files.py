@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.io.file_system import read_bytes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import as_array

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.lookup.table_files import LINE_NUMBER, WHOLE_LINE
 from flowstone.ops.lookup.table_types import TypedByKeyAndValue
 

@@ -15,12 +15,12 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, Environment, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.shape import Dims, format_dims, is_compatible, merge
-from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.framework.declarations.kernel import CPU, Environment, Value
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, format_dims, is_compatible, merge
+from flowstone.framework.types.values import to_numpy, to_runtime
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.lookup.table_files import TextFile, check_types
 from flowstone.ops.lookup.table_state import DenseTable, MutableTable, StaticTable, Table

@@ -12,7 +12,7 @@ kind               what it allows
 `DenseTable`       the same, but one key (and another, if it was given one for removed ones) is not allowed
 =================  ==========================================================================================
 
->>> from flowstone.framework import dtypes
+>>> from flowstone.framework.types import dtypes
 >>> table = MutableTable("t", dtypes.string, dtypes.int64)
 >>> table.insert(np.array([b"a", b"b"], object), np.array([1, 2]))
 >>> table.find(np.array([[b"b", b"z"]], object), np.array(-1)).tolist()
@@ -28,9 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.shape import format_dims
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.lookup.buckets import places
 from flowstone.ops.lookup.key_index import NumberIndex, ObjectIndex, Rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
+from flowstone.framework.types import dtypes
 
 
 class TypedByKeyAndValue:

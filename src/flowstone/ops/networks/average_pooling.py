@@ -12,13 +12,14 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.images import Images
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.images import Images
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.pooling import LAYOUT, LAYOUT_3D, PADDINGS, WINDOW, WINDOW_3D, shared_attributes
 from flowstone.ops.networks.pooling_windows import (

@@ -13,15 +13,27 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, errors, work
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.images import Images
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel, KernelFactory
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, ShapeFunction, Shapes, op
-from flowstone.framework.shape import merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.images import Images
+from flowstone.framework.declarations.kernel import (
+    CPU,
+    GPU,
+    X0,
+    X1,
+    X2,
+    Call,
+    Environment,
+    Kernel,
+    KernelFactory,
+)
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, ShapeFunction, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import merge
 from flowstone.ops.networks import pointwise_convolutions, single_images
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework.kernel import Call
+from flowstone.framework.declarations.kernel import Call
 from flowstone.ops.networks.convolution_geometry import Geometry
 from flowstone.ops.networks.windows import pad_spatial
 

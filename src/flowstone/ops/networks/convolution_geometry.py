@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework.node import Node
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.untouched import untouched
 from flowstone.ops.networks.windows import (
     channels_first,

@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel, KernelFactory
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel, KernelFactory
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.convolution import IMAGE
 from flowstone.ops.networks.windows import (

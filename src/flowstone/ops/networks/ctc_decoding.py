@@ -12,12 +12,12 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.network_code import path_beams, path_labels
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.machine.network_code import path_beams, path_labels
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.ctc_beams import BeamSearch
 from flowstone.ops.networks.windows import require_rank

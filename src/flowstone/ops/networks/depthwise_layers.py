@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.argument_orders import dilations_before_name, or_in_order
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.names.argument_orders import dilations_before_name, or_in_order
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.networks.convolution import (
     depthwise_backprop_filter_op,
     depthwise_backprop_input_op,

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.shape import format_dims, merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import format_dims, merge
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.dual_losses import LOSSES, Array, DualLoss
 from flowstone.ops.networks.example_features import Features, dense_columns, sparse_entries

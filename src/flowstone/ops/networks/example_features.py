@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.shape import format_dims
+from flowstone.framework.types.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
 
 Array = np.ndarray[Any, Any]

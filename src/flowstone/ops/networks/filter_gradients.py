@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import X0, X2, Call, Environment, Kernel, KernelFactory
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import X0, X2, Call, Environment, Kernel, KernelFactory
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.networks import pointwise_convolutions, single_images
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry, shape_only

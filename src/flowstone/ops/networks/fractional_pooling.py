@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.image_code import CutWindows, cut_windows
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.image_code import CutWindows, cut_windows
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
 from flowstone.ops.randomness.op_seeds import own_sequence

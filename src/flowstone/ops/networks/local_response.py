@@ -16,13 +16,14 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import errors, onednn
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.shape import merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import onednn
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import merge
 from flowstone.ops.networks.windows import require_rank
 
 __all__ = ["local_response_normalization", "lrn"]

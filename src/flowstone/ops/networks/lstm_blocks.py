@@ -21,14 +21,15 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.network_code import cell_gradient
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.network_code import cell_gradient
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
 

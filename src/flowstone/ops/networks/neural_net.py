@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import merge, num_elements
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import merge, num_elements
 from flowstone.ops.networks.windows import is_channels_last
 from flowstone.ops.numbers.unsigned_integers import modular, needs_help
 from flowstone.ops.randomness.random import random_uniform

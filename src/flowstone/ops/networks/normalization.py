@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.images import Images
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel, KernelFactory
-from flowstone.framework.node import Node, static_value
-from flowstone.framework.operation import (
+from flowstone.framework import errors
+from flowstone.framework.declarations.images import Images
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel, KernelFactory
+from flowstone.framework.declarations.operation import (
     F,
     GradientFunction,
     Gradients,
@@ -27,9 +25,12 @@ from flowstone.framework.operation import (
     Shapes,
     op,
 )
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node, static_value
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import merge
 from flowstone.ops.networks.normalization_gradients import second_gradient
 from flowstone.ops.networks.windows import channels_first, channels_last, is_channels_last, require_rank
 from flowstone.ops.numbers.reductions import reduce_mean, reduce_sum

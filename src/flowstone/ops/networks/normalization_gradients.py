@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.operation import F, Gradients
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F, Gradients
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.networks.windows import is_channels_last
 from flowstone.ops.numbers.reductions import reduce_mean, reduce_sum
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import SAME, VALID, pad_spatial, require_rank
 

@@ -28,9 +28,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, onednn
-from flowstone.framework.kernel import Call, Environment
-from flowstone.framework.node import Node
+from flowstone.framework.declarations.kernel import Call, Environment
+from flowstone.framework.machine import onednn
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
 
 __all__: list[str] = []
 

@@ -14,13 +14,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.images import Images
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import (
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.images import Images
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import (
     F,
     GradientFunction,
     Gradients,
@@ -29,8 +26,12 @@ from flowstone.framework.operation import (
     Shapes,
     op,
 )
-from flowstone.framework.shape import Dims, merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.arrays.arrays import in_signed, invalid
 from flowstone.ops.networks.pooling_windows import (
     Window,

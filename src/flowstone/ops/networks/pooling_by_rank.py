@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.networks.pooling_layers import avg_pool, avg_pool3d, max_pool, max_pool2d, max_pool3d
 
 __all__ = ["avg_pool1d", "avg_pool_v2", "max_pool1d", "max_pool_v2"]

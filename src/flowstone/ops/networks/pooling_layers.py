@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.argument_orders import or_in_order
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.names.argument_orders import or_in_order
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.networks.average_pooling import avg_pool3d_op, avg_pool_op
 from flowstone.ops.networks.convolution_layers import expanded, padding_attributes
 from flowstone.ops.networks.pooling import max_pool3d_op, max_pool_op, max_pool_with_argmax_op

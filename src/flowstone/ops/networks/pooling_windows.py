@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import Environment, Kernel, KernelFactory
-from flowstone.framework.node import Node
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import Environment, Kernel, KernelFactory
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import (
     channels_first,

@@ -16,8 +16,9 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, onednn
-from flowstone.framework.kernel import Call, Environment
+from flowstone.framework.declarations.kernel import Call, Environment
+from flowstone.framework.machine import onednn
+from flowstone.framework.types import dtypes
 from flowstone.ops.networks.convolution_arrangement import Arrangement
 
 __all__: list[str] = []

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
-from flowstone.framework import dtypes, machine
-from flowstone.framework.node import Node
+from flowstone.framework.machine import machine
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
 
 __all__: list[str] = []
 

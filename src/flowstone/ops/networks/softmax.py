@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 
 __all__ = [
     "log_softmax",

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.space_moves import required_space_to_batch_paddings
 
 __all__ = ["with_space_to_batch"]

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.shape import format_dims
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import format_dims
 from flowstone.io import file_system
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.randomness.op_seeds import fresh_seed

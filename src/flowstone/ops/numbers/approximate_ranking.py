@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import convert_to_tensor
 
 __all__ = ["approx_max_k", "approx_min_k", "approx_top_k"]
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
-from flowstone.framework.node import Node, Output
-from flowstone.framework.operation import Equal, F, GradientFunction, Gradients, op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import Equal, F, GradientFunction, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.node import Node, Output
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.numbers.elementwise import (
     ARITHMETIC,
     FLOATS,

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.numbers.elementwise import binary, broadcast_shape, unary, undone
 from flowstone.ops.numbers.unsigned_integers import modular
 

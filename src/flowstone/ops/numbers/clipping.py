@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.building import graph_of
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.building import graph_of
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, constant_like, same_shape, sum_to
 from flowstone.ops.numbers.reductions import reduce_sum
 from flowstone.ops.numbers.unsigned_integers import ordered

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Equal, F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.shape import broadcast, merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import Equal, F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import broadcast, merge
 from flowstone.ops.arrays.choosing import choice
 from flowstone.ops.numbers.elementwise import (
     ALL_NUMBERS,

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.building import graph_of
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call
-from flowstone.framework.operation import F, Gradients, OpDeclaration, op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.building import graph_of
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.numbers.elementwise import broadcast_shape, same_shape, sum_to, undone
 
 __all__ = ["angle", "complex", "conj", "imag", "real"]

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.shape import merge
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import merge
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, REAL
 from flowstone.ops.numbers.segment_reductions import (
     check_sorted,

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
-from flowstone.framework.node import Node, Output
-from flowstone.framework.operation import F, OpDeclaration, op
-from flowstone.framework.shape import Dims, broadcast
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, OpDeclaration, op
+from flowstone.framework.tensors.node import Node, Output
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, broadcast
 from flowstone.ops.numbers.unsigned_integers import needs_help
 
 FLOATS = dtypes.FLOATS_WITH_BFLOAT16

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Input
-from flowstone.framework.operation import F, Gradients, OpDeclaration, op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Input
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.numbers.elementwise import (
     FEW,
     FLOATS,

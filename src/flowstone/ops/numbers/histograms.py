@@ -11,12 +11,13 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, machine_code
-from flowstone.framework.graph_functions import name_scope
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.graphs.graph_functions import name_scope
+from flowstone.framework.machine import machine_code
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.shapes import reshape, shape
 from flowstone.ops.numbers.casts import cast

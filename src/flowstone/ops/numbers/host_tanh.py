@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework import dtypes, onednn
-from flowstone.framework.kernel import CPU, X0, Call, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.shape import num_elements
+from flowstone.framework.declarations.kernel import CPU, X0, Call, Environment, Kernel
+from flowstone.framework.machine import onednn
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
 from flowstone.ops.numbers.functions import tanh_op
 
 __all__: list[str] = []

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.building import place_of
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.operation import F, OpDeclaration
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.building import place_of
+from flowstone.framework.declarations.operation import F, OpDeclaration
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.algebra import matrices
 from flowstone.ops.numbers import arithmetic, comparisons, division
 

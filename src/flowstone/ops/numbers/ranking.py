@@ -11,15 +11,16 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
-from flowstone.framework.machine_code import largest
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims, merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.machine_code import largest
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, merge
 
 __all__ = ["in_top_k", "top_k"]
 

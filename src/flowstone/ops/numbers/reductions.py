@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Call, Environment, Kernel
-from flowstone.framework.node import Node, Output, static_value
-from flowstone.framework.operation import Equal, F, Gradients, OpDeclaration
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Call, Environment, Kernel
+from flowstone.framework.declarations.operation import Equal, F, Gradients, OpDeclaration
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node, Output, static_value
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, QUANTIZED, REAL, conjugate, constant_like
 from flowstone.ops.numbers.reduction_calls import (
     axes_of,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 
 __all__ = ["unsorted_segment_mean", "unsorted_segment_sqrt_n"]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.numbers.reductions import euclidean_norm_op, reduce_mean, reducer
 
 __all__ = ["polyval", "reduce_euclidean_norm", "reduce_std", "reduce_variance"]

@@ -20,8 +20,8 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 
 SIGNED = {dtypes.uint16: torch.int16, dtypes.uint32: torch.int32, dtypes.uint64: torch.int64}
 _LOWEST = -(2**63)

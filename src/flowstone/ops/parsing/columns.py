@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.io.proto.example_pb2 import Example
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.parsing.layouts import BYTES, FLOATS, INTEGERS, Array, Field, decoded_varints, layout_of

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.shape import format_dims
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
 from flowstone.ops.parsing.columns import KIND_OF, Column, columns_of

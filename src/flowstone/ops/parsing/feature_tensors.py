@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework.dtypes import DType
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.parsing.columns import Column, type_name, within
 from flowstone.ops.parsing.layouts import Array

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import as_shape
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.shapes import expand_dims, reshape
 from flowstone.ops.parsing import examples as _examples  # declares the ops that are asked for by name

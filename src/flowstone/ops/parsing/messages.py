@@ -9,12 +9,12 @@ import numpy as np
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
-from flowstone.framework import dtypes, tensor_proto
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes, tensor_proto
+from flowstone.framework.types.values import to_numpy, to_runtime
 from flowstone.io.checkpoint_files.encodings import varint
 from flowstone.io.proto.example_pb2 import Example
 from flowstone.ops.arrays.arrays import boxed, invalid

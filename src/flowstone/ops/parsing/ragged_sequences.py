@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.dtypes import DType
 from flowstone.io.proto.example_pb2 import SequenceExample
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.parsing.columns import KIND_OF, columns_of, parsed

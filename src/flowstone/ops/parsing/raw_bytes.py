@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.framework.values import to_runtime
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.values import to_runtime
 from flowstone.io.compression import KINDS, Decompressor
 from flowstone.ops.arrays.arrays import invalid
 

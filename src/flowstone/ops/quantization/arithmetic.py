@@ -12,11 +12,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import broadcast_shape
 from flowstone.ops.quantization.integer_arithmetic import product_of_integers, sum_of_integers

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import step_passes
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.machine.machine_code import step_passes
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import by_pieces
 from flowstone.ops.quantization.ranges import bounded, limits, narrowed, rounded_away, rounded_up

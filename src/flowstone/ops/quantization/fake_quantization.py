@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import StepPasses, step_passes
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, Shapes, op
-from flowstone.framework.shape import Dims, merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.machine_code import StepPasses, step_passes
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import FEW, by_pieces
 from flowstone.ops.quantization.ranges import bounded, in_long_rows, passed_inside

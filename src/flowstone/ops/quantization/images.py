@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.padded_convolutions import resized_bilinear
 from flowstone.ops.networks.windows import require_rank

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework import dtypes, machine_code
+from flowstone.framework.machine import machine_code
+from flowstone.framework.types import dtypes
 from flowstone.ops.numbers.elementwise import by_pieces
 from flowstone.ops.quantization.ranges import Levels, narrowed, to_floats, to_integers
 

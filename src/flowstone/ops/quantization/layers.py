@@ -11,11 +11,13 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, errors, work
-from flowstone.framework.argument_orders import dilations_before_name, or_in_order
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
+from flowstone.framework import errors
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.names.argument_orders import dilations_before_name, or_in_order
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import SAME, VALID, Padding, pad_spatial, require_rank
 from flowstone.ops.quantization.arithmetic import exact_product

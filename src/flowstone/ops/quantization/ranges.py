@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.machine_code import requantizer
-from flowstone.framework.node import Node
+from flowstone.framework.machine.machine_code import requantizer
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import FEW, by_pieces
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, AsyncCall, Environment, Kernel, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment, Kernel, Value
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS
 from flowstone.ops.queues.accumulator_state import Accumulator, DenseAccumulator, SparseAccumulator

@@ -6,7 +6,7 @@ gradients have come, first come, first served (`waiting.py`); taking it empties 
 time step on by one. So workers may be late, and yet no update mixes gradients of different parameters.
 
 >>> from types import SimpleNamespace
->>> from flowstone.framework import dtypes
+>>> from flowstone.framework.types import dtypes
 >>> step = SimpleNamespace(on_cancel=lambda callback: lambda: None)
 >>> accumulator = DenseAccumulator("a", dtypes.float32, (2,))
 >>> accumulator.take(step, lambda outputs, error: print(*outputs), 2)
@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.shape import Dims, format_dims, is_compatible
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, format_dims, is_compatible
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.control.waiting import WAITS, WaitingList
 from flowstone.ops.queues.queue_attempts import Done

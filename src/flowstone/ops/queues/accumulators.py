@@ -4,7 +4,7 @@ Synchronous training with several workers is made of them (white paper section 7
 applies its gradient with the time step that it started from, the chief takes the average of enough fresh
 ones. What is accumulated lives in the session, apart from any step (`accumulator_state.py`).
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> with Graph().as_default():
 ...     accumulator = ConditionalAccumulator("float32", shape=[2])
 ...     print(accumulator.apply_grad([1.0, 2.0], local_step=1).type, accumulator.take_grad(3).shape)
@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes as _dtypes
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes as _dtypes
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.ops.numbers.casts import cast
 
 __all__ = ["ConditionalAccumulator", "ConditionalAccumulatorBase", "SparseConditionalAccumulator"]

@@ -5,7 +5,7 @@ Each insertion brings one component for a batch of keys; an element may be taken
 the parts of an example that different readers produce meet again by name. The runtime object is in
 `barrier_state.py`.
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> with Graph().as_default():
 ...     barrier = Barrier(["float32", "int64"], shapes=[[2], []])
 ...     print(barrier.insert_many(0, ["a"], [[1.0, 2.0]]).name, barrier.take_many(4)[2][0].shape)
@@ -18,13 +18,13 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes as _dtypes
-from flowstone.framework.graph import Operation
-from flowstone.framework.kernel import CPU, AsyncCall, Environment, StepCall, Value
-from flowstone.framework.node import Node, static_value
-from flowstone.framework.operation import F, op
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment, StepCall, Value
+from flowstone.framework.declarations.operation import F, op
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.node import Node, static_value
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes as _dtypes
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.queues.barrier_state import BarrierState
 from flowstone.ops.queues.queue_ops import find_resource, type_names

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.framework import nest
-from flowstone.framework.function import Defun
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.functions.function import Defun
+from flowstone.framework.tensors import nest
+from flowstone.framework.tensors.tensor import Tensor
 
 __all__ = ["nondifferentiable_batch_function"]
 

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, AsyncCall, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.control.waiting import WAITS, WaitingList
 from flowstone.ops.queues.batches import BatchedCall, Batcher, start_timer

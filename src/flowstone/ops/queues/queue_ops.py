@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, GPU, AsyncCall, Environment, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, GPU, AsyncCall, Environment, Value
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.queues.queue_state import UNLIMITED, Queue
 from flowstone.ops.queues.queue_storage import SINGLE, BlockStorage, HeapStorage, ListStorage, SlotStorage

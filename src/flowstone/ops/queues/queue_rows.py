@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.machine_code import RowMoves
+from flowstone.framework.machine.machine_code import RowMoves
 
 _WORD = 8  # bytes of a slot
 _SMALL = 1 << 14  # bytes of a row

@@ -17,7 +17,7 @@ An attempt whose step is cancelled leaves its line, and puts back what it had ta
 element is in the queue, or in the outputs of exactly one finished step.
 
 >>> from types import SimpleNamespace
->>> from flowstone.framework import dtypes
+>>> from flowstone.framework.types import dtypes
 >>> from flowstone.ops.queues.queue_storage import BlockStorage
 >>> step = SimpleNamespace(on_cancel=lambda callback: lambda: None)
 >>> queue = Queue("FIFOQueue", "letters", (dtypes.int32,), ((),), 10, BlockStorage())
@@ -39,8 +39,8 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.shape import Dims, format_dims, is_compatible
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, format_dims, is_compatible
 from flowstone.ops.queues.queue_attempts import Attempt, CloseAttempt, DequeueAttempt, Done, EnqueueAttempt
 from flowstone.ops.queues.queue_storage import SINGLE, Chunk, join, join_padded
 

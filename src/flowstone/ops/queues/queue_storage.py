@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from flowstone.framework.machine_code import RowMoves, row_moves
+from flowstone.framework.machine.machine_code import RowMoves, row_moves
 from flowstone.ops.queues.queue_rows import Order, rows_like
 from flowstone.ops.randomness.op_seeds import fresh_seed
 from flowstone.ops.randomness.random_words import RandomWords

@@ -3,7 +3,7 @@
 A queue lives in the session, apart from any step: one step's enqueue meets another's dequeue, and either
 waits, holding no thread, while the queue is full or has too few elements (white paper 4.6).
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> with Graph().as_default():
 ...     queue = FIFOQueue(10, ['float32'], shapes=[[2]])
 ...     print(queue.enqueue([[1.0, 2.0]]).name, queue.dequeue_many(3).shape)
@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework import dtypes as _dtypes
-from flowstone.framework import scope
-from flowstone.framework.graph import Operation
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes as _dtypes
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.ops.arrays.gathering import gather
 from flowstone.ops.arrays.packing import stack
 from flowstone.ops.randomness.op_seeds import get_seed, salted_seed

@@ -12,11 +12,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, AsyncCall, Environment, Kernel, KernelFactory
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.shape import format_dims
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, AsyncCall, Environment, Kernel, KernelFactory
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.queues.queue_ops import find_resource, type_names
 from flowstone.ops.queues.staging_state import StagingBuffer, StagingMap, copied

@@ -3,7 +3,7 @@
 Unlike a queue an area checks no shapes at run time and is never closed. A `StagingArea`
 gives tuples in the order in which they came, a `MapStagingArea` by key, component by component if wanted.
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> with Graph().as_default():
 ...     area = StagingArea(["float32", "int32"], shapes=[[2], []])
 ...     print(area.put([[1.0, 2.0], 3]).name, [x.name for x in area.get()])
@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework import dtypes as _dtypes
-from flowstone.framework import scope
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes as _dtypes
+from flowstone.framework.types.shape import TensorShape, as_shape
 
 __all__ = ["BaseStagingArea", "MapStagingArea", "StagingArea"]
 

@@ -20,12 +20,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, X0, X1, X2, Call, Environment, Kernel, KernelFactory
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, X0, X1, X2, Call, Environment, Kernel, KernelFactory
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims
 from flowstone.io.file_system import read_bytes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.randomness.class_distributions import (

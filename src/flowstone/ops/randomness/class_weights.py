@@ -10,9 +10,9 @@ import math
 
 import torch
 
-from flowstone.framework import work
-from flowstone.framework.machine_code import class_choice
-from flowstone.framework.node import Node
+from flowstone.framework.declarations import work
+from flowstone.framework.machine.machine_code import class_choice
+from flowstone.framework.tensors.node import Node
 
 __all__ = ["chosen_classes", "cost_of_choices", "running_weights"]
 

@@ -11,13 +11,14 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.containers import Variable
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.shape import merge
+from flowstone.framework import errors
+from flowstone.framework.declarations.containers import Variable
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import merge
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.philox import State
 from flowstone.ops.randomness.stateless import full, sizes_of

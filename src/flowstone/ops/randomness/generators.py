@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.operation import F, OpDeclaration
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F, OpDeclaration
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.variables.resource_variable import ResourceVariable
 
 __all__ = ["Algorithm", "Generator", "create_rng_state", "get_global_generator", "set_global_generator"]

@@ -22,9 +22,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import Environment
-from flowstone.framework.node import Node
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.ops.randomness.philox import State
 
 __all__ = [

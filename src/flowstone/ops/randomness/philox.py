@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import torch
 
-from flowstone.framework.machine_code import RandomValues, random_values, random_words
+from flowstone.framework.machine.machine_code import RandomValues, random_values, random_words
 
 WORD = 0xFFFFFFFF
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57

@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.class_weights import chosen_classes, cost_of_choices
 from flowstone.ops.randomness.op_seeds import (

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import torch
 
-from flowstone.framework.machine_code import rejection_values
+from flowstone.framework.machine.machine_code import rejection_values
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.philox import State
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import format_dims
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.values import as_bytes_array
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import format_dims
+from flowstone.framework.types.values import as_bytes_array
 from flowstone.io.file_system import get_matching_files
 
 __all__ = ["matching_files"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, AsyncCall, Environment, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment, Value
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import boxed, invalid
 from flowstone.ops.queues.queue_ops import find_resource
 from flowstone.ops.readers import record_streams

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from flowstone.framework import dtypes, errors
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
 from flowstone.io.proto.reader_base_pb2 import ReaderBaseState
 from flowstone.ops.arrays.arrays import boxed, invalid
 

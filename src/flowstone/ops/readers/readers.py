@@ -1,6 +1,6 @@
 """Readers: `TextLineReader` and its like take names of files from a queue and give their records to steps.
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> with Graph().as_default():
 ...     print(TextLineReader().reader_ref.op.name)
 TextLineReaderV2
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.io.records import TFRecordOptions
 from flowstone.ops.queues.queues import QueueBase
 from flowstone.ops.readers import reader_ops as _reader_ops  # noqa: F401  (declares the ops)

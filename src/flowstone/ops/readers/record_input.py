@@ -4,7 +4,7 @@ An epoch has the files in an order of its own, of the seed. `parallelism` thread
 while steps compute. Records come out of a buffer by chance once it is full, or the epoch's last are in it. No
 record comes twice before all have come once. With one thread the order is the same in every process.
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> with Graph().as_default():
 ...     print(RecordInput("*.records", batch_size=4).get_yield_op())
 Tensor("RecordInput:0", dtype=string)
@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import errors, scope
-from flowstone.framework.kernel import CPU, AsyncCall, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, op
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.values import as_bytes_array
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment
+from flowstone.framework.declarations.operation import F, op
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.values import as_bytes_array
 from flowstone.io.file_system import get_matching_files
 from flowstone.io.records import RecordReader, TFRecordOptions
 from flowstone.ops.arrays.arrays import invalid

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.composite import SparseTensor, SparseTensorValue
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Shapes, op
-from flowstone.framework.shape import merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Shapes, op
+from flowstone.framework.tensors.composite import SparseTensor, SparseTensorValue
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import merge
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.distinct_texts import numbered
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.node import Node
-from flowstone.framework.shape import Dims, format_dims
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims, format_dims
 from flowstone.ops.arrays.arrays import invalid
 
 LARGEST = 2**63 - 1

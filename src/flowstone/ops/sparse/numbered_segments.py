@@ -7,13 +7,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.shape import Dims, merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.numbers.elementwise import FLOATS, REAL
 from flowstone.ops.numbers.segment_reductions import check_sorted, in_int64, invalid, sum_rows
 from flowstone.ops.sparse.index_rows import check_rank

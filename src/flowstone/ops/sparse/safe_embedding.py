@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.constants import ones_like, zeros_like
 from flowstone.ops.arrays.gathering import gather

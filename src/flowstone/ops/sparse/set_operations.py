@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.shape import Dims, merge
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.distinct_texts import numbered
 from flowstone.ops.sparse.index_rows import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.graph_functions import convert_to_tensor_or_sparse_tensor
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph_functions import convert_to_tensor_or_sparse_tensor
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.sparse.set_operations import (
     TYPES,
     dense_to_dense_op,

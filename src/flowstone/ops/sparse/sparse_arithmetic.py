@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.composite import SparseTensor, SparseTensorValue
-from flowstone.framework.operation import F, OpDeclaration
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F, OpDeclaration
+from flowstone.framework.tensors.composite import SparseTensor, SparseTensorValue
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.sparse.sparse_products import sparse_matmul_op, sparse_tensor_dense_matmul_op
 from flowstone.ops.sparse.sparse_reductions import (

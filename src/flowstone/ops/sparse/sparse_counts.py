@@ -11,14 +11,15 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes, machine_code
-from flowstone.framework.composite import SparseTensor, SparseTensorValue
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims, merge
-from flowstone.framework.tensor import convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.machine import machine_code
+from flowstone.framework.tensors.composite import SparseTensor, SparseTensorValue
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.shapes import reshape

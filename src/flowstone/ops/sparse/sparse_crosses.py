@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor, SparseTensorValue
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.tensors.composite import SparseTensor, SparseTensorValue
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.sparse.index_rows import listed

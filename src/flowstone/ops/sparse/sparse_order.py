@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, Shapes, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.sparse.elements import copied, taken
 from flowstone.ops.sparse.index_rows import (

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import SparseTensor
-from flowstone.framework.node import static_value
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.constants import constant, placeholder, placeholder_with_default
 
 __all__ = ["sparse_placeholder"]

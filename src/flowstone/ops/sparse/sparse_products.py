@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import sparse_product
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, Shapes, op
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.work import count
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
+from flowstone.framework.declarations.work import count
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.machine_code import sparse_product
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.sparse.elements import add_at
 from flowstone.ops.sparse.index_rows import check_rank, check_within, checked_parts, listed

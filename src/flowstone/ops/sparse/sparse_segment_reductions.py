@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.machine_code import SegmentSums, segment_sums
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.shape import merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.machine_code import SegmentSums, segment_sums
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import merge
 from flowstone.ops.numbers.elementwise import FLOATS, REAL
 from flowstone.ops.numbers.segment_reductions import check_sorted, gather_rows, in_int64, invalid, sum_rows
 
@@ -49,7 +49,7 @@ def check_picked(data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor) -
 
 
 def machine_code_of(how: str, node: Node, env: Environment) -> SegmentSums | None:
-    """What sums up rows, the first input, on a host; see `framework/machine_code.py`."""
+    """What sums up rows, the first input, on a host; see `framework/machine/machine_code.py`."""
     if env.device.type != "cpu":
         return None
     return segment_sums(how, *(node.dtype(i).torch for i in range(3)))

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.values import to_numpy, to_runtime
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.values import to_numpy, to_runtime
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.sparse.elements import copied
 from flowstone.ops.sparse.index_rows import (

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import torch
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, REAL
 from flowstone.ops.numbers.unsigned_integers import ordered

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.tensor_proto import make_ndarray, messages
-from flowstone.framework.values import to_numpy
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.tensor_proto import make_ndarray, messages
+from flowstone.framework.types.values import to_numpy
 from flowstone.ops.arrays.arrays import invalid
 
 _TYPE, _SHAPE, _CONTENT = 0x08, 0x12, 0x22  # a field's number and its kind on the wire

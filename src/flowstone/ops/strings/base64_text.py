@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.node import Node
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import declare_each
 from flowstone.ops.strings.packed import KEPT, WORD, Packed, are_similar, blocks_of, mapped, texts_of

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims
 
 Strings = np.ndarray[Any, Any]
 # Of a node: what makes the results (strings, or an array of one element a string) of all its strings.

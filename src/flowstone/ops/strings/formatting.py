@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import Dims
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.values import to_numpy
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims
+from flowstone.framework.types.values import to_numpy
 from flowstone.ops.control.reporting import summary
 from flowstone.ops.strings.elementwise_strings import Strings, as_array, attribute_bytes
 

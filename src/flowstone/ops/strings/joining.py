@@ -10,12 +10,12 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import Dims, format_dims, merge
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.shape import Dims, format_dims, merge
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.constants import range as numbers_to

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, as_list, declare_each, same_shape
 from flowstone.ops.strings.packed import character_counts, lengths_of, mapped

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, as_array, attribute_bytes
 

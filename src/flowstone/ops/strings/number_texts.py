@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.values import to_numpy
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.values import to_numpy
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import (
     Strings,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.node import Node
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 
 MALFORMED = "\udfff"  # stands for malformed bytes: no encoding gives it

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, Shapes, op
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, as_array, as_list, declare_each
 from flowstone.ops.strings.packed import WORD, Packed, blocks_of

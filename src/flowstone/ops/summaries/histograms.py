@@ -17,11 +17,11 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.machine_code import size_histogram
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine.machine_code import size_histogram
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.summaries.summaries import collect, field, serialized_value, summary_scope, tag_of
 
 __all__ = ["histogram"]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.shape import format_dims
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.audio.wave_files import encoded
 from flowstone.ops.summaries.summaries import collect, new_summary, serialized, summary_scope, tag_of

@@ -3,7 +3,7 @@
 Each is a string scalar and joins the collection SUMMARIES, of which `merge_all` makes one. A summary's tag is
 its name scope, with the family, if any, before it:
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> with Graph().as_default() as graph, graph.name_scope("train"):
 ...     scalar("learning rate", 0.1).op.name
 'train/learning_rate'
@@ -21,15 +21,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors, logging
-from flowstone.framework.graph import GraphKeys
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import format_dims
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework import errors
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import format_dims
+from flowstone.framework.types.tensor_proto import messages
 
 __all__ = ["merge", "merge_all", "scalar"]
 

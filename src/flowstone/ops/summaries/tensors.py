@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.kernel import CPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import op
-from flowstone.framework.tensor import Tensor, convert_to_tensor
-from flowstone.framework.tensor_proto import array_proto, messages
-from flowstone.framework.values import to_numpy
+from flowstone.framework.declarations.kernel import CPU, Environment, Kernel
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import array_proto, messages
+from flowstone.framework.types.values import to_numpy
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.summaries.summaries import collect, new_summary, serialized, summary_scope, tag_of
 

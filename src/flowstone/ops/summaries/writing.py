@@ -10,10 +10,10 @@ import time
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import CPU, Environment, StepCall, Value
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.declarations.kernel import CPU, Environment, StepCall, Value
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.events import EventLog
 from flowstone.ops.queues.queue_ops import find_resource
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.packing import stack
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.variables.variables import Variable

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.containers import Variable
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import Shapes, op
-from flowstone.framework.shape import merge
+from flowstone.framework import errors
+from flowstone.framework.declarations.containers import Variable
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import merge
 from flowstone.ops.variables.stateful import check_handle_dtype, handle_dims
 
 __all__: list[str] = []

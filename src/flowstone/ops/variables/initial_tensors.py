@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph import Graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.dtypes import DType
 
 __all__: list[str] = []
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.graph import Graph, GraphKeys
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.operation import registry
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.graph import Graph, GraphKeys
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.tensor import Tensor
 
 _READS_OF_STATE = {"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp"}
 _VARIABLES = {"VariableV2", "Variable", "VarHandleOp"}

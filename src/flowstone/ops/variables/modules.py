@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from flowstone.framework.graph_functions import name_scope
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.graphs.graph_functions import name_scope
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.variables.variables import Variable
 
 __all__ = ["Module"]

@@ -12,12 +12,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph import Graph
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.numbers.operators import install_operators
 from flowstone.ops.variables.save_slice_info import SaveSliceInfo

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.dtypes import DType
-from flowstone.framework.operation import F
-from flowstone.framework.recording import note_read
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.recording import note_read
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.variables.initial_tensors import (
     check_outside_control_flow,

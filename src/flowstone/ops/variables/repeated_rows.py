@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework.machine_code import placing
+from flowstone.framework.machine.machine_code import placing
 
 __all__ = ["copy_rows", "rounds"]
 

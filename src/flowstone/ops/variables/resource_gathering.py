@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from flowstone.framework import dtypes, work
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, Shapes, op
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.shapes import squeeze
 from flowstone.ops.variables.scatter import gather_elements, gather_rows, rows_or_zeros
 from flowstone.ops.variables.stateful import check_handle_dtype, handle_dims

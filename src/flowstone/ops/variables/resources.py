@@ -8,11 +8,11 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph import GraphKeys, Operation
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import GraphKeys, Operation
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.masks import boolean_mask
 from flowstone.ops.control.control_flow import group, no_op

@@ -18,10 +18,11 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import errors, machine
-from flowstone.framework.containers import Variable
-from flowstone.framework.node import Node
-from flowstone.framework.shape import format_dims, num_elements
+from flowstone.framework import errors
+from flowstone.framework.declarations.containers import Variable
+from flowstone.framework.machine import machine
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import format_dims, num_elements
 from flowstone.ops.arrays.selection import DISTINCT
 from flowstone.ops.numbers.segment_reductions import sum_rows
 from flowstone.ops.variables import optimizer_steps as steps

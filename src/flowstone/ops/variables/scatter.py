@@ -18,14 +18,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors, work
-from flowstone.framework.containers import Variable
-from flowstone.framework.dtypes import DType
+from flowstone.framework import errors
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.containers import Variable
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, op
 from flowstone.framework.errors import InvalidArgumentError
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.shape import Dims, format_dims, merge
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import Dims, format_dims, merge
 from flowstone.ops.arrays.row_additions import add_rows
 from flowstone.ops.variables.repeated_rows import copy_rows, rounds
 from flowstone.ops.variables.stateful import ALL_NUMBERS, check_handle_dtype, handle_dims, locked

@@ -6,9 +6,9 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph import GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types import dtypes
 from flowstone.ops.variables.variable_creation import VariableAggregation, VariableSynchronization
 
 if TYPE_CHECKING:

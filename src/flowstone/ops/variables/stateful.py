@@ -20,14 +20,15 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.containers import Variable
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, X0, Call, Environment, Kernel, Value
-from flowstone.framework.node import Node, Output
-from flowstone.framework.operation import Gradients, Known, OpDeclaration, Shapes, op
-from flowstone.framework.shape import Dims, format_dims, merge
-from flowstone.framework.tensor import Tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.containers import Variable
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel, Value
+from flowstone.framework.declarations.operation import Gradients, Known, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node, Output
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, format_dims, merge
 
 ALL_NUMBERS = (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.qint16, dtypes.quint16)
 _PASS_THROUGH = {"Identity", "Switch", "RefIdentity", "Enter", "NextIteration"}

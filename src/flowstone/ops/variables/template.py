@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.graph import GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.ops.variables.captured_variables import capture_dependencies
 from flowstone.ops.variables.scope_defaults import VariableScope
 from flowstone.ops.variables.variable_scope import variable_scope

@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import F, Gradients, OpDeclaration, Shapes, op
-from flowstone.framework.shape import format_dims, is_compatible
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import format_dims, is_compatible
 from flowstone.ops.arrays.arrays import in_signed, invalid, product
 from flowstone.ops.arrays.gathering import flat_places
 from flowstone.ops.variables.scatter import ROW_FUNCTIONS

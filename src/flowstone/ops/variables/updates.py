@@ -16,12 +16,12 @@ from typing import Any
 
 import torch
 
-from flowstone.framework import work
-from flowstone.framework.containers import Variable
-from flowstone.framework.kernel import CPU, GPU, Call, Environment, Input, Kernel, KernelFactory
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, ShapeFunction, Shapes, op
-from flowstone.framework.shape import Dims, merge
+from flowstone.framework.declarations import work
+from flowstone.framework.declarations.containers import Variable
+from flowstone.framework.declarations.kernel import CPU, GPU, Call, Environment, Input, Kernel, KernelFactory
+from flowstone.framework.declarations.operation import OpDeclaration, ShapeFunction, Shapes, op
+from flowstone.framework.tensors.node import Node
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.variables import optimizer_steps as steps
 from flowstone.ops.variables import row_steps
 from flowstone.ops.variables.row_steps import wrong_shape

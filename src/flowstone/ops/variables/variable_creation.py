@@ -10,7 +10,7 @@ import enum
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flowstone.framework import scope
+from flowstone.framework.tensors import scope
 
 __all__ = ["VariableAggregation", "VariableSynchronization", "variable_creator_scope"]
 

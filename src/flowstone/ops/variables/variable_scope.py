@@ -13,10 +13,10 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph import Graph, GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.graph import Graph, GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.ops.variables.scope_defaults import AUTO_REUSE, VariableScope
 from flowstone.ops.variables.variable_creation import (
     VariableAggregation,

@@ -8,12 +8,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph import Graph, GraphKeys
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.tensor_proto import constant_array
+from flowstone.framework.graphs.graph import Graph, GraphKeys
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import TensorShape, as_shape
+from flowstone.framework.types.tensor_proto import constant_array
 from flowstone.ops.variables.initializers import GlorotUniform, Zeros
 from flowstone.ops.variables.partitioned_variables import get_partitioned_variable
 from flowstone.ops.variables.scope_defaults import VariableScope

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.composite import IndexedSlices
+from flowstone.framework.tensors.composite import IndexedSlices
 
 
 class VariableUpdates:

@@ -16,14 +16,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flowstone.framework import dtypes, scope
-from flowstone.framework.collection_protos import ProtoFunctions, register_late
-from flowstone.framework.dtypes import DType
-from flowstone.framework.graph import Graph, GraphKeys
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape, as_shape
-from flowstone.framework.tensor import Tensor, register_tensor_conversion_function
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.collection_protos import ProtoFunctions, register_late
+from flowstone.framework.graphs.graph import Graph, GraphKeys
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.tensor import Tensor, register_tensor_conversion_function
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.shape import TensorShape, as_shape
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.ops.arrays.gathering import gather, gather_nd
 from flowstone.ops.arrays.indexing import sliced
 from flowstone.ops.control.conditionals import cond

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
 

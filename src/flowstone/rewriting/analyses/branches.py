@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import is_head, is_loop_switch
 
 Term = frozenset  # of (predicate, wanted value)

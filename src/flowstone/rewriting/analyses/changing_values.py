@@ -6,7 +6,7 @@ what programs do themselves.
 
 from __future__ import annotations
 
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.analyses.state_access import UNKNOWN, StateAccess
 
 __all__ = ["changing_nodes"]

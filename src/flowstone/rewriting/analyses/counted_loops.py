@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from flowstone.framework import dtypes
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.branches import TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, entered, loop_variables

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES
 from flowstone.rewriting.analyses.state_versions import StateVersions, changed_by
 from flowstone.rewriting.analyses.stored_values import is_put, is_taken, storage_of

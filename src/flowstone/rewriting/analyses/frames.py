@@ -17,8 +17,8 @@ import heapq
 from collections.abc import Iterable
 
 from flowstone.framework import errors
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 
 ENTERS = registry.with_role("enter")
 EXITS = registry.with_role("exit")

@@ -8,7 +8,7 @@ kernel's scratch memory is not counted.
 
 A loop is one block, whose values of one iteration are all held to its end.
 
->>> from flowstone.framework.graph import Graph
+>>> from flowstone.framework.graphs.graph import Graph
 >>> from flowstone.ops.algebra.matrices import matmul
 >>> from flowstone.ops.randomness.random import random_uniform
 >>> from flowstone.rewriting.simplification.partial_execution import prune
@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from flowstone.framework.kernel import CPU, FOLDING, Call
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import CPU, FOLDING, Call
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import Frame, Frames, order_by_frames
 from flowstone.rewriting.analyses.state_access import input_positions
 

@@ -30,8 +30,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.frames import Frame, Frames
 from flowstone.rewriting.analyses.state_access import UNKNOWN, input_positions, state_name
 from flowstone.rewriting.analyses.stored_values import is_step_storage

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowstone.framework.node import static_value
-from flowstone.framework.shape import Dims
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.types.shape import Dims
 
 _MADE = frozenset({"stack", "array", "sum"})
 _HANDING_ON = frozenset({"enter", "identity", "switch"})  # roles

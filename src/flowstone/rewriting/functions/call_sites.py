@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from flowstone.framework import errors
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 
 
 class Site:

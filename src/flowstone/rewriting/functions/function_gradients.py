@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.function_library import FunctionBody, FunctionLibrary
-from flowstone.framework.graph import Graph
-from flowstone.framework.graph_def import read_shape
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import convert_to_tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.function_library import FunctionBody, FunctionLibrary
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.graphs.graph_def import read_shape
+from flowstone.framework.tensors.tensor import convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.gradients.gradient_computation import gradients, is_trainable
 from flowstone.ops.control.loops import while_loop
 from flowstone.rewriting.analyses.frames import ENTERS

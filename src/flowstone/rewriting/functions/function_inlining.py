@@ -20,11 +20,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.function_library import FunctionBody, FunctionDeclaration
-from flowstone.framework.node import UNKNOWN
-from flowstone.framework.operation import registry
-from flowstone.framework.shape import merge
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph, requested_device
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.function_library import FunctionBody, FunctionDeclaration
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph, requested_device
+from flowstone.framework.tensors.node import UNKNOWN
+from flowstone.framework.types.shape import merge
 from flowstone.ops.control.functional_forms import FUNCTIONAL_FORMS
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, NEXT_ITERATIONS, is_head, is_loop_switch

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.functions.call_sites import Expansion, Site, fail
 
 if TYPE_CHECKING:
-    from flowstone.framework.function_library import FunctionBody
+    from flowstone.framework.graphs.function_library import FunctionBody
     from flowstone.rewriting.functions.function_inlining import Inliner
 
 

@@ -11,9 +11,9 @@
 
 from __future__ import annotations
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.arrivals import is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, order_by_frames

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, LOOP_TYPES, Frames, order_by_frames
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, constant_of, entered, loop_variables

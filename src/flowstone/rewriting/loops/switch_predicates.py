@@ -11,8 +11,8 @@ take one `_Value` of it instead, read when the conditional's control inputs say.
 
 from __future__ import annotations
 
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.rewriting.analyses.frames import is_loop_switch
 from flowstone.rewriting.analyses.state_versions import References, StateVersions

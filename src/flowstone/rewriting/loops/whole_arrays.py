@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flowstone.framework.shape import is_compatible
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types.shape import is_compatible
 from flowstone.rewriting.analyses.branches import SWITCHES, Liveness
 from flowstone.rewriting.analyses.frames import Frames
 from flowstone.rewriting.analyses.loop_variables import constant_of

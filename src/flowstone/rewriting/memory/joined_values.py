@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.memory_estimate import size_of
 from flowstone.rewriting.analyses.state_access import input_positions

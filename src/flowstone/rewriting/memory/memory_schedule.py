@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.memory_estimate import Block, blocks_of, peak_memory, shares, size_of
 from flowstone.rewriting.analyses.state_access import order_edges

@@ -27,7 +27,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.memory_estimate import peak_memory, size_of
 from flowstone.rewriting.analyses.stashes import Stash, Stashes, is_gradient
 from flowstone.rewriting.analyses.state_versions import StateVersions

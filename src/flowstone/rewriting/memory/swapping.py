@@ -22,10 +22,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.device_name import DeviceSpec
-from flowstone.framework.kernel import CPU, GPU
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import CPU, GPU
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.graphs.device_name import DeviceSpec
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.memory_estimate import blocks_of, memory_profile, shares
 from flowstone.rewriting.analyses.stashes import Stash, Stashes
 from flowstone.rewriting.memory.memory_schedule import arrange

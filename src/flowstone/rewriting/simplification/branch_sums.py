@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, Liveness
 from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.matching import Surroundings

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 Dims = tuple[int | None, ...] | None

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.rewriting.analyses.frames import is_loop_switch
 from flowstone.rewriting.analyses.state_versions import References, StateVersions

@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from flowstone.framework.node import static_value
-from flowstone.framework.operation import evaluate, registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.framework.values import to_numpy
+from flowstone.framework.declarations.operation import evaluate, registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.types.values import to_numpy
 from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.rewriting.analyses.stored_values import is_pop
 from flowstone.rewriting.patterns import Replacement, rewrite

@@ -14,7 +14,7 @@ it waited for.
 
 from __future__ import annotations
 
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness, conjunction
 from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, NEXT_ITERATIONS, Frames, is_head
 from flowstone.rewriting.analyses.state_access import StateAccess

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, decisive
 from flowstone.rewriting.analyses.frames import is_head, is_loop_switch
 from flowstone.rewriting.simplification.constant_folding import fold_constants

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.operation import registry
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import num_elements
 from flowstone.rewriting.matching import Number, Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.patterns import Replacement, rewrite
 from flowstone.rewriting.simplification.branch_sums import merge_sums

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import dtypes
-from flowstone.framework.node import static_value
-from flowstone.framework.shape import Dims, num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import Dims, num_elements
 from flowstone.rewriting.analyses.frames import is_head
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.patterns import Replacement, rewrite

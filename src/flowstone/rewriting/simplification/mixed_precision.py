@@ -16,10 +16,10 @@ leaves one Cast of what several products take.
 
 from __future__ import annotations
 
-from flowstone.framework import dtypes
-from flowstone.framework.dtypes import DType
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 _PRODUCTS = frozenset(("product", "convolution", "convolution gradient"))

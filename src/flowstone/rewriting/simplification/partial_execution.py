@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.graph import Operation
-from flowstone.framework.node import UNKNOWN
-from flowstone.framework.operation import op
-from flowstone.framework.shape import Dims
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph, requested_device
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.declarations.operation import op
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph, requested_device
+from flowstone.framework.tensors.node import UNKNOWN
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
 
 argument = op("_Arg", "-> output: T", "index: int >= 0", T=None, free=True, role="feed")

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.node import Node
-from flowstone.framework.operation import OpDeclaration, op
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.rewriting.analyses.state_access import input_positions

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowstone.framework.node import static_value
-from flowstone.framework.shape import Dims, merge
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.tensors.node import static_value
+from flowstone.framework.types.shape import Dims, merge
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, decisive
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head, is_loop_switch
 from flowstone.rewriting.analyses.stored_values import StoredValues, common, is_pop, is_taken

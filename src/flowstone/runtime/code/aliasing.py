@@ -25,8 +25,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types.shape import num_elements
 from flowstone.partition.send_receive import SENDS, crosses_tasks
 from flowstone.rewriting.analyses.frames import ENTERS, NEXT_ITERATIONS, Frame, Frames, is_head
 from flowstone.rewriting.analyses.state_access import input_positions

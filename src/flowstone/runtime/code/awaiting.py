@@ -16,7 +16,7 @@ from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.partition.send_receive import HOST_ENDS, SENDS
 from flowstone.rewriting.analyses.branches import ALIVE_AT_TIMES, SWITCHES
 from flowstone.rewriting.analyses.frames import ENTERS

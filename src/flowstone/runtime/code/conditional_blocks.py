@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Liveness
 from flowstone.runtime.code.generated_code import Code
 

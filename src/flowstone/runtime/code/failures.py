@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.dtypes import from_torch
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.graphs.subgraph import PlanNode
+from flowstone.framework.types.dtypes import from_torch
 
 GENERATED_FILE = "<flowstone segment "  # how the file names of generated code begin
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.native.clusters.kernels import NativeKernel
 from flowstone.runtime.code.failures import GENERATED_FILE
 

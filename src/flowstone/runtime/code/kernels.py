@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework import errors
-from flowstone.framework.kernel import Environment
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.runtime.code.failures import located
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.framework.values import to_runtime
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types.values import to_runtime
 from flowstone.rewriting.analyses.branches import SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames, is_head
 from flowstone.runtime.code.aliasing import Aliasing

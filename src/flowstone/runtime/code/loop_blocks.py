@@ -19,7 +19,7 @@ import array
 
 import torch
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import ENTERS, Frame, Frames, is_head
 from flowstone.runtime.code.aliasing import Aliasing

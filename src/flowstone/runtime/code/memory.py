@@ -15,8 +15,8 @@ from collections.abc import Iterable
 
 import torch
 
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.runtime.code.host_decisions import decided_on_host
 
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import torch
 
 from flowstone.framework import flags
-from flowstone.framework.kernel import CPU, FOLDING, Call, StepCall
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import CPU, FOLDING, Call, StepCall
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.native.clusters import kernels
 from flowstone.native.clusters.clusters import OPEN, Array, Cluster
 from flowstone.native.products.products import Product, product_source

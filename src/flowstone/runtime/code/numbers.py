@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import ENTERS, EXITS, Frame, Frames, is_head
 from flowstone.rewriting.analyses.state_versions import References, changed_by

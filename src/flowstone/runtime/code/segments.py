@@ -25,9 +25,9 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors, flags
-from flowstone.framework.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
-from flowstone.framework.operation import CONTROL_FLOW
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
+from flowstone.framework.declarations.operation import CONTROL_FLOW
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.packing.packed_weights import may_be_packed, unpack
 from flowstone.rewriting.analyses.branches import FALSE, MERGES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head, order_by_frames

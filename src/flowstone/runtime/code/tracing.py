@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.runtime.code.generated_code import Code, Segment
 from flowstone.runtime.steps.step import Step
 

@@ -40,12 +40,12 @@ class Unit:
     constant arguments by place; `waits_for`: endpoints of units that it only waits for; `outputs`: endpoints
     of its results; `done`: the endpoint that signals that it has run, or -1; `call`: the function to run, for
     units that do not pass on their arguments unchanged; `at_once`: of an asynchronous kernel, see
-    `framework/kernel.py`; `buffers`, `copies`: arguments that are a variable, whose buffer the unit needs,
-    and those that it keeps, so that they are copied; `frame`, `is_constant`, `parallel_iterations`: of an
-    Enter; `way`: of a Send or Receive, the tensor's name and the two devices'. Its graph adds: `arrivals` of
-    its outputs; `blank`, the list in which its arguments are gathered, with the number of arrivals to wait
-    for as last element, or None if it waits only for its one argument; `if_dead`, its arguments if it is
-    dead; `names_place`, whether a Merge's ``value_index`` has a consumer.
+    `framework/declarations/kernel.py`; `buffers`, `copies`: arguments that are a variable, whose buffer the
+    unit needs, and those that it keeps, so that they are copied; `frame`, `is_constant`,
+    `parallel_iterations`: of an Enter; `way`: of a Send or Receive, the tensor's name and the two devices'.
+    Its graph adds: `arrivals` of its outputs; `blank`, the list in which its arguments are gathered, with the
+    number of arrivals to wait for as last element, or None if it waits only for its one argument; `if_dead`,
+    its arguments if it is dead; `names_place`, whether a Merge's ``value_index`` has a consumer.
     """
 
     __slots__ = (

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.kernel import AsyncCall, Environment, StepCall, Value
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import AsyncCall, Environment, StepCall, Value
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.runtime.execution.executor import DEAD
 from flowstone.runtime.steps.step import UNLIMITED

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch._C import _InferenceMode
 
-from flowstone.framework.kernel import CPU, Environment
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.partition.send_receive import SENDS
 from flowstone.partition.subgraphs import Part
 from flowstone.runtime.execution.traced_units import unit_program

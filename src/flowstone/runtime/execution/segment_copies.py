@@ -6,8 +6,8 @@ The nodes of the whole plan are not changed: `units.py` still needs their edges.
 
 from __future__ import annotations
 
-from flowstone.framework.operation import registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import is_head
 
 

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.framework.kernel import Environment
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.runtime.code.tracing import Trace, TracedStep, now
 from flowstone.runtime.execution.executor import DEAD, SEGMENT, Executor, Iteration, Unit, UnitGraph
 from flowstone.runtime.execution.transfers import Move

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, Environment
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment
 from flowstone.runtime.process.device import Device
 
 Move = Callable[[Any], Any]

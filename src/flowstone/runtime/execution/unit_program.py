@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flowstone.framework.kernel import Environment
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.runtime.code.failures import explain, located
 from flowstone.runtime.code.segments import dead
 from flowstone.runtime.execution.executor import (

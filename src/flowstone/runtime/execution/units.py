@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from flowstone.framework.kernel import CPU, AsyncCall, Environment, Value
-from flowstone.framework.operation import CONTROL_FLOW
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment, Value
+from flowstone.framework.declarations.operation import CONTROL_FLOW
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.partition.send_receive import RECEIVES, SENDS
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import (

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.framework import machine
+from flowstone.framework.machine import machine
 from flowstone.runtime.code.native_kernels import (
     KernelReport,
     cluster_text,

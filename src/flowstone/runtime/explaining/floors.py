@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import torch
 
-from flowstone.framework import onednn
+from flowstone.framework.machine import onednn
 from flowstone.runtime.process import threads
 
 _SECONDS = 0.08  # for the timed runs of each number; there are at least three

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flowstone.framework.dtypes import resource
-from flowstone.framework.node import Node, Output
-from flowstone.framework.shape import Dims, format_dims
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.tensors.node import Node, Output
+from flowstone.framework.types.dtypes import resource
+from flowstone.framework.types.shape import Dims, format_dims
 from flowstone.placement.operation_cost import Work, work
 from flowstone.rewriting.analyses.memory_estimate import peak_memory
 from flowstone.runtime.code.tracing import Buffer, Event, Trace

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flowstone.framework.subgraph import PlanNode, PlanOutput
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.partition.send_receive import RECEIVES
 from flowstone.runtime.code.tracing import Buffer, Event, Trace
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.framework.graph_def import node_def
-from flowstone.framework.subgraph import Subgraph
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.graph_def import node_def
+from flowstone.framework.graphs.subgraph import Subgraph
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.runtime.code.tracing import Trace
 from flowstone.runtime.plans.plan import Plan
 from flowstone.runtime.process.device import Device

@@ -6,7 +6,7 @@ The thread is a daemon that lives while there are tasks, so an idle session has 
   tasks that were left and for new ones.
 - `stop` ends the thread for good: waiting tasks are dropped, and a running task finds `is_stopped` set when
   it has finished.
-- The interpreter's exit stops it where it is (`framework/process_exit.py`).
+- The interpreter's exit stops it where it is (`framework/process/process_exit.py`).
 
 Tasks catch their own exceptions. They do not pause Python's garbage collector, since that would pause it for
 the whole process, which runs steps meanwhile.
@@ -20,7 +20,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 
-from flowstone.framework import collector
+from flowstone.framework.process import collector
 
 
 class BackgroundPlanner:

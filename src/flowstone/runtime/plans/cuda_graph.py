@@ -34,11 +34,11 @@ from typing import Any, Protocol
 
 import torch
 
-from flowstone.framework import collector
-from flowstone.framework.containers import Variable
-from flowstone.framework.kernel import Environment
-from flowstone.framework.operation import CONTROL_FLOW
-from flowstone.framework.subgraph import Subgraph
+from flowstone.framework.declarations.containers import Variable
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.declarations.operation import CONTROL_FLOW
+from flowstone.framework.graphs.subgraph import Subgraph
+from flowstone.framework.process import collector
 from flowstone.runtime.code.generated_code import Segment
 from flowstone.runtime.code.host_decisions import undecided
 from flowstone.runtime.process.precision import tensor_float_32_execution_enabled

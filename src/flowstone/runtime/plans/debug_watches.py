@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.framework import errors
-from flowstone.framework.operation import OpDeclaration, registry
-from flowstone.framework.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.declarations.operation import OpDeclaration, registry
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 
 __all__ = ["Watch", "insert_watches", "watches_of"]
 

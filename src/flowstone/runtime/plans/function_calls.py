@@ -1,8 +1,8 @@
 """Functions of a graph's library as callables: a plan of its own for each, on the CPU.
 
 A call in a graph is replaced by the function's nodes (`rewriting/functions`). What calls a function once an
-element of its input, as datasets do, has a kernel that holds a `FunctionCall` (`framework/kernel.py`). So has
-what stands for several nodes of a plan, to run these instead.
+element of its input, as datasets do, has a kernel that holds a `FunctionCall`
+(`framework/declarations/kernel.py`). So has what stands for several nodes of a plan, to run these instead.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.function_library import FunctionBody
-from flowstone.framework.kernel import CPU, Environment, FunctionCall
-from flowstone.framework.subgraph import PlanNode, PlanOutput
+from flowstone.framework.declarations.kernel import CPU, Environment, FunctionCall
+from flowstone.framework.graphs.function_library import FunctionBody
+from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.runtime.code.failures import explain
 from flowstone.runtime.code.segments import compile_segment
 from flowstone.runtime.execution.segment_copies import SegmentCopies

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import TextIO
 
-from flowstone.framework.graph import Graph
+from flowstone.framework.graphs.graph import Graph
 
 
 class PlacementLog:

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, TypeGuard
 
 import torch
 
-from flowstone.framework import collector, errors, flags, machine
-from flowstone.framework.kernel import CPU, GPU, Environment
-from flowstone.framework.subgraph import PlanNode, Subgraph
+from flowstone.framework import errors, flags
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.machine import machine
+from flowstone.framework.process import collector
 from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.native.offers import offer_all
 from flowstone.partition.subgraphs import Part, partition, show

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from flowstone.framework import flags
-from flowstone.framework.kernel import Environment
-from flowstone.framework.shape import Dims
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.types.shape import Dims
 from flowstone.placement.cost_model import CostModel
 from flowstone.runtime.plans.debug_watches import Watch
 from flowstone.runtime.process.device import Device

@@ -34,8 +34,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from flowstone.framework import errors, flags
-from flowstone.framework.logging import warning
-from flowstone.framework.shape import Dims, is_compatible
+from flowstone.framework.process.logging import warning
+from flowstone.framework.types.shape import Dims, is_compatible
 
 AT_ONCE = 2  # a program's only shape, or full batches and the last one
 MOST_WIDENINGS = 3

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowstone.framework import flags
-from flowstone.framework.containers import ResourceStore
+from flowstone.framework.declarations.containers import ResourceStore
 from flowstone.rewriting.passes import with_memory_optimization
 from flowstone.runtime.plans.function_calls import compiled_nodes, function_compiler
 from flowstone.runtime.plans.plan_options import PlanOptions

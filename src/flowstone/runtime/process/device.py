@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.containers import ResourceStore
-from flowstone.framework.device_name import DeviceSpec
-from flowstone.framework.kernel import CPU, GPU, Environment
-from flowstone.framework.subgraph import PlanNode
+from flowstone.framework.declarations.containers import ResourceStore
+from flowstone.framework.declarations.kernel import CPU, GPU, Environment
+from flowstone.framework.graphs.device_name import DeviceSpec
+from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.runtime.process.device_types import MemoryStatistics, device_types, memory_of
 
 

@@ -29,10 +29,10 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
-from flowstone.framework.kernel import CPU, GPU, KernelFactory, Value
-from flowstone.framework.logging import warning
-from flowstone.framework.operation import registry
-from flowstone.framework.values import to_runtime
+from flowstone.framework.declarations.kernel import CPU, GPU, KernelFactory, Value
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.process.logging import warning
+from flowstone.framework.types.values import to_runtime
 
 ENTRY_POINTS = "flowstone.devices"
 

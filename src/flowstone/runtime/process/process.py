@@ -6,7 +6,7 @@ when               what                                                left alon
 it is imported     OpenMP's idle threads sleep sooner                  if torch is there already, or the
                    (`framework/flags.py`)                              environment says how they wait
 it is imported     the garbage collector no longer walks what is       if the program has many objects, or
-                   there then (`framework/collector.py`)               has frozen some
+                   there then (`framework/process/collector.py`)               has frozen some
 the first session  freed memory stays with the process                 if the environment sets the
                    (`runtime/process/pages.py`)                                allocator
 steps with a team  its other threads keep off the step's core          for teams of more than eight
@@ -19,7 +19,8 @@ how long its threads spin when torch is loaded; this cannot be changed later.
 
 from __future__ import annotations
 
-from flowstone.framework import collector, flags
+from flowstone.framework import flags
+from flowstone.framework.process import collector
 from flowstone.runtime.process.pages import give_pages_back, keep_pages
 
 _is_tuned = flags.TUNE_PROCESS

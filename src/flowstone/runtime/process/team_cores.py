@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from flowstone.framework.daemon_threads import DaemonThreads
+from flowstone.framework.process.daemon_threads import DaemonThreads
 from flowstone.native.codegen.team_members import team_members
 from flowstone.runtime.process import process
 

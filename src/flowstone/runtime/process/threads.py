@@ -25,10 +25,10 @@ from typing import Any
 
 import torch
 
-from flowstone.framework.node import Output
-from flowstone.framework.shape import num_elements
-from flowstone.framework.subgraph import PlanNode, Subgraph
-from flowstone.framework.work import recurrent_layer, recurrent_layer_gradient
+from flowstone.framework.declarations.work import recurrent_layer, recurrent_layer_gradient
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.framework.tensors.node import Output
+from flowstone.framework.types.shape import num_elements
 from flowstone.placement.operation_cost import touched_rows, work
 from flowstone.rewriting.analyses.frames import Frames
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flowstone.framework import errors
-from flowstone.framework.shape import format_dims
+from flowstone.framework.types.shape import format_dims
 from flowstone.ops.collectives.offers import BROADCAST, Offer
 
 __all__ = ["CollectiveGroups", "Instruction", "Meet", "Refuse", "rank_key"]

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from flowstone.framework import dtypes, logging
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.io.checkpoint_files.checkpoints import open_checkpoint
 from flowstone.io.file_system import as_path, is_directory
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable

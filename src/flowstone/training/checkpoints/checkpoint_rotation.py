@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from flowstone.framework.scope import get_default_session
+from flowstone.framework.tensors.scope import get_default_session
 from flowstone.io.file_system import as_path
 from flowstone.training.checkpoints.checkpoint_state import (
     get_checkpoint_state,

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flowstone.framework import errors, logging
+from flowstone.framework import errors
+from flowstone.framework.process import logging
 from flowstone.io.checkpoint_files.checkpoints import checkpoint_exists as _exists
 from flowstone.io.checkpoint_files.checkpoints import checkpoint_paths
 from flowstone.io.file_system import (

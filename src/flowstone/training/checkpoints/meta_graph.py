@@ -10,15 +10,15 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework import logging
-from flowstone.framework.collection_protos import proto_functions_of
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.graph import Graph
-from flowstone.framework.graph_def import op_def
-from flowstone.framework.operation import registry
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor_proto import messages
-from flowstone.framework.versions import GIT_VERSION, VERSION
+from flowstone.framework.declarations.operation import registry
+from flowstone.framework.graphs.collection_protos import proto_functions_of
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.graphs.graph_def import op_def
+from flowstone.framework.process import logging
+from flowstone.framework.process.versions import GIT_VERSION, VERSION
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.file_system import (
     as_path,
     atomic_write_string_to_file,

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowstone.framework import logging
-from flowstone.framework.collection_protos import proto_functions_of
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.graph import Graph
-from flowstone.framework.import_graph import import_graph_def
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.collection_protos import proto_functions_of
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.graphs.import_graph import import_graph_def
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.file_system import as_path, file_exists, read_bytes
 from flowstone.training.checkpoints.meta_graph import export_scoped_meta_graph, variables_in
 

@@ -6,11 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph, get_default_session
-from flowstone.framework.tensor import convert_to_tensor
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework import errors
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph, get_default_session
+from flowstone.framework.tensors.tensor import convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.file_system import as_path
 from flowstone.ops.arrays.constants import placeholder
 from flowstone.ops.variables.variables import Variable

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.layers.base import Layer
 from flowstone.ops.variables.modules import Module
 from flowstone.ops.variables.variables import Variable

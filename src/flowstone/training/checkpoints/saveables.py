@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.checkpoints.saveable_object import SaveableObject, SaveSpec
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable
 from flowstone.ops.variables.resource_variable import ResourceVariable

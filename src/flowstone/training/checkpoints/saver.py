@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import errors, logging
-from flowstone.framework.collection_protos import ProtoFunctions, register_late
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework import errors
+from flowstone.framework.graphs.collection_protos import ProtoFunctions, register_late
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.file_system import as_path, file_exists
 from flowstone.ops.variables.save_slice_info import without_scope
 from flowstone.training.checkpoints.checkpoint_state import (

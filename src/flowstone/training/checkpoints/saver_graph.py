@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.graph import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.control_flow import group
 from flowstone.training.checkpoints.saveables import SaveableObject, saveables_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.training.checkpoints.meta_graph_import import (
     import_scoped_meta_graph_with_return_elements,
     read_meta_graph_file,

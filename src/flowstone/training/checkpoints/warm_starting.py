@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import logging
-from flowstone.framework.graph import GraphKeys
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import convert_to_tensor
 from flowstone.io.file_system import read_bytes
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable
 from flowstone.ops.variables.variables import Variable

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework import logging
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.io.file_system import as_path
 from flowstone.training.checkpoints.meta_graph import create_meta_graph_def, write_graph
 from flowstone.training.hooks.global_step_reading import required_global_step

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework import dtypes, scope
-from flowstone.framework.graph import Graph, GraphKeys
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph import Graph, GraphKeys
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.variables.initializers import zeros_initializer
 from flowstone.ops.variables.variable_scope import get_variable
 

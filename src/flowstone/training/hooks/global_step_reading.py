@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.training.hooks.global_step import get_global_step
 
 __all__ = ["required_global_step", "step_after"]

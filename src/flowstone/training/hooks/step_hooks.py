@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from flowstone.framework import logging
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.process import logging
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.training.hooks.global_step_reading import required_global_step
 from flowstone.training.hooks.session_run_hook import (
     SessionRunArgs,

@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from flowstone.client.timeline import Timeline
-from flowstone.framework import logging
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.process import logging
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.file_system import as_path, write_string_to_file
 from flowstone.training.hooks.global_step_reading import required_global_step, step_after
 from flowstone.training.hooks.session_log import session_log

@@ -8,9 +8,9 @@ import warnings
 from types import TracebackType
 from typing import Any
 
-from flowstone.framework.graph import Graph
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.graphs.graph import Graph
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.events import EventLog
 from flowstone.io.file_system import as_path
 from flowstone.training.checkpoints.meta_graph import create_meta_graph_def

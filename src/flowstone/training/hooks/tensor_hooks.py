@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework import errors, logging
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework import errors
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.training.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,

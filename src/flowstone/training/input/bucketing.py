@@ -12,12 +12,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.graph_functions import convert_to_tensor_or_sparse_tensor
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.shape import TensorShape
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework import errors
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph_functions import convert_to_tensor_or_sparse_tensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.control.control_flow import group, no_op
 from flowstone.ops.numbers.casts import cast

@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from flowstone.framework import errors, logging
+from flowstone.framework import errors
+from flowstone.framework.process import logging
 
 __all__ = ["Coordinator", "LooperThread"]
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework import dtypes
-from flowstone.framework.graph import GraphKeys, Operation
-from flowstone.framework.graph_functions import convert_to_tensor_or_indexed_slices
-from flowstone.framework.operation import F
-from flowstone.framework.scope import get_default_graph
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import GraphKeys, Operation
+from flowstone.framework.graphs.graph_functions import convert_to_tensor_or_indexed_slices
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.constants import range as range_
 from flowstone.ops.arrays.gathering import gather

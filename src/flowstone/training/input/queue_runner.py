@@ -23,9 +23,11 @@ from typing import Any
 
 from flowstone.client.repetition import repeat
 from flowstone.client.session import BaseSession
-from flowstone.framework import errors, logging, scope
-from flowstone.framework.collection_protos import register_proto_function
-from flowstone.framework.graph import GraphKeys
+from flowstone.framework import errors
+from flowstone.framework.graphs.collection_protos import register_proto_function
+from flowstone.framework.graphs.graph import GraphKeys
+from flowstone.framework.process import logging
+from flowstone.framework.tensors import scope
 from flowstone.io.proto.queue_runner_pb2 import QueueRunnerDef
 from flowstone.ops.variables.save_slice_info import without_scope
 from flowstone.training.input.coordinator import Coordinator

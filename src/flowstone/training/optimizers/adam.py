@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.framework.building import place_of
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.init_scope import outermost_graph
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.building import place_of
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.functions.init_scope import outermost_graph
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.control.control_flow import group
 from flowstone.training.optimizers.optimizer import Optimizer, hyperparameter
 

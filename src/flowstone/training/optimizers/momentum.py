@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.training.optimizers.optimizer import Optimizer, hyperparameter
 
 __all__ = ["MomentumOptimizer"]

@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flowstone.framework import dtypes, scope
-from flowstone.framework.building import place_of
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.graph import GraphKeys, Operation
-from flowstone.framework.operation import F
-from flowstone.framework.tensor import Tensor, convert_to_tensor
+from flowstone.framework.declarations.building import place_of
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph import GraphKeys, Operation
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.gradients.gradient_computation import gradients
 from flowstone.ops.control.control_flow import group, tuple_
 from flowstone.ops.numbers.casts import cast

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowstone.framework import dtypes, errors
-from flowstone.framework.tensor_proto import make_tensor_proto, messages
+from flowstone.framework import errors
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.tensor_proto import make_tensor_proto, messages
 
 _MULTIPLY = ("MatMul", "Conv2D")
 _GRADIENTS = "gradients"  # products of the backward pass have names that begin so

@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from flowstone.framework import dtypes, scope
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.operation import F
-from flowstone.framework.shape import TensorShape
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors import scope
+from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.variables.initializers import zeros_initializer
 from flowstone.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope

@@ -16,10 +16,10 @@ import contextlib
 from collections.abc import Iterable
 from typing import Any
 
-from flowstone.framework import scope
-from flowstone.framework.composite import IndexedSlices
-from flowstone.framework.graph import GraphKeys, Operation
-from flowstone.framework.tensor import Tensor
+from flowstone.framework.graphs.graph import GraphKeys, Operation
+from flowstone.framework.tensors import scope
+from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.constants import fill
 from flowstone.ops.control.control_flow import group, no_op
 from flowstone.ops.queues.accumulators import ConditionalAccumulator, SparseConditionalAccumulator

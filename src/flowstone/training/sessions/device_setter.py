@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.device_name import DeviceSpec
-from flowstone.framework.graph_operation import Operation
-from flowstone.framework.logging import warning
-from flowstone.framework.shape import fully_known
+from flowstone.framework.graphs.device_name import DeviceSpec
+from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.process.logging import warning
+from flowstone.framework.types.shape import fully_known
 
 __all__ = ["GreedyLoadBalancingStrategy", "RandomStrategy", "byte_size_load_fn", "replica_device_setter"]
 

@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.client.session import Session
-from flowstone.framework import errors, logging
-from flowstone.framework.graph import Operation
-from flowstone.framework.tensor import Tensor
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework import errors
+from flowstone.framework.graphs.graph import Operation
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.ops.variables.variables import Variable
 from flowstone.training.hooks.session_run_hook import (
     SessionRunArgs,

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from flowstone.framework import errors
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.training.hooks.checkpoint_hook import CheckpointSaverHook
 from flowstone.training.hooks.session_run_hook import SessionRunHook
 from flowstone.training.hooks.step_hooks import StepCounterHook

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework import logging
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.control.control_flow import group
 from flowstone.ops.lookup.lookup_tables import tables_initializer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from typing import Any
 
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.training.sessions.scaffold import Scaffold
 from flowstone.training.sessions.session_preparation import SessionManager
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from flowstone.client.session import Session
-from flowstone.framework import errors, logging
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework import errors
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.training.checkpoints.checkpoint_state import get_checkpoint_state
 
 __all__ = ["SessionManager"]

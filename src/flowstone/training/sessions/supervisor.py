@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from flowstone.framework import logging
-from flowstone.framework.collections import GraphKeys
-from flowstone.framework.scope import get_default_graph
+from flowstone.framework.graphs.collections import GraphKeys
+from flowstone.framework.process import logging
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.io.file_system import as_path
 from flowstone.ops.summaries.summaries import merge_all
 from flowstone.ops.variables.variable_collections import global_variables, global_variables_initializer

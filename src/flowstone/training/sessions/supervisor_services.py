@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from flowstone.framework import logging
-from flowstone.framework.tensor_proto import messages
+from flowstone.framework.process import logging
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.training.hooks.global_step import global_step
 from flowstone.training.hooks.session_log import session_log
 from flowstone.training.input.coordinator import LooperThread

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from flowstone.contrib.learn.datasets import mnist
-from flowstone.framework import dtypes
+from flowstone.framework.types import dtypes
 
 DIGITS = Path(__file__).parents[4] / "examples" / "data" / "mnist"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.distributions.bijectors.bijector import Bijector as CoreBijector
-from flowstone.framework.node import static_value
+from flowstone.framework.tensors.node import static_value
 
 __all__ = ["Bijector"]
 

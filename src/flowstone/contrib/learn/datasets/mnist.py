@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowstone.framework import dtypes
+from flowstone.framework.types import dtypes
 
 __all__ = [
     "DataSet",

@@ -22,7 +22,7 @@ from flowstone.contrib.learn.estimators.rnn_common import (
     probabilities_of,
     select_last_activations,
 )
-from flowstone.framework import nest
+from flowstone.framework.tensors import nest
 
 __all__ = [
     "DynamicRnnEstimator",

@@ -1,0 +1,1 @@
+"""What is declared of an op: arguments, attributes, kernels, cost; and how a node is made of it."""

@@ -1,0 +1,1 @@
+"""Graphs of users and of plans, and GraphDefs both ways."""

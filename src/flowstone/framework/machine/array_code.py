@@ -1,0 +1,41 @@
+"""What the native tier offers to kernels that move elements, in slots as those of `machine_code.py`.
+
+`framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes, `distinct(dtype)`
+finds distinct integers. They are None where there is no machine code, or none yet; kernels then do the same
+by ATen, with the same results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+
+from flowstone.framework.machine.machine_code import Slot
+
+__all__ = ["Distinct", "FramedRows", "distinct", "framed_rows"]
+
+
+class Distinct(Protocol):
+    """Distinct integers of a vector, in the order in which they appear, on the host."""
+
+    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Each number's rank among the distinct ones, int32, and where these appear first, int64; None for
+        none, or too many numbers."""
+
+
+class FramedRows(Protocol):
+    """Rows of which a part is copied and the rest one value, on the host; None where ATen is faster."""
+
+    def pad(
+        self, x: torch.Tensor, pairs: Sequence[Sequence[int]], value: torch.Tensor
+    ) -> torch.Tensor | None:
+        """x with so much of the value, of its type, before and after each dimension."""
+
+    def band(self, x: torch.Tensor, lower: int, upper: int) -> torch.Tensor | None:
+        """Matrices with zeros but for so many diagonals below and above the main one."""
+
+
+distinct: Slot[[torch.dtype | None], Distinct] = Slot()
+framed_rows: Slot[[int], FramedRows] = Slot()

@@ -1,0 +1,1 @@
+"""Nodes and tensors, the scopes that they are made in, and structures made of them."""

@@ -1,0 +1,1 @@
+"""Element types, static shapes, and values as NumPy arrays and messages."""

@@ -1,0 +1,64 @@
+"""What few programs use is imported when it is first asked for: names, and ops that are not declared yet."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from flowstone.framework.declarations.operation import OpDeclaration, Registry
+from flowstone.framework.names.late_names import late_names
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_name_is_taken_from_its_file_once() -> None:
+    module: dict[str, Any] = {"__name__": "flowstone.example"}
+    get, names = late_names(module, {"statistics": "mean average=mean"}, "late")
+    average = get("average")
+    assert average is get("mean") is module["average"]
+    assert average([1, 3]) == 2
+    assert set(names()) >= {"average", "late", "mean"}
+    with pytest.raises(AttributeError, match=r"flowstone\.example has no name 'mode'"):
+        get("mode")
+
+
+def test_a_namespace_is_imported_when_it_is_asked_for() -> None:
+    code = (
+        "import sys, flowstone as tf; before = 'flowstone.linalg' in sys.modules;"
+        "print(before, tf.linalg.__name__)"
+    )
+    assert run(code).split() == ["False", "flowstone.linalg"]
+
+
+def test_a_registry_loads_late_for_an_ops_name_that_it_lacks_and_once() -> None:
+    registry, loads = Registry(), []
+    registry.load_late_by(lambda: loads.append(1))
+    assert registry.get("a_function") is None
+    assert not loads
+    assert "Missing" not in registry
+    assert "Another" not in registry
+    assert loads == [1]
+    with pytest.raises(KeyError, match="Missing"):
+        registry["Missing"]
+
+
+@pytest.mark.parametrize("question", [len, lambda registry: len(list(registry))])
+def test_all_that_counts_or_lists_the_ops_sees_the_late_ones(question: Any) -> None:
+    late = OpDeclaration("_LateExample", "x: T -> y: T", T=None).not_differentiable()
+    late.infer(lambda node: node.dims(0))
+    late.kernel("CPU")(lambda node, env: lambda x: x)
+    registry = Registry()
+    registry.load_late_by(lambda: registry.add(late) and None)
+    assert question(registry) == 1
+
+
+def test_a_late_declaration_that_lacks_a_part_is_an_error() -> None:
+    registry = Registry()
+    registry.load_late_by(lambda: registry.add(OpDeclaration("Incomplete", "x: T -> y: T", T=None)) and None)
+    with pytest.raises(TypeError, match="Incomplete lacks: infer, kernel, gradient"):
+        registry.get("Incomplete")
