@@ -29,11 +29,11 @@ import torch
 import flowstone as tf
 from compare import machine, markdown_table
 from flowstone.distributed.cluster_devices import ClusterDevice
-from flowstone.distributed.master import MasterSession
-from flowstone.distributed.part_graphs import PartGraph
+from flowstone.distributed.links.worker_links import RemoteLink
+from flowstone.distributed.masters.master import MasterSession
 from flowstone.distributed.task_names import task_name
-from flowstone.distributed.tensor_codec import pack, unpack
-from flowstone.distributed.worker_links import RemoteLink
+from flowstone.distributed.wire.tensor_codec import pack, unpack
+from flowstone.distributed.workers.part_graphs import PartGraph
 from flowstone.framework.graphs.graph_def import graph_def
 
 HOME = task_name("master", 0)

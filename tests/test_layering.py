@@ -68,7 +68,7 @@ GRPC = "it imports gRPC, which only programs with servers need"
 IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.app", "absl"): "it defines flags of its own",
     ("flowstone.client.session", "flowstone.client.remote_runs"): GRPC,
-    ("flowstone.client.target", "flowstone.distributed.session_client"): GRPC,
+    ("flowstone.client.target", "flowstone.distributed.servers.session_client"): GRPC,
     ("flowstone.compat.older_python.generated_messages", "google.protobuf"): SLOW,
     ("flowstone.compat.older_python.generated_messages", "google.protobuf.internal"): SLOW,
     ("flowstone.contrib.learn.learn_io.dask_io", "dask"): "an optional dependency",
@@ -254,7 +254,7 @@ def test_imports_inside_functions_are_named_here() -> None:
 @pytest.mark.parametrize(
     ("library", "owners"),
     [
-        ("grpc", {"serving/grpc_server.py", "distributed/transport.py"}),
+        ("grpc", {"serving/grpc_server.py", "distributed/wire/transport.py"}),
         ("waitress", {"serving/http_server.py"}),
     ],
 )

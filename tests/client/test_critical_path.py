@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.client.critical_path import critical_path, waiting_text, waits
-from flowstone.distributed.transfers import RECV_TENSOR
+from flowstone.distributed.workers.transfers import RECV_TENSOR
 from flowstone.framework.types.tensor_proto import messages
 
 A, B = "/job:a/replica:0/task:0/device:CPU:0", "/job:b/replica:0/task:0/device:CPU:0"

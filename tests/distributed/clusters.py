@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import flowstone as tf
-from flowstone.distributed.own_servers import masters
-from flowstone.distributed.server import TaskServer
+from flowstone.distributed.masters.own_servers import masters
+from flowstone.distributed.servers.server import TaskServer
 from flowstone.io.proto import tensorflow_server_pb2
 
 

@@ -15,11 +15,11 @@ import sys
 from collections import Counter
 from typing import Any
 
-from flowstone.distributed import master_step
-from flowstone.distributed.master_step import MasterStep
-from flowstone.distributed.step_rendezvous import StepRendezvous, incarnation_of
+from flowstone.distributed.masters import master_step
+from flowstone.distributed.masters.master_step import MasterStep
 from flowstone.distributed.task_names import task_name, task_of
-from flowstone.distributed.worker_steps import WorkerSteps
+from flowstone.distributed.workers.step_rendezvous import StepRendezvous, incarnation_of
+from flowstone.distributed.workers.worker_steps import WorkerSteps
 from flowstone.framework import errors
 
 MASTER = "master"

@@ -11,8 +11,8 @@ import torch
 
 import clusters
 import flowstone as tf
-from flowstone.distributed import neighbours
-from flowstone.distributed.step_rendezvous import StepRendezvous
+from flowstone.distributed.links import neighbours
+from flowstone.distributed.workers.step_rendezvous import StepRendezvous
 
 PS, WORKER = "/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"
 

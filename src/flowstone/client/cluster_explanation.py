@@ -12,7 +12,7 @@ import numpy as np
 
 from flowstone.client.critical_path import Stretch, Wait, critical_path, waiting_text, waits
 from flowstone.distributed.cluster_plans import ClusterPlan
-from flowstone.distributed.transfers import RECV_TENSOR
+from flowstone.distributed.workers.transfers import RECV_TENSOR
 from flowstone.framework.declarations.operation import registry
 from flowstone.runtime.explaining.explanation import rewrite_text
 from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text

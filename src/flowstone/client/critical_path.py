@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from flowstone.distributed.transfers import RECV_TENSOR, seen_transfers
+from flowstone.distributed.workers.transfers import RECV_TENSOR, seen_transfers
 from flowstone.partition.send_receive import RECEIVE_TYPES, SEND_TYPES
 from flowstone.runtime.quantities import WIDTH, aligned, bytes_text, clipped, time_text
 

@@ -25,7 +25,7 @@ from flowstone.client.feeds_fetches import FetchStructure, feed_converter, fetch
 from flowstone.client.step_observation import WARM_UP, StepKind, StepObserver, current_observer
 from flowstone.distributed.cluster_devices import device_of
 from flowstone.distributed.cluster_plans import ClusterPlan
-from flowstone.distributed.session_client import session_client
+from flowstone.distributed.servers.session_client import session_client
 from flowstone.framework import errors
 from flowstone.framework.graphs.graph import Graph
 from flowstone.framework.tensors.tensor import Tensor

@@ -67,7 +67,7 @@ class RemoteTarget(Target):
     def reset(self, containers: Iterable[str], config: Any = None) -> None:
         """Drops containers on the cluster's tasks (those that ``config.device_filters`` name, if any), and
         ends all sessions there."""
-        from flowstone.distributed.session_client import reset_cluster
+        from flowstone.distributed.servers.session_client import reset_cluster
 
         reset_cluster(self.name, containers, config)
 

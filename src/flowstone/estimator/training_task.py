@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import flowstone as tf
-from flowstone.distributed.own_servers import masters
+from flowstone.distributed.masters.own_servers import masters
 from flowstone.estimator.run_config import RunConfig
 
 __all__ = ["TrainingTask", "input_context", "start_server"]

@@ -24,7 +24,8 @@ variable                   meaning
                            (``tf.config.experimental.enable_op_determinism``)
 ``FLOWSTONE_TUNE_PROCESS`` 0 leaves the process's settings alone (`runtime/process/process.py`)
 ``FLOWSTONE_CLUSTER_…``    ``TOKEN``, ``SECRETS`` and ``NAME``: who may speak to the tasks of a cluster, and
-                           how that is encrypted (`distributed/cluster_security.py`); read when it is needed
+                           how that is encrypted (`distributed/wire/cluster_security.py`); read when it is
+                           needed
 ``FLOWSTONE_MACHINE``      the profile by which kernels are chosen: its name, or a file of ``flowstone
                            calibrate`` (`framework/machine/machine.py`)
 ========================== ==================================================================================

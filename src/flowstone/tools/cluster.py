@@ -27,7 +27,6 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from flowstone.distributed.cluster_security import cluster_security
 from flowstone.distributed.launchers import kubernetes, slurm
 from flowstone.distributed.launchers.cluster_description import (
     PASSIVE_JOBS,
@@ -46,6 +45,7 @@ from flowstone.distributed.launchers.task_environment import (
     tf_config_lines,
 )
 from flowstone.distributed.launchers.task_output import TaskOutput
+from flowstone.distributed.wire.cluster_security import cluster_security
 from flowstone.framework import errors, flags
 
 NAME = "cluster"

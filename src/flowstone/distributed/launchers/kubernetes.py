@@ -42,7 +42,7 @@ def manifest(
         port: at which each task listens in its pod.
         gpus: of each task.
         secret: the name of a Secret with the cluster's token and certificates
-            (`distributed/cluster_security.py`); "" for none.
+            (`distributed/wire/cluster_security.py`); "" for none.
 
     Raises ValueError for a name that Kubernetes does not allow.
     """

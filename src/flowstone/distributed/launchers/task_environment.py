@@ -8,8 +8,8 @@
 `tf.estimator.RunConfig`, `tf.contrib.learn.RunConfig` and cluster resolvers read it. A cluster with a
 `master` also gets ``"environment": "cloud"``, by which `tf.contrib.learn` knows that the master leads.
 
-Who may speak to the tasks is in their environment as well (`distributed/cluster_security.py`), never on a
-command line, which others can read.
+Who may speak to the tasks is in their environment as well (`distributed/wire/cluster_security.py`), never on
+a command line, which others can read.
 """
 
 from __future__ import annotations

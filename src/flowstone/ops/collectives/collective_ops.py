@@ -7,7 +7,7 @@ thread while it waits for the others (`runtime/steps/collectives.py`).
 
 Members are told by `group_key`, operations of one group by `instance_key`. Both are numbers that the members'
 programs choose alike. With the `communication_hint` "nccl", large values go from one task's GPU to another's,
-if each member has one (`distributed/process_groups.py`). `subdiv_offsets` and `wait_for` are taken as
+if each member has one (`distributed/links/process_groups.py`). `subdiv_offsets` and `wait_for` are taken as
 TensorFlow does. None of these changes a result.
 """
 

@@ -2,8 +2,8 @@
 
 A kernel offers its value (`join`) and is told its result later, from any thread; it holds none. Which offers
 meet is decided by `CollectiveGroups`; the last one to come computes the results (`collective_values.py`). The
-steps that take part are watched: one that fails tells the others. `distributed/collective_links.py` is the
-same for the tasks of a cluster.
+steps that take part are watched: one that fails tells the others. `distributed/links/collective_links.py` is
+the same for the tasks of a cluster.
 """
 
 from __future__ import annotations

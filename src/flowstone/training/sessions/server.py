@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.distributed.group_transfers import PROTOCOLS
-from flowstone.distributed.server import TaskServer
+from flowstone.distributed.links.group_transfers import PROTOCOLS
+from flowstone.distributed.servers.server import TaskServer
 from flowstone.framework.errors import NotFoundError
 from flowstone.io.proto import tensorflow_server_pb2
 from flowstone.training.sessions.cluster_spec import ClusterSpec

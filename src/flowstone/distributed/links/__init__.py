@@ -1,0 +1,1 @@
+"""How one task reaches others: neighbours, a master's workers, collective operations."""

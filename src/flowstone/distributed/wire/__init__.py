@@ -1,0 +1,1 @@
+"""Bytes between tasks: gRPC and direct connections, frames, values as messages, encryption."""
