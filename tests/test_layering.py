@@ -60,6 +60,7 @@ ROOMS = {
         {"updates"},
     ],
     "runtime": [{"steps"}, {"process"}, {"code"}, {"execution"}, {"plans"}, {"explaining"}],
+    "distributed": [{"wire"}, {"workers"}, {"links"}, {"masters"}, {"servers"}, {"launchers"}],
 }
 
 # Imports inside functions: the module, what it imports there, and why not at the top.
