@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,12 +57,14 @@ def test_every_element_of_every_parameter_is_updated(dtype: str, sizes: tuple[in
             torch.testing.assert_close(after.tensor.double(), expected, rtol=tolerance, atol=1e-8 + tolerance)
 
 
-def test_a_team_does_what_one_thread_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_team_does_what_one_thread_does(
+    monkeypatch: pytest.MonkeyPatch, set_profile: Callable[..., None]
+) -> None:
     sizes = (33, 4097, 1, 1000)
     x = [torch.randn(n) for n in sizes]
     results = []
     for work in (1e12, 1.0):
-        monkeypatch.setattr(update_code, "TEAM_WORK", work)
+        set_profile(update_team=work)
         text = update_code.update_code(Update(RULE, "float32", sizes, (True, True)))
         assert ("GOMP_parallel" in text) == (work == 1.0)
         monkeypatch.setattr("flowstone.native.clusters.kernels._modules", {})

@@ -118,9 +118,12 @@ class Profile(NamedTuple):
     native_update_unlocked: int = 1 << 17  # elements of rows' updates, as native_unlocked
     # The same as native_team, of other functions than clusters'.
     product_team: int = 400_000  # multiplications
+    update_team: int = 400_000  # additions of an optimiser's update
     depthwise_team: int = 500_000  # products of an element and a filter's
     sparse_team: int = 50_000  # products of two numbers
     pool_team: int = 50_000  # elements of images
+    copies_team: int = 1 << 21  # bytes of rows that are copied, or added to others
+    copies_unlocked: int = 1 << 20  # bytes of copied rows, as native_unlocked
     # Work of a call that takes longer by ATen, or by code made quickly, than good code takes to make.
     cluster_much: float = 5e6  # so that one call by ATen, not 30, comes before it
     tiles_much: float = 2.5e8  # multiplications of a convolution in tiles; such ones wait for good code

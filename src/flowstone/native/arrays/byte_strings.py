@@ -121,7 +121,7 @@ def string_code_text() -> str:
 
 
 class StringCode:
-    """`framework.machine_code.ByteStrings` by machine code."""
+    """`machine_code.ByteStrings` by machine code."""
 
     def __init__(self) -> None:
         self._module = compiler.compiled(string_code_text(), list(_NAMES))

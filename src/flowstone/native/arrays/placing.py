@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import torch
 
+from flowstone.framework.machine import machine
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, when_asked, words_of
 from flowstone.native.codegen.structured import Code
 
@@ -23,7 +24,6 @@ PLACES = {"put": ("notes", "indices", "rows", "table"), "invert": ("notes", "ind
 """`put` copies `count` rows of `size` bytes to a table of `limit` rows; `invert` writes to a table that is -1
 everywhere. A note, 0 at first, becomes 1 if an index is out of bounds or, for `invert`, occurs twice."""
 _INDICES = {torch.int32: "i32", torch.int64: "i64"}
-_MUCH = 1 << 21  # bytes from which threads share copies
 _UNITS = (32, 8, 1)  # bytes that are copied at once
 
 
@@ -38,8 +38,9 @@ class Placing:
         bounds."""
         count = indices.shape[0]
         note = ctypes.c_int64()
+        has_team = rows.nbytes >= machine.current().profile.copies_team
         words = {
-            "threads": torch.get_num_threads() if rows.nbytes >= _MUCH else 1, "count": count,
+            "threads": torch.get_num_threads() if has_team else 1, "count": count,
             "limit": table.shape[0], "size": rows.nbytes // max(count, 1),
         }  # fmt: skip
         places: dict[str, torch.Tensor | int] = {

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import torch
 
+from flowstone.framework.machine import machine
 from flowstone.framework.types import dtypes
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, when_asked, words_of
@@ -26,7 +27,6 @@ WORDS = ("threads", "count", "limit", "columns")
 PLACES = dict.fromkeys(("add", "subtract"), ("notes", "indices", "rows", "table"))
 """`count` rows, and a table of `limit`, of so many columns. A note, 0 at first, becomes 1 if an index is out
 of bounds."""
-_MUCH = 1 << 21  # bytes from which threads share additions
 
 
 class RowAdditions:
@@ -42,8 +42,9 @@ class RowAdditions:
         """Adds rows to those of the table, or subtracts them; all are contiguous. False, with nothing
         changed, if an index is out of bounds."""
         count, note = indices.shape[0], ctypes.c_int64()
+        has_team = rows.nbytes >= machine.current().profile.copies_team
         words = {
-            "threads": torch.get_num_threads() if rows.nbytes >= _MUCH else 1, "count": count,
+            "threads": torch.get_num_threads() if has_team else 1, "count": count,
             "limit": table.shape[0], "columns": rows.numel() // max(count, 1),
         }  # fmt: skip
         places: dict[str, torch.Tensor | int] = {

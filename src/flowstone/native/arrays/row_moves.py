@@ -10,14 +10,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 
-from flowstone.framework.machine import machine_code
+from flowstone.framework.machine import machine, machine_code
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 from flowstone.native.codegen.structured import Code
 
 __all__ = ["RowMoves", "row_moves", "row_moves_text"]
 
-_MUCH = 1 << 21  # bytes from which other threads run meanwhile
 _MEMCPY = "llvm.memcpy.p0.p0.i64"
 _FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "mix": ("ptr slots", "i64 first", "i64 filled", "ptr draws"),
@@ -105,7 +104,7 @@ def _copy(e: Code, to: str, source: str) -> None:
 
 
 class RowMoves:
-    """`framework.machine_code.RowMoves` by machine code."""
+    """`machine_code.RowMoves` by machine code."""
 
     def __init__(self) -> None:
         self._module = compiler.compiled(row_moves_text(), list(_FUNCTIONS))
@@ -114,6 +113,7 @@ class RowMoves:
         )
         self._collect, self._pick = self._function("collect"), self._function("pick")
         self._collect_much = self._function("collect", True)
+        self._much = machine.current().profile.copies_unlocked
 
     def _function(self, name: str, frees_lock: bool = False) -> machine_code.Move:
         kind = ctypes.CFUNCTYPE if frees_lock else ctypes.PYFUNCTYPE
@@ -124,7 +124,7 @@ class RowMoves:
         return self._pick
 
     def collect(self, addresses: int, slots: int, count: int, size: int, out: int) -> None:
-        copy = self._collect if count * size < _MUCH else self._collect_much
+        copy = self._collect if count * size < self._much else self._collect_much
         copy(addresses, slots, count, size, out)
 
 

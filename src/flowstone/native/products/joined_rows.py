@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from flowstone.framework.machine import machine
 from flowstone.native.clusters.clusters import Array, Result
 from flowstone.native.clusters.entry_points import TYPE_CODES, entry_code
 from flowstone.native.clusters.machine_functions import MachineFunction
@@ -21,7 +22,6 @@ __all__ = ["TYPES", "JoinedRows", "Part", "Picked", "joined_rows", "joined_rows_
 TYPES = frozenset(TYPE_CODES)
 """The types, by name, that rows may have."""
 _MEMCPY = "llvm.memcpy.p0.p0.i64"
-_MUCH = 1 << 20  # bytes from which other threads of Python run meanwhile
 
 
 class Picked(NamedTuple):
@@ -94,7 +94,7 @@ def joined_rows_code(what: JoinedRows) -> str:
         Array(dtype, (rows, columns), i in parts) for i, (dtype, rows, columns) in enumerate(what.arguments)
     ]
     result = Result(what.dtype, (what.rows, what.width))
-    is_long = what.rows * what.width * size >= _MUCH
+    is_long = what.rows * what.width * size >= machine.current().profile.copies_unlocked
     entry = entry_code("joined_rows", arrays, [result], None, is_long, declarations, may_fail=True)
     return "\n".join([*declarations.values(), e.text(), *run, entry])
 

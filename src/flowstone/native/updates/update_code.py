@@ -20,7 +20,6 @@ from flowstone.native.updates.updates import Operand, Update
 
 __all__ = [
     "MORE",
-    "TEAM_WORK",
     "arguments_code",
     "numbers_code",
     "part_code",
@@ -30,7 +29,6 @@ __all__ = [
     "update_kernel",
 ]
 
-TEAM_WORK = 400_000.0  # additions from which waking a team of threads pays
 MORE = {
     "PyFloat_AsDouble": "declare double @PyFloat_AsDouble(ptr)",
     "flowstone_variable_type": "@flowstone_variable_type = external global i8",
@@ -56,7 +54,7 @@ def update_kernel(update: Update, otherwise: Callable[..., Any]) -> MachineFunct
 def update_code(update: Update) -> str:
     """The text of the module, whose function is ``update``."""
     declarations = {**DECLARATIONS, **MORE}
-    has_team = update.work >= TEAM_WORK and all(host.has(name) for name in _TEAM)
+    has_team = update.work >= machine.current().profile.update_team and all(host.has(name) for name in _TEAM)
     if has_team:
         declarations.update(_TEAM)
     parts = [
