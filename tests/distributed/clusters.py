@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import Iterator
 from typing import Any
 
 import flowstone as tf
+from flowstone.distributed.launchers.loopback_ports import hold_ports
 from flowstone.distributed.masters.own_servers import masters
 from flowstone.distributed.servers.server import TaskServer
 from flowstone.io.proto import tensorflow_server_pb2
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody uses."""
+    """Ports of the loopback that nobody uses, nor gets from the system when it asks for any."""
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        return [stack.enter_context(each).port for each in hold_ports(count)]
 
 
 def cluster_of(**jobs: int) -> dict[str, list[str]]:

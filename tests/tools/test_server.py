@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import threading
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import flowstone as tf
 import forked
+from clusters import free_ports
 from flowstone.tools.command_line import build_parser
 
 
@@ -23,8 +23,7 @@ def started(*arguments: str) -> forked.Process:
 
 
 def test_servers_serve_until_a_signal() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     named = started("--cluster", f"ps=localhost:{port}", "--job", "ps", "--task", "0")
     alone = started()
     for server, task, by in ((named, "/job:ps", signal.SIGTERM), (alone, "/job:local", signal.SIGINT)):

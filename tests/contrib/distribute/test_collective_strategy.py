@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,24 +10,15 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from clusters import cluster_of
 from flowstone.framework.names.refusals import NotInGraphModeError
 
 distribute = tf.contrib.distribute
 
 
-def cluster_of(count: int) -> dict[str, list[str]]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return {"worker": [f"localhost:{port}" for port in ports]}
-
-
 def on_workers(count: int, program: Callable[[Any, Any, int], Any]) -> list[Any]:
     """What ``program(strategy, session, rank)`` gives on each worker, all at the same time."""
-    cluster, results = cluster_of(count), [None] * count
+    cluster, results = cluster_of(worker=count), [None] * count
     servers = [tf.train.Server(cluster, "worker", i) for i in range(count)]
 
     def run(rank: int) -> None:

@@ -11,8 +11,9 @@ import pytest
 import forked
 
 BEGINNING = """
-import socket, sys, threading, time
+import contextlib, sys, threading, time
 import flowstone as tf
+from flowstone.distributed.launchers.loopback_ports import hold_ports
 x = tf.Variable(tf.ones([64, 64]))
 y = tf.matmul(x, x)
 session = tf.Session()
@@ -27,11 +28,8 @@ def steps():
         session.run([y, y + 1])
 
 def free_ports(count):
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    with contextlib.ExitStack() as stack:
+        return [stack.enter_context(each).port for each in hold_ports(count)]
 """
 
 PROGRAMS = {
