@@ -428,7 +428,7 @@ def _(d: Draft) -> list[Any]:
 @program("recompute_hinted")
 def _(d: Draft) -> list[Any]:
     x = y = d.fed(8, 4)
-    for _ in range(12):
+    for _ in range(6):
         y = tf.sin(tf.sin(y) * d.values(4))
         y.op._set_attr("_recompute_hint", 1)
     return tf.gradients(tf.reduce_sum(y), x)
