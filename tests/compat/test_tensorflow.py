@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from flowstone.compat import module_sources
 from flowstone.compat.module_paths import MODULE_PATHS, find_sources
+from flowstone.contrib.module_paths import ELSEWHERE
 from installed_programs import SOURCE, run, run_bare
 
 
@@ -271,3 +275,19 @@ def test_sources_of_internal_modules() -> None:
     assert find_sources("tensorflow.core.framework.graph_pb2")[0] == "tensorboard.compat.proto.graph_pb2"
     assert find_sources("tensorflow.python.profiler.option_builder") == ("flowstone.profiler",)
     assert find_sources("tensorflow.python.nonsense") is None
+
+
+def test_modules_that_tables_name_exist() -> None:
+    tables = (module_sources._PYTHON, module_sources._EXAMPLES, module_sources._MODELS, ELSEWHERE)
+    named = {source for table in tables for sources in table.values() for source in sources.split()}
+    own = sorted(f"flowstone.{each}" for each in named if each != "flowstone" and not each.startswith("="))
+    assert [each for each in own if not _is_there(each)] == []
+
+
+def _is_there(name: str) -> bool:
+    """Whether a module is a file, or an attribute of its parent."""
+    with contextlib.suppress(ModuleNotFoundError):
+        if importlib.util.find_spec(name) is not None:
+            return True
+    parent, _, leaf = name.rpartition(".")
+    return hasattr(importlib.import_module(parent), leaf)

@@ -66,7 +66,7 @@ _PYTHON = {
     "feature_column.sequence_feature_column": "layers.feature_columns",
     "feature_column.serialization": "layers.feature_columns",
     "framework": "",
-    "framework.common_shapes": "ops.shape_inference framework.types.shape framework.types.dimension",
+    "framework.common_shapes": "framework.types.shape framework.types.dimension",
     "framework.composite_tensor": "",
     "framework.constant_op": "flowstone",
     "framework.device": "framework.graphs.device_name",

@@ -29,7 +29,7 @@ ELSEWHERE: dict[str, str] = {
     "framework.python.ops.audio_ops": "ops.audio.spectra ops.audio.wave_files",
     "keras": "keras",
     "learn.python.learn.basic_session_run_hooks": "train",
-    "learn.python.learn.monitored_session": "train training.layered_sessions",
+    "learn.python.learn.monitored_session": "train training.sessions.layered_sessions",
     "learn.python.learn.session_run_hook": "train",
     "nccl.ops.gen_nccl_ops": "framework.declarations.generated_ops",
     "nccl.python.ops.nccl_ops": "ops.collectives.nccl_ops",

@@ -22,8 +22,8 @@ class Argument:
 
     `dtype` is fixed, or None and `type_attr` names the attribute that holds it; `number_attr` names the
     length of an ``N*T`` list, `type_list_attr` the types of a ``*Ts`` list; `is_ref` says that it is a
-    variable's buffer, `is_scalar` that a step fails if it is no scalar,
-    `is_known` that the node is not even built where it is known to be none.
+    variable's buffer, `is_scalar` that a step fails if it is no scalar, `is_known` that the node is not even
+    built where it is known to be none.
     """
 
     __slots__ = (

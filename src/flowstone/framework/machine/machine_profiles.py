@@ -114,6 +114,7 @@ class Profile(NamedTuple):
     native_team: int = 200_000  # work from which a team of threads shares a cluster's loops
     native_unlocked: int = 1_000_000  # work during which other threads of Python may run
     native_alone: int = 1 << 12  # elements from which code for one comparison, or the like, is worth making
+    native_framed: int = 1 << 14  # elements from which machine code pads arrays and keeps bands of matrices
     native_reduction: int = 1 << 16  # elements up to which a reduction alone is faster than ATen's
     native_update_unlocked: int = 1 << 17  # elements of rows' updates, as native_unlocked
     # The same as native_team, of other functions than clusters'.

@@ -16,6 +16,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import machine
 from flowstone.framework.machine.array_code import framed_rows
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -227,7 +228,6 @@ def _(node: Node, env: Environment) -> Kernel:
     return keep
 
 
-_MANY = 1 << 14  # elements from which it matters how they are moved
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
 
 
@@ -235,7 +235,8 @@ def _kept(x: torch.Tensor, rows: int, columns: int, lower: int, upper: int) -> t
     """The band, in new memory: by triangles if rows are long, or else by a mask of bits."""
     if lower < 0 and upper < 0:
         return x.clone()
-    code = framed_rows(x.itemsize) if x.is_cpu and x.numel() >= _MANY else None
+    is_large = x.numel() >= machine.current().profile.native_framed
+    code = framed_rows(x.itemsize) if is_large and x.is_cpu else None
     if code is not None:
         found = code.band(x, rows if lower < 0 else lower, columns if upper < 0 else upper)
         if found is not None:

@@ -10,6 +10,7 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import Equal, F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import machine
 from flowstone.framework.machine.array_code import framed_rows
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -20,7 +21,6 @@ from flowstone.ops.arrays.shapes import shape
 
 __all__ = ["pad", "tile"]
 
-_MANY = 1 << 14  # elements from which it matters how they are moved
 _PADDINGS = "Tpaddings: type in [int32, int64] = int32"
 
 
@@ -80,17 +80,19 @@ def _pad_kernel(node: Node, value_at: int | None) -> Kernel:
 
 def _pad_by(x: Any, pairs: Any, value: Any) -> Any:
     """x, padded by a number."""
-    found = _pad_by_code(x, pairs, value) if x.numel() >= _MANY else None
+    found = _pad_by_code(x, pairs, value)
     return torch.constant_pad_nd(x, _flat(pairs), value) if found is None else found
 
 
 def _pad_by_code(x: Any, pairs: Any, value: Any) -> Any:
-    code = framed_rows(x.itemsize) if x.is_cpu else None
+    """x, padded by machine code; None where there is none, or ATen is faster."""
+    is_large = x.numel() >= machine.current().profile.native_framed
+    code = framed_rows(x.itemsize) if is_large and x.is_cpu else None
     return None if code is None else code.pad(x, pairs, torch.as_tensor(value, dtype=x.dtype))
 
 
 def _pad_with(x: Any, pairs: Any, value: Any) -> Any:
-    found = _pad_by_code(x, pairs, value) if x.numel() >= _MANY else None
+    found = _pad_by_code(x, pairs, value)
     if found is not None:
         return found
     result = x.new_empty([n + before + after for n, (before, after) in zip(x.shape, pairs)])
