@@ -22,7 +22,7 @@ from flowstone.native.arrays import (
 )
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
 from flowstone.native.matrices import bands, matrix_batches, small_matrices, sparse_products
-from flowstone.native.networks import cell_gradients, cut_windows, path_beams, path_labels
+from flowstone.native.networks import cell_gradients, cut_windows, path_beams, path_labels, window_pools
 from flowstone.native.numerics import incomplete_functions, quotients
 from flowstone.native.products import integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
@@ -56,6 +56,7 @@ def offer_all() -> None:
     machine_code.matrix_batches.offer(matrix_batches.matrix_batches)
     network_code.path_beams.offer(path_beams.path_beams)
     network_code.path_labels.offer(path_labels.path_labels)
+    network_code.window_pool.offer(window_pools.window_pool)
     machine_code.placing.offer(placing.placing)
     machine_code.quotients.offer(quotients.quotients)
     machine_code.random_values.offer(random_values.random_values)

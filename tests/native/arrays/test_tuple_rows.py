@@ -77,9 +77,12 @@ def test_steps_are_the_same_with_and_without(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(flags, "NATIVE", native)
         with tf.Graph().as_default(), tf.Session() as session:
             params, indices = tf.placeholder(tf.float32, [4, 5, 6]), tf.placeholder(tf.int32, [3, 70, 2])
+            held = tf.get_variable("held", initializer=params, validate_shape=False, use_resource=True)
+            with tf.control_dependencies([held.initializer]):
+                read = tf.raw_ops.ResourceGatherNd(resource=held.handle, indices=indices, dtype=tf.float32)
             found = tf.gather_nd(params, indices)
             flow = tf.gradients(found * found, params)[0]
-            results.append(session.run([found, flow], {params: data, indices: places}))
+            results.append(session.run([found, flow, read], {params: data, indices: places}))
             bad = places.copy()
             bad[1, 2] = 2, 5
             with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[72\] = \[2, 5\]"):

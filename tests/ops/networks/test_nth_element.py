@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.ops.networks import nth_element
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint16", "int32", "uint64"])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_elements_of_sorted_rows(dtype: str, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nth_element, "_CACHED", 400)  # so that a few rows are parted at a time
+def test_elements_of_sorted_rows(dtype: str, reverse: bool, set_profile: Callable[..., None]) -> None:
+    set_profile(core_cache=4000)  # so that a few rows are parted at a time
     x = (np.random.RandomState(0).randn(3, 7, 150) * 50).astype(dtype)
     if dtype.startswith("float"):
         x[0, 2, :5] = np.nan, np.inf, -np.inf, 0, -0.0

@@ -89,6 +89,7 @@ class Profile(NamedTuple):
     spread_uncached: float = 40  # the same where the product takes more than `spread_cache`
     spread_cache: int = 400_000
     folded_element: float = 25  # of images that are cut up for strides
+    resized_channels: int = 16  # from which ATen's loops over images with channels last are vectorised
 
     # Recurrent layers in one kernel.
     layer_cells: int = NEVER  # from which arranging the weights pays
@@ -114,7 +115,9 @@ class Profile(NamedTuple):
     native_team: int = 200_000  # work from which a team of threads shares a cluster's loops
     native_unlocked: int = 1_000_000  # work during which other threads of Python may run
     native_alone: int = 1 << 12  # elements from which code for one comparison, or the like, is worth making
-    native_framed: int = 1 << 14  # elements from which machine code pads arrays and keeps bands of matrices
+    native_framed: int = 1 << 14  # elements from which machine code makes, pads and pools arrays
+    native_added_rows: int = 32  # rows from which machine code adds them faster than ATen, row by row
+    native_hot: int = 1 << 17  # elements of one-hot rows from which machine code is faster than picked rows
     native_reduction: int = 1 << 16  # elements up to which a reduction alone is faster than ATen's
     native_update_unlocked: int = 1 << 17  # elements of rows' updates, as native_unlocked
     # The same as native_team, of other functions than clusters'.

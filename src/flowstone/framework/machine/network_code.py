@@ -1,8 +1,9 @@
 """What the native tier offers to kernels of networks, in slots as those of `machine_code.py`.
 
 `cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells; `path_labels(logits)` and
-`path_beams(logits)` decode labels of time steps. They are None where there is no machine code; kernels then
-do the same by ATen, with the same results within rounding.
+`path_beams(logits)` decode labels of time steps, `window_pool(dtype)` pools windows of images. They are None
+where there is no machine code, the last also where there is none yet; kernels then do the same by ATen, with
+the same results within rounding.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ import torch
 
 from flowstone.framework.machine.machine_code import Slot
 
-__all__ = ["CellGradient", "PathBeams", "PathLabels", "cell_gradient", "path_beams", "path_labels"]
+__all__ = [
+    "CellGradient",
+    "PathBeams",
+    "PathLabels",
+    "WindowPool",
+    "cell_gradient",
+    "path_beams",
+    "path_labels",
+    "window_pool",
+]
 
 
 class CellGradient(Protocol):
@@ -56,6 +66,18 @@ class PathBeams(Protocol):
         first is kept. None if a logarithm is NaN."""
 
 
+class WindowPool(Protocol):
+    """Pooling of images and volumes with channels last, on the host."""
+
+    def __call__(
+        self, name: str, images: torch.Tensor, counts: Sequence[int], windows: Sequence[Sequence[int]]
+    ) -> torch.Tensor:
+        """The "largest" numbers of windows, or their "mean" without padding, of integers truncated: of
+        contiguous images [batch, …, channels] of up to three spatial axes. `counts`: of windows; `windows`:
+        sizes, strides and the padding before, one an axis each. Sums of integers are below 2^24."""
+
+
 cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
 path_beams: Slot[[torch.dtype | None], PathBeams] = Slot()
 path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
+window_pool: Slot[[torch.dtype | None], WindowPool] = Slot()

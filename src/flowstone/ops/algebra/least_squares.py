@@ -16,12 +16,20 @@ from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.matrix_kernels import SmallMatrices
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import product
-from flowstone.ops.algebra.matrix_shapes import at_least, check_sides, exactly, invalid, same_size
+from flowstone.ops.algebra.matrix_shapes import (
+    at_least,
+    check_sides,
+    code_for_small,
+    exactly,
+    invalid,
+    same_size,
+)
 from flowstone.ops.control.conditionals import cond
 
 __all__ = ["matrix_solve_ls"]
@@ -61,7 +69,7 @@ def least_squares_shape(node: Node) -> Dims:
 @matrix_solve_ls_op.kernel(CPU, GPU)
 def least_squares_kernel(node: Node, env: Environment) -> Kernel:
     """The solutions. InvalidArgumentError where the fast way finds no factor."""
-    is_fast = node.attributes["fast"]
+    is_fast, small = node.attributes["fast"], code_for_small(node.dtype(0), env)
 
     def solve(matrix: torch.Tensor, rhs: torch.Tensor, l2_regularizer: torch.Tensor) -> torch.Tensor:
         check_sides(matrix, rhs)
@@ -70,24 +78,36 @@ def least_squares_kernel(node: Node, env: Environment) -> Kernel:
         l2 = float(l2_regularizer)
         if l2 < 0:
             raise invalid(f"l2_regularizer must be >= 0, got {l2}")
-        return _by_normal_equations(matrix, rhs, l2) if is_fast else _orthogonal(matrix, rhs)
+        return _by_normal_equations(matrix, rhs, l2, small) if is_fast else _orthogonal(matrix, rhs)
 
     return solve
 
 
-def _by_normal_equations(a: torch.Tensor, b: torch.Tensor, l2: float) -> torch.Tensor:
+def _by_normal_equations(
+    a: torch.Tensor, b: torch.Tensor, l2: float, small: SmallMatrices | None
+) -> torch.Tensor:
     is_deep = a.shape[-2] >= a.shape[-1]
     gramian = a.mH @ a if is_deep else a @ a.mH
     gramian.diagonal(0, -2, -1).add_(l2)
-    factor, info = torch.linalg.cholesky_ex(gramian)
+    if is_deep:
+        return _of_definite(gramian, a.mH @ b, small)
+    return a.mH @ _of_definite(gramian, b, small)
+
+
+def _of_definite(matrix: torch.Tensor, rhs: torch.Tensor, small: SmallMatrices | None) -> torch.Tensor:
+    """The solutions of systems of positive definite matrices, by Cholesky's factors."""
+    if small is not None and small.fits(matrix, rhs) and (lower := small.factor(matrix)) is not None:
+        middle = small.substitute(lower, rhs, True, False)
+        found = None if middle is None else small.substitute(lower, middle, True, True)
+        if found is not None:
+            return found
+    factor, info = torch.linalg.cholesky_ex(matrix)
     if bool(info.any()):
         raise invalid(
             "Input matrix was rank deficient or ill-conditioned. "
             "Try setting fast=False or provide a larger l2_regularizer > 0."
         )
-    if is_deep:
-        return torch.cholesky_solve(a.mH @ b, factor)
-    return a.mH @ torch.cholesky_solve(b, factor)
+    return torch.cholesky_solve(rhs, factor)
 
 
 def _orthogonal(a: torch.Tensor, b: torch.Tensor) -> Any:

@@ -17,13 +17,14 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.matrix_kernels import SmallMatrices
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.algebra import decompositions
 from flowstone.ops.algebra.inverses import TYPES
 from flowstone.ops.algebra.matrix_gradients import adjoint
-from flowstone.ops.algebra.matrix_shapes import check_square, cubic, square_shape
+from flowstone.ops.algebra.matrix_shapes import check_square, code_for_small, cubic, square_shape
 from flowstone.ops.numbers.elementwise import conjugate
 
 __all__ = ["matrix_square_root"]
@@ -76,13 +77,14 @@ matrix_logarithm_op.no_gradient()
 @matrix_square_root_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     is_half, is_complex = node.dtype(0) is dtypes.float16, node.dtype(0).is_complex
+    small = code_for_small(dtypes.float32 if is_half else node.dtype(0), env)
 
     def compute(x: torch.Tensor) -> torch.Tensor:
         check_square(x)
         if not x.numel():
             return x.clone()
         wide = x.float() if is_half else x
-        root = _of_finite(_square_root, wide)
+        root = _of_finite(lambda finite: _square_root(finite, small), wide)
         return root if is_complex else root.real.to(x.dtype)
 
     return compute
@@ -107,9 +109,9 @@ def _of_finite(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor
     return torch.where(finite, found, torch.nan).reshape(x.shape)
 
 
-def _square_root(x: torch.Tensor) -> torch.Tensor:
+def _square_root(x: torch.Tensor, small: SmallMatrices | None) -> torch.Tensor:
     """The roots of matrices [b, n, n]; NaN of a real matrix that has a negative eigenvalue."""
-    found = _newton_root(x)
+    found = _newton_root(x, small)
     return _improved(x, found, lambda root: root @ root, _root_in_basis)
 
 
@@ -184,21 +186,31 @@ _ROUNDS = 20  # Newton's iteration doubles the digits a round, once it is near
 _ROOTS = 40  # a logarithm takes until the root is near the identity
 
 
-def _newton_root(x: torch.Tensor) -> torch.Tensor:
+def _newton_root(x: torch.Tensor, small: SmallMatrices | None = None) -> torch.Tensor:
     """The roots of matrices [b, n, n] without eigenvalues on the negative real axis."""
     size = x.shape[-1]
     eye = torch.eye(size, dtype=x.dtype, device=x.device)
     root, rest = x, x
     for _ in range(_ROUNDS):
-        scale = torch.linalg.det(rest).abs().pow(-0.5 / size)[:, None, None]
+        determinant, inverse = _determinant_and_inverse(rest, small)
+        scale = determinant.abs().pow(-0.5 / size)[:, None, None]
         scale = torch.where(torch.isfinite(scale) & (scale > 0), scale, torch.ones_like(scale))
-        inverse = torch.linalg.inv_ex(rest).inverse
         root = 0.5 * (scale * root @ (eye + inverse / scale**2))
         rest = 0.5 * (eye + 0.5 * (scale**2 * rest + inverse / scale**2))
         distance = _norm(rest - eye).max()
         if bool(distance < size * torch.finfo(x.dtype).eps):
             break
     return root
+
+
+def _determinant_and_inverse(
+    x: torch.Tensor, small: SmallMatrices | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if small is not None and small.fits(x, x) and (inverse := small.invert(x, False)) is not None:
+        determinant = small.determine(x)
+        if determinant is not None:
+            return determinant, inverse
+    return torch.linalg.det(x), torch.linalg.inv_ex(x).inverse
 
 
 _NODES, _WEIGHTS = (each / 2 for each in np.polynomial.legendre.leggauss(8))  # on an interval of length 1

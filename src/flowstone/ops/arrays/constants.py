@@ -15,6 +15,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel, Value
 from flowstone.framework.declarations.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import machine
 from flowstone.framework.machine.machine_code import spaced_numbers
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
@@ -280,15 +281,13 @@ def _(node: Node, env: Environment) -> Kernel:
         count = num.item()
         if count <= 0:
             raise invalid(f"Requires num > 0: {count}")
-        code = spaced_numbers(dtype) if on_host and _MANY <= count < 1 << 31 else None
+        is_large = machine.current().profile.native_framed <= count < 1 << 31
+        code = spaced_numbers(dtype) if on_host and is_large else None
         if code is not None:
             return code(start.item(), stop.item(), count)
         return torch.linspace(start.item(), stop.item(), count, dtype=dtype, device=env.device)
 
     return sequence
-
-
-_MANY = 1 << 14  # numbers, from which machine code is worth its compilation
 
 
 # ---- public functions

@@ -11,7 +11,6 @@ from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradient, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.machine.machine_code import tuple_rows
 from flowstone.framework.tensors.composite import IndexedSlices
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -31,7 +30,7 @@ from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.row_additions import add_rows
 from flowstone.ops.arrays.shapes import reshape, shape, size, squeeze
 from flowstone.ops.numbers.unsigned_integers import needs_help
-from flowstone.ops.variables.scatter import rows_or_zeros
+from flowstone.ops.variables.scatter import elements_by_code, rows_or_zeros
 
 __all__ = ["batch_gather", "gather", "gather_nd", "scatter_nd"]
 
@@ -253,10 +252,9 @@ def _gather_nd(params: Any, indices: Any) -> Any:
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
         )
     outer, rest = indices.shape[:-1], params.shape[depth:]
-    if depth and params.device.type == "cpu" and (pick := tuple_rows(indices.dtype)) is not None:
-        found = pick(params, indices, (*outer, *rest))
-        if found is not None:
-            return found
+    found = elements_by_code(params, indices)
+    if found is not None:
+        return found
     table = params.reshape([product(params.shape[:depth]), *rest])
     return torch.index_select(table, 0, flat_places(indices, params.shape[:depth])).reshape([*outer, *rest])
 

@@ -10,6 +10,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Shapes, op
+from flowstone.framework.machine import machine
 from flowstone.framework.machine.machine_code import hot_places
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
@@ -56,7 +57,10 @@ def _(node: Node, env: Environment) -> Kernel:
     picked, depth = _picked(node, compared) if is_host else None, node.constant(1)
     if picked is None or depth is None:
         return compared
-    many, types = _MANY // int(depth), (node.dtype(0).torch, node.dtype(2).torch)
+    many, types = (
+        machine.current().profile.native_hot // int(depth),
+        (node.dtype(0).torch, node.dtype(2).torch),
+    )
 
     def one_hot(indices: Any, depth: Any, on: Any, off: Any) -> Any:
         is_large = indices.numel() >= many
@@ -88,8 +92,7 @@ def _compared(node: Node, is_host: bool) -> Callable[..., Any]:
     return one_hot
 
 
-_FEW = 1 << 6  # elements up to which ATen's kernels are as fast,
-_MANY = 1 << 17  # and where all indices are inside
+_FEW = 1 << 6  # elements up to which ATen's kernels are as fast
 _LARGEST_TABLE = 1 << 16  # elements
 _PICKED = frozenset({torch.float32, torch.float64, torch.int32, torch.int64, torch.bool})
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from flowstone.framework.machine import machine_code
+from flowstone.framework.machine import machine, machine_code
 
 __all__ = ["add_rows"]
-
-_MANY = 32  # rows from which machine code is faster than ATen's kernel, which calls another for each
 
 
 def add_rows(
@@ -16,7 +14,8 @@ def add_rows(
 ) -> torch.Tensor:
     """Adds rows [n, …] to those of `table` at indices [n], or subtracts them, one after the other; returns
     `table`. IndexError or RuntimeError on a host for an index that is outside."""
-    if len(indices) >= _MANY and _are_added(table, indices, rows, subtracts):
+    is_worth_it = len(indices) >= machine.current().profile.native_added_rows
+    if is_worth_it and _are_added(table, indices, rows, subtracts):
         return table
     if not subtracts:
         return table.index_add_(0, indices, rows)

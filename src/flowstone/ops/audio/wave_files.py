@@ -29,6 +29,7 @@ from flowstone.ops.networks.windows import require_rank
 Array = np.ndarray[Any, Any]
 _FORMAT = struct.Struct("<HHIIHH")  # tag, channels, samples a second, bytes a second, bytes a frame, bits
 _PCM, _BITS = 1, 16
+_HALF = torch.nextafter(torch.tensor(0.5), torch.tensor(0.0))  # so that what is less than a half stays so
 _LARGEST_ATTRIBUTE = 2**31 - 1
 
 
@@ -108,15 +109,16 @@ def decoded(contents: bytes) -> tuple[Array, int]:
 def encoded(audio: Array, rate: int) -> bytes:
     """Samples, float32 [samples, channels], as a file; what lies beyond [-1, 1) is cut, NaN is silence."""
     channels = audio.shape[1]
-    values = torch.from_numpy(np.array(audio, np.float32)).clamp_(-1, 1).nan_to_num_(0.0).mul_(32768)
-    sizes = values.abs()
-    whole = sizes.floor()
-    whole.add_(sizes.sub_(whole).mul_(2).floor_()).copysign_(values)  # halves are rounded away from zero
-    samples: bytes = whole.clamp_(max=32767).to(torch.int16).numpy().astype("<i2", copy=False).tobytes()
+    values = torch.mul(torch.from_numpy(audio), 32768).nan_to_num_(0.0).clamp_(-32768, 32767)
+    halves = torch.copysign(
+        _HALF, values
+    )  # which are rounded away from zero; what follows cuts fractions off
+    samples = values.add_(halves).to(torch.int16).numpy().astype("<i2", copy=False)
     frame = 2 * channels
     head = _FORMAT.pack(_PCM, channels, rate, frame * rate & 0xFFFFFFFF, frame & 0xFFFF, _BITS)
-    body = b"WAVEfmt " + struct.pack("<I", 16) + head + b"data" + struct.pack("<I", len(samples)) + samples
-    return b"RIFF" + struct.pack("<I", len(body)) + body
+    body = b"WAVEfmt " + struct.pack("<I", 16) + head + b"data" + struct.pack("<I", samples.nbytes)
+    size = struct.pack("<I", len(body) + samples.nbytes)
+    return b"".join((b"RIFF", size, body, np.ascontiguousarray(samples).reshape(-1).data))
 
 
 # ---- the ops: on the host, where strings are

@@ -26,6 +26,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import machine
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -196,14 +197,12 @@ def _(node: Node, env: Environment) -> Kernel:
         rows, columns = checked_size(x, size)
         if align or half:
             return _bilinear(x.float().permute(_TO_FIRST), [rows, columns], align).permute(_TO_LAST)
-        if x.shape[3] >= _MANY and x.device.type == "cpu" and x.numel():
+        has_vectors = x.shape[3] >= machine.current().profile.resized_channels
+        if has_vectors and x.device.type == "cpu" and x.numel():
             return _with_a_border(x.float(), rows, columns)
         return sample(x, _linear_taps(x.shape[1], rows), _linear_taps(x.shape[2], columns))
 
     return run
-
-
-_MANY = 16  # channels, over which ATen's loops are vectorised
 
 
 def _with_a_border(x: torch.Tensor, rows: int, columns: int) -> torch.Tensor:

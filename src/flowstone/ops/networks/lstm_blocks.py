@@ -105,19 +105,20 @@ class _Form(NamedTuple):
         return torch.cat((i, f, ci, o) if self.forget_second else (i, ci, f, o), -1)
 
 
-def _step(form: _Form, sums: torch.Tensor, before: torch.Tensor, peepholes: Any) -> list[torch.Tensor]:
-    """(i, cs, f, o, ci, co, h) of the weighted sums of a step and the state before it."""
+def _step(form: _Form, sums: torch.Tensor, before: torch.Tensor, peepholes: Any, results: Any) -> None:
+    """Writes (i, cs, f, o, ci, co, h) of the weighted sums of a step and the state before it."""
+    to_i, state, to_f, to_o, to_ci, co, h = results
     i, ci, f, o = form.split(sums)
     if form.peephole:
         wci, wcf, wco = peepholes
         i, f = i + wci * before, f + wcf * before
-    i, f, ci = torch.sigmoid(i), torch.sigmoid(f + form.forget_bias), torch.tanh(ci)
-    state = torch.addcmul(ci * i, before, f)
+    torch.sigmoid(i, out=to_i)
+    torch.add(f, form.forget_bias, out=to_f).sigmoid_()
+    torch.mul(torch.tanh(ci, out=to_ci), to_i, out=state).addcmul_(before, to_f)
     if form.clip > 0:
-        state = state.clamp(-form.clip, form.clip)
-    o = torch.sigmoid(o + wco * state if form.peephole else o)
-    co = torch.tanh(state)
-    return [i, state, f, o, ci, co, co * o]
+        state.clamp_(-form.clip, form.clip)
+    torch.sigmoid(o + wco * state if form.peephole else o, out=to_o)
+    torch.mul(torch.tanh(state, out=co), to_o, out=h)
 
 
 _through_sigmoid = torch.ops.aten.sigmoid_backward.default  # of a gradient and the result
@@ -183,7 +184,9 @@ def _(node: Node, env: Environment) -> Kernel:
 
     def run(x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any) -> list[torch.Tensor]:
         _check(x, before, h, w, wci, wcf, wco, b)
-        return _step(form, torch.addmm(b, torch.cat([x, h], 1), w), before, (wci, wcf, wco))
+        results = [torch.empty_like(before, memory_format=torch.contiguous_format) for _ in range(7)]
+        _step(form, torch.addmm(b, torch.cat([x, h], 1), w), before, (wci, wcf, wco), results)
+        return results
 
     return run
 
@@ -231,12 +234,13 @@ def _forward(node: Node, env: Environment) -> Kernel:
         inputs = x.shape[2]
         sums = torch.addmm(b, x[:steps].flatten(0, 1), w[:inputs]).unflatten(0, (steps, x.shape[1]))
         recurrent, peepholes = w[inputs:], (wci, wcf, wco)
-        result = [x.new_zeros(*x.shape[:2], before.shape[1]) for _ in range(7)]
+        result = [x.new_empty(*x.shape[:2], before.shape[1]) for _ in range(7)]
         for step in range(steps):
-            found = _step(form, torch.addmm(sums[step], h, recurrent), before, peepholes)
+            found = [each[step] for each in result]
+            _step(form, sums[step].addmm_(h, recurrent), before, peepholes, found)
             before, h = found[1], found[6]
-            for whole, each in zip(result, found):
-                whole[step] = each
+        for each in result:
+            each[steps:].zero_()
         return result
 
     return run

@@ -38,6 +38,7 @@ from flowstone.ops.networks.pooling_windows import (
     attribute_window,
     infer_pooled,
     input_window,
+    pooled_by_code,
     pooling_kernel,
     spatial_lengths,
 )
@@ -112,7 +113,16 @@ def _max_kernel(window: Window, node: Node) -> Callable[..., Any]:
 
 
 def _host_max_kernel(window: Window, node: Node) -> Callable[..., Any]:
-    return sliding_maxima(window, node) or _max_kernel(window, node)
+    sliding = sliding_maxima(window, node)
+    if sliding is not None:
+        return sliding
+    by_aten = _max_kernel(window, node)
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        found = pooled_by_code(window, "largest", x)
+        return by_aten(x) if found is None else found
+
+    return run
 
 
 def _maxima(window: Window, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

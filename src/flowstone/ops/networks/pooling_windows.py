@@ -9,6 +9,8 @@ import torch
 
 from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import Environment, Kernel, KernelFactory
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.network_code import window_pool
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
@@ -84,6 +86,17 @@ class Window:
         elif all(_ceil_fits(*one) for one in found):
             return counts, before, True, None
         return counts, (0,) * self.n, False, (before, after)
+
+
+def pooled_by_code(window: Window, name: str, x: torch.Tensor) -> torch.Tensor | None:
+    """The "largest" or the "mean" of windows by machine code; None where ATen is to do it."""
+    if not window.last or window.channel_size != 1 or x.dim() != window.rank or x.device.type != "cpu":
+        return None
+    if x.numel() < machine.current().profile.native_framed or not x.is_contiguous():
+        return None
+    counts, before, _ = window.solve(tuple(x.shape[1:-1]))
+    pool = window_pool(x.dtype) if 0 not in counts else None
+    return None if pool is None else pool(name, x, counts, (window.sizes, window.strides, before))
 
 
 def _ceil_fits(length: int, size: int, stride: int, before: int, after: int, count: int) -> bool:

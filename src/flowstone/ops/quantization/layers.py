@@ -15,6 +15,8 @@ from flowstone.framework import errors
 from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.network_code import window_pool
 from flowstone.framework.names.argument_orders import dilations_before_name, or_in_order
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types import dtypes
@@ -186,7 +188,8 @@ def _infer_pool(node: Node) -> Shapes:
     return [(image[0], *counts, image[3]), (), ()]
 
 
-_CACHED = 1 << 20  # elements of images that are pooled at a time, so that sums stay in the caches
+_WORD = 4  # bytes of a sum, which is to stay in the caches
+_EXACT = 2**24  # whole numbers below which float32 has all
 
 
 def _check_window(sizes: Any, strides: Any) -> None:
@@ -214,6 +217,10 @@ def _pool_kernel(node: Node, env: Environment) -> Kernel:
         counts, before, after = rule.solve(x.shape[1:3], sizes[1:3], strides[1:3], (1, 1))
         if 0 in counts or not x.numel():
             return [x.new_zeros(x.shape[0], *counts, x.shape[3]), *ends]
+        native = window_pool(x.dtype) if x.device.type == "cpu" and largest_sum < _EXACT else None
+        if native is not None and x.is_contiguous():
+            windows = (sizes[1:3], strides[1:3], before)
+            return [native("largest" if is_max else "mean", x, counts, windows), *ends]
         margins = [0, 0, before[1], after[1], before[0], after[0]]
 
         def pooled(x: torch.Tensor, padding: int, function: Callable[..., torch.Tensor]) -> torch.Tensor:
@@ -230,7 +237,7 @@ def _pool_kernel(node: Node, env: Environment) -> Kernel:
             return _mean(pooled(x.to(word), 0, torch.add), number, largest_sum + elements)
 
         out = x.new_empty(x.shape[0], *counts, x.shape[3])
-        some = max(1, _CACHED // x[0].numel())
+        some = max(1, machine.current().profile.core_cache // (_WORD * x[0].numel()))
         for images, results in zip(x.split(some), out.split(some)):
             results.copy_(of_images(images))
         return [out, *ends]
@@ -258,7 +265,7 @@ def _word(largest: int) -> torch.dtype:
 
 def _mean(total: torch.Tensor, number: torch.Tensor, largest: int) -> torch.Tensor:
     """The truncated quotients of whole numbers; the absolutely `largest` of either add up to no more."""
-    if largest < 2**24:  # the quotient's error leaves it on its side of a whole number
+    if largest < _EXACT:  # the quotient's error leaves it on its side of a whole number
         return total.float().div_(number)
     return torch.div(total, number, rounding_mode="trunc")
 

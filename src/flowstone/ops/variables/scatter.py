@@ -24,6 +24,7 @@ from flowstone.framework.declarations.containers import Variable
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import OpDeclaration, op
 from flowstone.framework.errors import InvalidArgumentError
+from flowstone.framework.machine.machine_code import tuple_rows
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
@@ -319,10 +320,22 @@ def as_rows(table: torch.Tensor, depth: int) -> torch.Tensor:
 
 def gather_elements(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     """Elements or slices of `table` at index tuples: shape indices.shape[:-1] + table.shape[depth:]."""
+    found = elements_by_code(table, indices)
+    if found is not None:
+        return found
     flat, depth = flat_elements(table.shape, indices), indices.shape[-1]
     rows = as_rows(table.contiguous(), depth)
     rows = torch.index_select(rows.view(-1) if rows.shape[1] == 1 else rows, 0, flat)
     return rows.reshape(indices.shape[:-1] + table.shape[depth:])
+
+
+def elements_by_code(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor | None:
+    """The same by machine code; None where there is none, or a tuple is outside."""
+    depth = indices.shape[-1]
+    if not 0 < depth <= table.ndim or table.device.type != "cpu":
+        return None
+    pick = tuple_rows(indices.dtype)
+    return None if pick is None else pick(table, indices, (*indices.shape[:-1], *table.shape[depth:]))
 
 
 def _element_scatter(function: Callable[..., Any]) -> Callable[..., Any]:
