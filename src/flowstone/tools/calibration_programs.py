@@ -203,6 +203,11 @@ CHOICES: tuple[Choice, ...] = (
         {"pointwise_products": 0},
         _convolution((32, 8, 8, 64), 1, 64, trains=True),
     ),
+    _taken_whole(
+        {"tiny_images": 800, "tiny_gradients": 256},
+        {"tiny_images": 0, "tiny_gradients": 0},
+        _convolution((8192, 4, 4, 2), 3, 2, trains=True),
+    ),
     _taken_whole({"band_channels": 128}, {"band_channels": 0}, _normalization((16, 28, 28, 64))),
     _threshold("sliding_maxima", [(n * n * 256, _pooling((1, n, n, 256))) for n in (14, 20, 28, 56)]),
     _taken_whole(

@@ -74,6 +74,8 @@ class Profile(NamedTuple):
     pointwise_positions: int = 0  # of an image, up to which 1x1 convolutions are one row of positions
     pointwise_positions_in_all: int = 0  # of all images, up to which a filter's gradient is a product
     pointwise_products: int = 0  # multiplications up to which 1x1 convolutions are products of matrices
+    tiny_images: int = 0  # their elements, times output channels, up to which convolutions are products
+    tiny_gradients: int = 0  # the same of the gradients
     band_channels: int = 0  # up to which a product with a band matrix adds up neighbouring channels fastest
     filter_elements: int = 1 << 12  # from which a filter's order in memory matters
     scaled_images: int = 1 << 15  # elements from which a filter is scaled instead of the image
@@ -197,6 +199,8 @@ INTEL = X86._replace(
     operations_per_us=150e3,
     convolution_by_onednn=1_800_000,  # a call of oneDNN costs 22 us there
     pointwise_products=1 << 26,
+    tiny_images=800,
+    tiny_gradients=256,
     narrow_plain=False,  # 007
     packed_rows=64,
     layer_cells=16,

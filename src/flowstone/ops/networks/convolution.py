@@ -34,7 +34,7 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import merge
-from flowstone.ops.networks import pointwise_convolutions, single_images
+from flowstone.ops.networks import pointwise_convolutions, single_images, tiny_images
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry
 from flowstone.ops.networks.filter_gradients import check_batches, filter_gradient_kernel, shape_argument
@@ -131,7 +131,9 @@ def _forward_kernel(depthwise: bool) -> KernelFactory:
         geometry = Geometry(node)
         seen = arrange(geometry, node.static_shape(0), node.static_shape(1), depthwise)
         if seen is not None:
-            return _forward_call(node, env, seen)
+            call = _forward_call(node, env, seen)
+            is_tiny = len(node.inputs) == 2 and tiny_images.suits(seen, env, node.dtype(0))
+            return tiny_images.forward(seen, call) if is_tiny else call
         fixed = geometry.fixed(node.static_shape(0), node.static_shape(1)) or _fixed_by_stride(geometry, node)
         convolve = _FORWARD[geometry.rank - 2]
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
@@ -211,7 +213,9 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
                 return seen.given_flat_gradient(product)
             if pointwise_convolutions.suits(node, env, geometry, seen.kernel, seen.known):
                 return _pointwise_input_gradient(seen)
-            return _input_gradient_call(seen, env, node.dtype(1))
+            call = _input_gradient_call(seen, env, node.dtype(1))
+            is_tiny = tiny_images.suits(seen, env, node.dtype(1), is_gradient=True)
+            return tiny_images.by_input(seen, call) if is_tiny else call
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last

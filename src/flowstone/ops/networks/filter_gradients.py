@@ -13,7 +13,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import X0, X2, Call, Environment, Kernel, KernelFactory
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types.dtypes import DType
-from flowstone.ops.networks import pointwise_convolutions, single_images
+from flowstone.ops.networks import pointwise_convolutions, single_images, tiny_images
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry, shape_only
 from flowstone.ops.networks.pointwise_convolutions import (
@@ -100,6 +100,8 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
                 assert dims is not None  # or nothing would have been arranged
                 gradient = gradient_by_filter(x, X2, seen.strides, dims, seen.kernel[2])
                 return seen.given_flat_filter(gradient)
+            if tiny_images.suits(seen, env, node.dtype(0), is_gradient=True):
+                return tiny_images.by_filter(seen)
             return _filter_gradient_call(seen, env, node.dtype(0))
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
         strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
