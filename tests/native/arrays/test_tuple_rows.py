@@ -41,6 +41,21 @@ def test_rows_are_those_of_indexing(dtype: Any, index: Any, depth: int, outer: A
         assert torch.equal(found, expected)
 
 
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+@pytest.mark.parametrize("sizes", [(7,), (4, 3), (2, 5, 3), (1 << 20, 1 << 20, 1 << 20)])
+@pytest.mark.parametrize("outer", [(), (0,), (3, 9)])
+def test_places_are_in_row_major_order(index: Any, sizes: Any, outer: Any) -> None:
+    chance = torch.Generator().manual_seed(1)
+    indices = torch.stack([torch.randint(n, outer, generator=chance) for n in sizes], -1)
+    found = picker(index).places(indices.to(index), sizes)
+    expected = np.ravel_multi_index(indices.reshape(-1, len(sizes)).T.numpy(), sizes)
+    np.testing.assert_array_equal(found, expected)
+    for wrong in (-1, sizes[-1]):
+        if indices.numel():
+            indices[..., -1] = wrong
+            assert picker(index).places(indices.to(index), sizes) is None
+
+
 @pytest.mark.parametrize("wrong", [[4, 0], [-1, 0], [0, 3], [0, -1], [3, 1 << 20]])
 def test_what_is_out_of_bounds_is_nothing(wrong: list[int]) -> None:
     indices = torch.tensor([[0, 0], wrong, [3, 2]])

@@ -231,6 +231,10 @@ class TupleRows(Protocol):
     ) -> torch.Tensor | None:
         """The rows of `params` by `indices` [..., depth], in this shape; None if one is out of bounds."""
 
+    def places(self, indices: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor | None:
+        """The row-major numbers, int64, of `indices` [..., depth] in an array of these sizes, as a vector;
+        None if one is out of bounds."""
+
 
 class Largest(Protocol):
     """The largest of rows, equal ones in order of their places, NaN first, on the host."""

@@ -1,4 +1,4 @@
-"""Rows that tuples of indices pick, copied by machine code on a host: what GatherNd does.
+"""Rows that tuples of indices pick, copied by machine code on a host: what GatherNd does; and their places.
 
 The code for a type of indices is compiled on a thread when it is first asked for; until then, and where there
 is no native tier, `tuple_rows` is None. Every index is compared with its size before its row is read. Threads
@@ -21,9 +21,12 @@ from flowstone.native.codegen.structured import Code
 __all__ = ["TupleRows", "tuple_rows", "tuple_rows_code"]
 
 WORDS = ("threads", "count", "depth", "size")
-PLACES = {"pick": ("notes", "sizes", "indices", "rows", "out")}
-"""`pick` copies `count` rows of `size` bytes; a tuple is `depth` indices, of dimensions of `sizes` (int64). A
-note, 0 at first, becomes 1 if an index is out of bounds."""
+PLACES = {
+    "pick": ("notes", "sizes", "indices", "rows", "out"),
+    "number": ("notes", "sizes", "indices", "out"),
+}
+"""`pick` copies `count` rows of `size` bytes, `number` writes which rows (int64); a tuple is `depth` indices,
+of dimensions of `sizes` (int64). A note, 0 at first, becomes 1 if an index is out of bounds."""
 _INDICES = {torch.int32: "i32", torch.int64: "i64"}
 _WORK = 8  # of a row's place and first bytes, in additions
 _WORDS = {4: "i32", 8: "i64"}  # rows of so many bytes, as one number
@@ -40,19 +43,37 @@ class TupleRows:
         self, params: torch.Tensor, indices: torch.Tensor, dims: Sequence[int]
     ) -> torch.Tensor | None:
         """The rows of `params` by `indices` [..., depth], in this shape; None where one is out of bounds."""
-        depth, count = indices.shape[-1], math.prod(indices.shape[:-1])
+        depth = indices.shape[-1]
         size = math.prod(params.shape[depth:]) * params.itemsize
-        has_team = count * (_WORK + size // 4) >= machine.current().profile.native_team
         out = torch.empty(tuple(dims), dtype=params.dtype)
-        note, sizes = ctypes.c_int64(), (ctypes.c_int64 * depth)(*params.shape[:depth])
+        arrays = {"rows": params.contiguous(), "out": out}
+        return out if self._call("pick", indices, params.shape[:depth], size, arrays) else None
+
+    def places(self, indices: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor | None:
+        """The row-major numbers, int64, of `indices` [..., depth] in an array of these sizes, as a vector;
+        None where one is out of bounds."""
+        out = torch.empty(math.prod(indices.shape[:-1]), dtype=torch.int64)
+        return out if self._call("number", indices, sizes, 0, {"out": out}) else None
+
+    def _call(
+        self,
+        name: str,
+        indices: torch.Tensor,
+        dims: Sequence[int],
+        size: int,
+        arrays: Mapping[str, torch.Tensor],
+    ) -> bool:
+        depth, count = indices.shape[-1], math.prod(indices.shape[:-1])
+        has_team = count * (_WORK + size // 4) >= machine.current().profile.native_team
+        note, sizes = ctypes.c_int64(), (ctypes.c_int64 * depth)(*dims)
         places: dict[str, torch.Tensor | int] = {
-            "notes": ctypes.addressof(note), "sizes": ctypes.addressof(sizes),
-            "indices": indices.contiguous(), "rows": params.contiguous(), "out": out,
+            **arrays, "notes": ctypes.addressof(note), "sizes": ctypes.addressof(sizes),
+            "indices": indices.contiguous(),
         }  # fmt: skip
         threads = torch.get_num_threads() if has_team else 1
         words = {"threads": threads, "count": count, "depth": depth, "size": size}
-        self._library.call("pick", words, places)
-        return None if note.value else out
+        self._library.call(name, words, places)
+        return not note.value
 
 
 @functools.cache
@@ -68,7 +89,23 @@ def tuple_rows(index: torch.dtype | None) -> TupleRows | None:
 def tuple_rows_code(index: str) -> str:
     """LLVM's text, of indices that LLVM calls so."""
     declarations = {_MEMCPY: f"declare void @{_MEMCPY}(ptr, ptr, i64, i1)"}
-    e = Code("pick_some", ["ptr a"], 1, declarations)
+    texts = []
+    for name, write in (("pick", _pick), ("number", _number)):
+        some = Code(f"{name}_some", ["ptr a"], 1, declarations)
+        write(some, index)
+        public = Code(name, ["ptr a"], 1, declarations, is_public=True)
+        share(public, f"{name}_some")
+        texts += [some.text(), public.text()]
+    return "\n".join([*declarations.values(), *texts])
+
+
+def _number(e: Code, index: str) -> None:
+    a = places_of(e, PLACES["number"])
+    for i, place in _places(e, index, a, words_of(e, a["words"], WORDS)):
+        e.set("i64", e.at(a["out"], i, "i64"), place)
+
+
+def _pick(e: Code, index: str) -> None:
     a = places_of(e, PLACES["pick"])
     words = words_of(e, a["words"], WORDS)
     size = words["size"]
@@ -84,9 +121,6 @@ def tuple_rows_code(index: str) -> str:
         for i, place in _places(e, index, a, words):
             to, source = e.at(a["out"], e.mul(i, size), "i8"), e.at(a["rows"], e.mul(place, size), "i8")
             e.do(f"call void @{_MEMCPY}(ptr {to}, ptr {source}, i64 {size}, i1 false)")
-    public = Code("pick", ["ptr a"], 1, declarations, is_public=True)
-    share(public, "pick_some")
-    return "\n".join([*declarations.values(), e.text(), public.text()])
 
 
 def _places(e: Code, index: str, a: Mapping[str, str], words: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from flowstone.framework.machine.machine_code import tuple_rows
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types.shape import Dims, format_dims
 from flowstone.ops.arrays.arrays import invalid
@@ -147,8 +148,11 @@ def check_ordered(
 
 def check_rows(rows: torch.Tensor, sizes: Sequence[int], what: str = "indices") -> torch.Tensor:
     """The rows' numbers. InvalidArgumentError unless the rows are within, in order, and differ."""
-    check_within(rows, sizes, what)
-    numbers = positions(rows, sizes) if fits(sizes) else numbered_together(rows)[0]
+    if fits(sizes):
+        numbers = checked_positions(rows, sizes, what)
+    else:
+        check_within(rows, sizes, what)
+        numbers = numbered_together(rows)[0]
     check_ordered(rows, numbers, what)
     return numbers
 
@@ -169,6 +173,16 @@ def positions(rows: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     for axis in range(1, len(sizes)):
         total = torch.add(rows[:, axis], total, alpha=sizes[axis])
     return total
+
+
+def checked_positions(rows: torch.Tensor, sizes: Sequence[int], what: str = "indices") -> torch.Tensor:
+    """`positions` after `check_within`, in one pass of machine code where there is some."""
+    code = tuple_rows(rows.dtype) if rows.device.type == "cpu" and rows.numel() and fits(sizes) else None
+    found = None if code is None else code.places(rows, sizes)
+    if found is None:
+        check_within(rows, sizes, what)
+        return positions(rows, sizes)
+    return found
 
 
 def rows_at(numbers: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:

@@ -25,6 +25,7 @@ from flowstone.ops.sparse.elements import add_at
 from flowstone.ops.sparse.index_rows import (
     check_rank,
     check_within,
+    checked_positions,
     checked_parts,
     listed,
     positions,
@@ -55,9 +56,9 @@ def _(node: Node, env: Environment) -> Kernel:
     ) -> torch.Tensor:
         sizes = checked_parts(rows, values, shape, "a_")
         _check_same(sizes, dense)
-        check_within(rows, sizes, "a_indices")
+        places = checked_positions(rows, sizes, "a_indices")
         result = dense.clone(memory_format=torch.contiguous_format)
-        add_at(result.view(-1), positions(rows, sizes), values)
+        add_at(result.view(-1), places, values)
         return result
 
     return add
@@ -94,6 +95,8 @@ def _dense_values(rows: torch.Tensor, sizes: list[int], dense: torch.Tensor) -> 
             "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
             f"{listed(sizes)} vs. {listed(dense.shape)}"
         )
+    if list(dense.shape) == sizes:
+        return dense.reshape(-1)[checked_positions(rows, sizes, "sp_indices")]
     check_within(rows, sizes, "sp_indices")
     axes = [axis for axis, n in enumerate(dense.shape) if n != 1]
     if not axes:

@@ -285,6 +285,10 @@ def flat_elements(shape: tuple[int, ...], indices: torch.Tensor) -> torch.Tensor
             None,
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}",
         )
+    code = tuple_rows(indices.dtype) if depth and indices.device.type == "cpu" else None
+    found = None if code is None else code.places(indices, shape[:depth])
+    if found is not None:
+        return found
     tuples = indices.reshape(-1, depth)
     columns = tuples.unbind(1)
     if tuples.numel():
