@@ -67,3 +67,24 @@ def test_of_rows_stitched_to_one_place_the_last_stays(monkeypatch, native, shape
         found = session.run(tf.dynamic_stitch([each.astype(np.int32) for each in indices], data))
     covered = np.isin(np.arange(len(wanted)), np.concatenate([each.reshape(-1) for each in indices]))
     np.testing.assert_array_equal(found[covered], wanted[covered])
+
+
+@pytest.mark.parametrize("width", [1, 3, 40])
+@pytest.mark.parametrize(
+    "places", [([0, 2], [3, 1]), ([0, 5], [3]), ([1, 1, 0], [1, 0]), ([], [2]), ([], [])]
+)
+def test_stitched_rows(places: tuple[list[int], list[int]], width: int) -> None:
+    """Of rows for one place the last stays; rows that none is for are zeros."""
+    parts = [np.array(each, np.int32) for each in places]
+    rows = [np.random.RandomState(i).randn(len(each), width).astype("f") for i, each in enumerate(parts)]
+    expected = np.zeros((max([*places[0], *places[1], -1]) + 1, width), np.float32)
+    for each, values in zip(parts, rows):
+        for place, value in zip(each, values):
+            expected[place] = value
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = [tf.placeholder(tf.int32, [None]) for _ in parts]
+        data = [tf.placeholder(tf.float32, [None, width]) for _ in parts]
+        found = tf.dynamic_stitch(fed, data)
+        for _ in range(2):
+            got = session.run(found, dict(zip((*fed, *data), (*parts, *rows))))
+            np.testing.assert_array_equal(got, expected)

@@ -12,7 +12,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kerne
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import array_code
-from flowstone.framework.machine.machine_code import row_moves
+from flowstone.framework.machine.machine_code import placing
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -218,8 +218,6 @@ def _is_in(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 # ---- partition and stitch
 
-_MUCH = 1 << 21  # bytes from which threads share copies
-
 dynamic_partition_op = op(
     "DynamicPartition",
     "data: T, partitions: int32 -> outputs: num_partitions*T",
@@ -328,27 +326,36 @@ def _stitch_kernel(node: Node) -> Kernel:
         if text:
             result: Any = np.full((size, *rest), b"", dtype=object)
         else:
-            result = torch.zeros((size, *rest), dtype=data[0].dtype, device=data[0].device)
+            make = torch.empty if _are_all(indices, size) else torch.zeros
+            result = make((size, *rest), dtype=data[0].dtype, device=data[0].device)
         for places, values in zip(indices, data):
             flat = places.reshape(-1)
             if text:
                 result[flat.numpy()] = values.reshape(len(flat), *rest)
             else:
-                _put_rows(result, flat.long(), values)
+                _put_rows(result, flat, values)
         return result
 
     return in_signed(node.dtype(count), stitch, *range(count, 2 * count))
 
 
+def _are_all(indices: Sequence[torch.Tensor], size: int) -> bool:
+    """Whether every place below `size` is among the indices, on a host."""
+    if size == 0 or indices[0].device.type != "cpu" or sum(places.numel() for places in indices) < size:
+        return False
+    found = torch.zeros(size, dtype=torch.bool)
+    for places in indices:
+        found.index_fill_(0, places.reshape(-1).long(), True)
+    return bool(found.all())
+
+
 def _put_rows(result: torch.Tensor, places: torch.Tensor, values: torch.Tensor) -> None:
     """Copies rows to places that are there, by machine code if on a host; of those for one the last stays."""
-    moves = row_moves() if result.device.type == "cpu" and values.numel() else None
-    if moves is None or values.nbytes >= _MUCH or values.is_conj() or values.is_neg():
-        result[places] = values.reshape(len(places), *result.shape[1:])
-        return
-    values, places = values.contiguous(), places.contiguous()
-    count = places.shape[0]
-    moves.place(result.data_ptr(), places.data_ptr(), count, values.nbytes // count, values.data_ptr())
+    code = placing(places.dtype) if result.device.type == "cpu" and values.numel() else None
+    if code is None or values.is_conj() or values.is_neg():
+        result[places.long()] = values.reshape(len(places), *result.shape[1:])
+    else:
+        code.put(result, places.contiguous(), values.contiguous())
 
 
 def _stitch(name: str) -> OpDeclaration:

@@ -195,7 +195,10 @@ def product_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
     if axes is None and dtype not in SIGNED:
         return Call(torch.prod, X0, dtype=kind) if dtype.is_integer else Call(torch.prod, X0)
     if axes is not None and len(axes) == 1 and dtype not in SIGNED:
-        return Call(torch.prod, X0, axes[0], keep, dtype=kind)
+        axis = axes[0]
+        if dtype in (dtypes.float32, dtypes.float64):
+            return Call(lambda x: _product_along(x, axis, keep), X0)
+        return Call(torch.prod, X0, axis, keep, dtype=kind)
 
     def product(x: torch.Tensor) -> torch.Tensor:
         if axes is None:
@@ -205,6 +208,22 @@ def product_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
         return x
 
     return _adapted(dtype, product)
+
+
+_MULTIPLIED = 64  # numbers that are multiplied one after the other in parts of long rows
+_LONG, _LARGE = 512, 1 << 16  # elements of rows, and of all, from which more calls do not show
+
+
+def _product_along(x: torch.Tensor, axis: int, keep: bool) -> torch.Tensor:
+    """The products along an axis; of long rows by parts, for products of many numbers between 0 and 1 are
+    denormal before they are 0, with which processors are slow: so only those of the parts are."""
+    count = x.shape[axis]
+    is_last = axis == x.dim() - 1
+    if not is_last or count < _LONG or x.numel() < _LARGE or x.device.type != "cpu" or not x.is_contiguous():
+        return torch.prod(x, axis, keep)
+    whole = count // _MULTIPLIED * _MULTIPLIED
+    product = x[..., :whole].unflatten(-1, (-1, _MULTIPLIED)).prod(-1).prod(-1, keep)
+    return product if whole == count else product.mul_(x[..., whole:].prod(-1, keep))
 
 
 _LARGE_NORM = 1 << 22  # bytes from which an array of squares costs more than a second pass

@@ -35,6 +35,7 @@ from flowstone.ops.randomness.op_seeds import (
 )
 from flowstone.ops.randomness.philox import Distribution
 from flowstone.ops.randomness.rejection_streams import cast, gamma_values, poisson_values
+from flowstone.ops.randomness.truncated_normals import normal_within
 
 __all__ = [
     "get_seed",
@@ -300,30 +301,6 @@ def _(node: Node, env: Environment) -> Kernel:
         return normal_within(uniform, mean, deviation, low, high).to(parameters[0].dtype)
 
     return draw
-
-
-def normal_within(
-    uniform: torch.Tensor,
-    mean: torch.Tensor,
-    deviation: torch.Tensor,
-    low: torch.Tensor,
-    high: torch.Tensor,
-) -> torch.Tensor:
-    """Normal values between `low` and `high`,
-
-    by the inverse distribution function in the accurate (lower) tail.
-    """
-    if bool((low >= high).any()) or bool((deviation <= 0).any()):
-        raise errors.InvalidArgumentError(
-            None, None, "Invalid parameters: need minval < maxval and stdev > 0"
-        )
-    start, stop = (low - mean) / deviation, (high - mean) / deviation
-    sign = torch.where(start > 0, -1.0, 1.0)
-    start, stop = torch.where(sign > 0, start, -stop), torch.where(sign > 0, stop, -start)
-    least, most = torch.special.ndtr(start), torch.special.ndtr(stop)
-    values = torch.special.ndtri(least + uniform * (most - least)).clamp(min=start, max=stop)
-    result: torch.Tensor = values * sign * deviation + mean
-    return result.clamp(min=low, max=high)
 
 
 # ---- public functions

@@ -24,9 +24,9 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import merge
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.generator_states import advance
-from flowstone.ops.randomness.random import normal_within
 from flowstone.ops.randomness.rejection_streams import RESERVED, binomial, cast, gamma_values, poisson_values
 from flowstone.ops.randomness.stateless import sizes_of, state_of_key, state_of_seed
+from flowstone.ops.randomness.truncated_normals import normal_within
 
 __all__ = [
     "stateless_binomial",

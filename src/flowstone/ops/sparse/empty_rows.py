@@ -129,8 +129,8 @@ def _(node: Node, env: Environment) -> Kernel:
             if low < 0 or high >= len(flow):
                 wrong = low if low < 0 else high
                 raise invalid(f"Elements in reverse index must be in [0, {len(flow)}) but got {wrong}")
-        rest = torch.ones(len(flow), dtype=torch.bool, device=flow.device)
-        rest[places] = False
-        return flow[places], flow[rest].sum(dtype=flow.dtype)
+        rest = flow.clone()
+        rest[places] = 0
+        return flow[places], rest.sum(dtype=flow.dtype)
 
     return spread

@@ -25,8 +25,8 @@ from flowstone.ops.sparse.elements import add_at
 from flowstone.ops.sparse.index_rows import (
     check_rank,
     check_within,
-    checked_positions,
     checked_parts,
+    checked_positions,
     listed,
     positions,
 )
