@@ -101,11 +101,16 @@ def _projected(
     return out.to(x.dtype)
 
 
+@functools.lru_cache(maxsize=256)
+def _given(numbers: tuple[float, ...]) -> ctypes.Array[ctypes.c_float]:
+    return _Numbers(*numbers)  # which the code only reads
+
+
 def _cut(
     library: CodeLibrary, x: torch.Tensor, offsets: torch.Tensor, numbers: Sequence[float], out: torch.Tensor
 ) -> bool:
     note = ctypes.c_int64()
-    given = _Numbers(*numbers)
+    given = _given(tuple(numbers))
     words = _sizes(x) | {"rows": out.shape[1], "columns": out.shape[2], "threads": _threads(out.numel())}
     places: dict[str, torch.Tensor | int] = {
         "notes": ctypes.addressof(note), "numbers": ctypes.addressof(given),

@@ -21,6 +21,7 @@ from flowstone.native.matrices.lapack_code import ARGUMENTS, WORDS, lapack_code
 __all__ = ["MatrixBatches", "matrix_batches"]
 
 _LETTERS = {torch.float32: "s", torch.float64: "d", torch.complex64: "c", torch.complex128: "z"}
+_SMALL = 32  # rows
 _EACH = 4  # matrices a thread, from which no thread waits long for another
 
 
@@ -51,13 +52,19 @@ class MatrixBatches:
         return w.reshape(x.shape[:-1]), _matrices(a, x)
 
     def eig(self, x: torch.Tensor, has_vectors: bool) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Eigenvalues, and vectors on the right, all complex."""
+        """Eigenvalues, and vectors on the right, all complex; of small matrices in float64, which takes fewer
+        rounds of iteration."""
+        if self._dtype is torch.float32 and x.shape[-1] <= _SMALL:
+            found = MatrixBatches(torch.float64).eig(x.double(), has_vectors)
+            return found and (found[0].to(self._complex), found[1].to(self._complex))
         size, a = x.shape[-1], _by_columns(x)
         vectors = torch.empty_like(a) if has_vectors else a
         job = ord("V" if has_vectors else "N")
         sizes = {"jobvl": ord("N"), "jobvr": job, "n": size, "lda": size, "ldvl": size, "ldvr": size}
         parts = {name: torch.empty(len(a), size, dtype=self._dtype) for name in self._values}
         more = {"rwork": 2 * size * self._real.itemsize}
+        if size <= _SMALL:
+            more["work"] = 4 * size * self._dtype.itemsize
         if not _run(f"{self._letter}geev", sizes, {"a": a, "vl": a, "vr": vectors, **parts}, more):
             return None
         values = parts["w"] if "w" in parts else torch.complex(parts["wr"], parts["wi"])
@@ -111,8 +118,9 @@ def _complex_vectors(vectors: torch.Tensor, imaginary: torch.Tensor) -> torch.Te
 def _run(
     name: str, sizes: Mapping[str, int], arrays: Mapping[str, torch.Tensor], more: Mapping[str, int]
 ) -> bool:
-    """Calls LAPACK for each matrix; `more`: the bytes of scratch memory that it does not tell."""
-    bytes_of = {**more, **_scratch(name, tuple(sizes.items()), arrays["a"].dtype)}
+    """Calls LAPACK for each matrix; `more`: the bytes of scratch memory that it does not tell, or the least,
+    which it solves small problems faster with."""
+    bytes_of = {**_scratch(name, tuple(sizes.items()), arrays["a"].dtype), **more}
     threads = torch.get_num_threads()
     whole = {
         key: -(-size // 64) * 64 for key, size in bytes_of.items()

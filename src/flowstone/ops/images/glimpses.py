@@ -19,6 +19,7 @@ is the native tier.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -52,17 +53,20 @@ def _infer_glimpse(node: Node) -> Dims:
     return (batch, *(size or (None, None)), images[3])
 
 
-def _check(images: torch.Tensor, size: torch.Tensor, offsets: torch.Tensor) -> None:
+def _checked_size(images: torch.Tensor, size: torch.Tensor, offsets: torch.Tensor) -> list[int]:
+    """The rows and columns of glimpses. InvalidArgumentError unless the inputs go together."""
     if images.dim() != 4:
         raise invalid(f"input must be 4-dimensional (batch_size, height, width, depth): {list(images.shape)}")
-    if tuple(size.shape) != (2,):
+    if size.shape != (2,):
         raise invalid(f"input must be a vector of size 2 (height, width): {list(size.shape)}")
-    if min(size.tolist()) < 0:
-        raise invalid(f"the size of a glimpse must not be negative: {size.tolist()}")
+    counts: list[int] = size.tolist()
+    if min(counts) < 0:
+        raise invalid(f"the size of a glimpse must not be negative: {counts}")
     if offsets.dim() != 2 or offsets.shape[1] != 2:
         raise invalid(f"offsets must be a matrix with 2 columns: {list(offsets.shape)}")
-    if len(offsets) != len(images):
+    if offsets.shape[0] != images.shape[0]:
         raise invalid(f"offsets should be {list(images.shape[:1])} but are {list(offsets.shape)}")
+    return counts
 
 
 def _starts(offset: torch.Tensor, length: int, size: int, mode: tuple[bool, bool, bool]) -> torch.Tensor:
@@ -91,13 +95,12 @@ def _noise(images: torch.Tensor, shape: list[int], kind: str, generator: torch.G
 
 def _glimpses(
     images: torch.Tensor,
-    size: torch.Tensor,
+    counts: list[int],
     offsets: torch.Tensor,
     mode: tuple[bool, bool, bool],
     noise: Callable[[list[int]], torch.Tensor],
 ) -> torch.Tensor:
     batch, height, width, channels = images.shape
-    counts = size.tolist()
     spans = zip(offsets.unbind(1), (height, width), counts)
     rows, columns = (
         _starts(offset, length, count, mode)[:, None] + torch.arange(count, device=images.device)
@@ -117,21 +120,28 @@ def _glimpses(
 def _cut(
     native: GlimpseCut,
     images: torch.Tensor,
-    size: torch.Tensor,
+    counts: list[int],
     offsets: torch.Tensor,
     mode: tuple[bool, bool, bool],
     noise: Callable[[list[int]], torch.Tensor] | None,
 ) -> torch.Tensor:
     """`_glimpses` by machine code; noise is made where a window leaves its image, else that is 0."""
     batch, height, width, channels = images.shape
-    rows, columns = size.tolist()
-    numbers = [*_origin(height, rows, mode), *_origin(width, columns, mode)]
+    rows, columns = counts
+    numbers = _origins(height, rows, width, columns, mode)
     shape = [batch, rows, columns, channels]
     out = images.new_zeros(shape) if noise is None else torch.empty(shape)
     if not native(images, offsets, numbers, out) and noise is not None:
         out = noise(shape)
         native(images, offsets, numbers, out)
     return out
+
+
+@functools.lru_cache(maxsize=256)
+def _origins(
+    height: int, rows: int, width: int, columns: int, mode: tuple[bool, bool, bool]
+) -> tuple[float, ...]:
+    return (*_origin(height, rows, mode), *_origin(width, columns, mode))
 
 
 def _origin(length: int, size: int, mode: tuple[bool, bool, bool]) -> tuple[float, float, float, float]:
@@ -160,14 +170,14 @@ def _kernel(node: Node, env: Environment) -> Kernel:
     native = glimpse_cut() if env.device.type == "cpu" else None
 
     def run(images: torch.Tensor, size: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-        _check(images, size, offsets)
+        counts = _checked_size(images, size, offsets)
 
         def noise(shape: list[int]) -> torch.Tensor:
             return _noise(images, shape, kind, generator)
 
         if native is not None and images.numel():
-            return _cut(native, images, size, offsets, mode, None if kind == "zero" else noise)
-        return _glimpses(images, size, offsets, mode, noise)
+            return _cut(native, images, counts, offsets, mode, None if kind == "zero" else noise)
+        return _glimpses(images, counts, offsets, mode, noise)
 
     return run
 

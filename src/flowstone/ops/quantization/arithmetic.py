@@ -434,8 +434,12 @@ def _(node: Node, env: Environment) -> Kernel:
                 f"{list(x.shape)}"
             )
         total = added_range(first, second, 17)
-        found = wide(requantized(x, first, total)) + wide(requantized(bias, second, total))
-        return [narrowed(found, dtype), *scalars(total.low, total.high)]
+        parts = requantized(x, first, total), requantized(bias, second, total)
+        if not 0 < total.step < math.inf:
+            parts = wide(parts[0]), wide(parts[1])
+        elif dtype.torch is torch.int32:  # which both, of a 2^17th of the range, do not leave
+            return [parts[0].add_(parts[1]), *scalars(total.low, total.high)]
+        return [narrowed(parts[0] + parts[1], dtype), *scalars(total.low, total.high)]
 
     return run
 
