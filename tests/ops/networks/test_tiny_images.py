@@ -100,3 +100,21 @@ def test_few_or_larger_images_are_convolved(
     set_profile(tiny_images=800, tiny_gradients=256)
     monkeypatch.setattr(tiny_images, "forward", None)
     results((CONV2D, shape, (3, 3, 2, 2), FORMS[0][3]), np.ones(shape, "f"), np.ones((3, 3, 2, 2), "f"))
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("resizes", [False, True])
+def test_padded_and_resized_images(padding: str, resizes: bool, set_profile: Callable[..., None]) -> None:
+    images, kernel = drawn(FORMS[0], np.float32)
+    form = {"paddings": [[0, 0], [1, 0], [2, 1], [0, 0]], "mode": "REFLECT", "strides": [1, 2, 1, 1]}
+    op = tf.raw_ops.FusedResizeAndPadConv2D if resizes else tf.raw_ops.FusedPadConv2D
+
+    def run() -> np.ndarray:
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.placeholder(tf.float32, images.shape)
+            more = {"size": [6, 4]} if resizes else {}
+            return session.run(op(input=x, filter=kernel, padding=padding, **form, **more), {x: images})
+
+    expected = run()
+    set_profile(**ALL)
+    np.testing.assert_allclose(run(), expected, rtol=2e-5, atol=2e-5)
