@@ -52,11 +52,7 @@ class MatrixBatches:
         return w.reshape(x.shape[:-1]), _matrices(a, x)
 
     def eig(self, x: torch.Tensor, has_vectors: bool) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Eigenvalues, and vectors on the right, all complex; of small matrices in float64, which takes fewer
-        rounds of iteration."""
-        if self._dtype is torch.float32 and x.shape[-1] <= _SMALL:
-            found = MatrixBatches(torch.float64).eig(x.double(), has_vectors)
-            return found and (found[0].to(self._complex), found[1].to(self._complex))
+        """Eigenvalues, and vectors on the right, all complex."""
         size, a = x.shape[-1], _by_columns(x)
         vectors = torch.empty_like(a) if has_vectors else a
         job = ord("V" if has_vectors else "N")
