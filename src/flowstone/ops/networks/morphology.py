@@ -45,6 +45,11 @@ _PART = 2**18  # elements of images that are computed at once: they stay in cach
 _WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
 
 
+def _batch_is_last(x: torch.Tensor) -> bool:
+    """Whether images [batch, height, width, depth] are turned so that the batch comes last in memory."""
+    return x.shape[3] < _LONG and x.shape[0] >= x.shape[2] and x.numel() > 0
+
+
 class _Dilation:
     """The windows of a node over one image shape: `positions` are slices of the padded image, row by row."""
 
@@ -59,9 +64,12 @@ class _Dilation:
         self.dtype, exact = image.dtype, image.dtype.is_floating_point
         wide = image if exact else image.to(torch.int64)
         lowest = -math.inf if exact else -(2**62)
-        pad = [0, 0, before[1], after[1], before[0], after[0]]
+        pad = [before[1], after[1], before[0], after[0]]
         self.before = before
-        self.image = self.turned(torch.constant_pad_nd(wide, pad, lowest))
+        if _batch_is_last(wide):  # where whole rows of the batch are copied
+            self.image = torch.constant_pad_nd(self.turned(wide), [0, 0, 0, 0, *pad], lowest)
+        else:
+            self.image = self.turned(torch.constant_pad_nd(wide, [0, 0, *pad], lowest))
         self.filter = kernel if exact else kernel.to(torch.int64)
         self.positions = [
             (
@@ -76,10 +84,10 @@ class _Dilation:
     def turned(self, x: torch.Tensor) -> torch.Tensor:
         """Images as [height, width, depth, batch]. Unless pixels are long, what comes last in memory is the
         batch or the rows of images, whichever is longer."""
+        if _batch_is_last(x):
+            return x.reshape(x.shape[0], -1).t().contiguous().view(*x.shape[1:], x.shape[0])
         if x.shape[3] >= _LONG:
             return x.permute(1, 2, 3, 0)
-        if x.shape[0] >= x.shape[2]:
-            return x.permute(1, 2, 3, 0).contiguous()
         return x.permute(3, 0, 1, 2).contiguous().permute(2, 3, 0, 1)
 
     def candidates(self) -> Iterator[Any]:
