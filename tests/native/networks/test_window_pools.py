@@ -10,11 +10,9 @@ import pytest
 import torch
 
 import flowstone as tf
-from code_texts import shown_functions
 from flowstone.framework.machine import machine
 from flowstone.native.codegen import host
 from flowstone.native.networks import window_pools
-from flowstone.native.networks.window_pool_code import PLACES, window_pool_code
 from flowstone.ops.networks.windows import SAME, VALID
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
@@ -26,11 +24,6 @@ FORMS = [  # lengths, window, strides, rule
     ((4, 5, 6), (2, 2, 3), (2, 1, 2), SAME),
     ((3, 6, 4), (2, 3, 2), (1, 2, 1), VALID),
 ]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int8"])
-def test_the_text_is_valid_and_has_its_functions(dtype: str) -> None:
-    assert shown_functions(window_pool_code(dtype, 8)) == set(PLACES)
 
 
 def pooled(name: str, images: torch.Tensor, form: Any) -> torch.Tensor:
