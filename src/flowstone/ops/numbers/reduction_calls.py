@@ -222,8 +222,8 @@ def _product_along(x: torch.Tensor, axis: int, keep: bool) -> torch.Tensor:
     if not is_last or count < _LONG or x.numel() < _LARGE or x.device.type != "cpu" or not x.is_contiguous():
         return torch.prod(x, axis, keep)
     whole = count // _MULTIPLIED * _MULTIPLIED
-    product = x[..., :whole].unflatten(-1, (-1, _MULTIPLIED)).prod(-1).prod(-1, keep)
-    return product if whole == count else product.mul_(x[..., whole:].prod(-1, keep))
+    product: torch.Tensor = x[..., :whole].unflatten(-1, (-1, _MULTIPLIED)).prod(-1).prod(-1, keep)
+    return product if whole == count else product.mul_(torch.prod(x[..., whole:], -1, keep))
 
 
 _LARGE_NORM = 1 << 22  # bytes from which an array of squares costs more than a second pass
