@@ -146,12 +146,6 @@ def _parts(*images: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
     return zip(*[each.split(max(1, _PART // of_one)) for each in images])
 
 
-def _by_depth(flow: torch.Tensor) -> torch.Tensor:
-    """The sums of [height, width, depth, batch], first along what comes last in memory."""
-    sums: torch.Tensor = flow.sum(3).sum((0, 1)) if flow.stride(3) == 1 else flow.sum((0, 1, 3))
-    return sums
-
-
 @dilation2d_op.infer
 def _(node: Node) -> Shapes:
     image, kernel = require_rank(node.dims(0), 4), require_rank(node.dims(1), 3)
@@ -211,7 +205,7 @@ def _(node: Node, env: Environment) -> Kernel:
     def of(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         windows = _Dilation(attributes, image, kernel)
         windows.check(dy)
-        sums = [_by_depth(flow) for flow in windows.flows(dy)] if windows.positions else []
+        sums = [flow.sum((0, 1, 3)) for flow in windows.flows(dy)] if windows.positions else []
         return torch.stack(sums) if sums else torch.zeros_like(kernel)
 
     return in_signed(node.dtype(0), run, 2)
