@@ -252,10 +252,10 @@ def test_parameters_and_flags_are_properties() -> None:
 def test_text_shows_the_shapes() -> None:
     normal = tf.distributions.Normal([0.0, 1.0], 1.0)
     assert repr(normal) == (
-        "<tf.distributions.Normal 'Normal/' batch_shape=(2,) event_shape=() dtype=float32>"
+        "<tfp.distributions.Normal 'Normal/' batch_shape=(2,) event_shape=() dtype=float32>"
     )
     assert (
-        str(normal) == 'tf.distributions.Normal("Normal/", batch_shape=(2,), event_shape=(), dtype=float32)'
+        str(normal) == 'tfp.distributions.Normal("Normal/", batch_shape=(2,), event_shape=(), dtype=float32)'
     )
 
 

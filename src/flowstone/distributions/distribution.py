@@ -73,7 +73,7 @@ class Distribution:
 
     def __repr__(self) -> str:
         return (
-            f"<tf.distributions.{type(self).__name__} '{self.name}' batch_shape={self.batch_shape} "
+            f"<tfp.distributions.{type(self).__name__} '{self.name}' batch_shape={self.batch_shape} "
             f"event_shape={self.event_shape} dtype={dtypes.as_dtype(self.dtype).name}>"
         )
 
@@ -81,7 +81,7 @@ class Distribution:
         shapes = {"batch_shape": self.batch_shape, "event_shape": self.event_shape}
         known = "".join(f" {key}={value}," for key, value in shapes.items() if value.ndims is not None)
         name = dtypes.as_dtype(self.dtype).name
-        return f'tf.distributions.{type(self).__name__}("{self.name}",{known} dtype={name})'
+        return f'tfp.distributions.{type(self).__name__}("{self.name}",{known} dtype={name})'
 
     @contextlib.contextmanager
     def _scope(self, name: str) -> Iterator[str]:

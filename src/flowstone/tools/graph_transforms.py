@@ -9,21 +9,26 @@ constant has that of the node whose value it is.
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import re
+import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import errors
 from flowstone.framework.declarations.registry import registry
+from flowstone.framework.graphs.graph_def import op_def
 from flowstone.framework.graphs.graph_def_parts import extract_sub_graph
 from flowstone.framework.graphs.inference_graphs import fold_batch_norms, strip_unused
+from flowstone.framework.graphs.later_attributes import LATER_ATTRIBUTES
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import LOOP_TYPES
+from flowstone.tools.transform_parts import Arguments, invalid, node_name, one, rewired, with_nodes
+from flowstone.tools.weight_transforms import quantize_weights, round_weights
 
 __all__ = ["TRANSFORMS", "TransformGraph"]
 
-Arguments = dict[str, list[str]]
+_DIGITS = string.digits + string.ascii_letters
 _CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _ARGUMENT = re.compile(r'\s*(\w+)\s*=\s*("[^"]*"|[^,"]+?)\s*(?:,|$)')
 
@@ -51,41 +56,18 @@ def TransformGraph(
 def _parsed(text: str) -> tuple[str, Arguments]:
     found = _CALL.fullmatch(text)
     if found is None:
-        raise _invalid(f"Transform {text!r} is malformed: expected name(argument=value, ...).")
+        raise invalid(f"Transform {text!r} is malformed: expected name(argument=value, ...).")
     name, rest = found.group(1), (found.group(2) or "").strip()
     if name not in TRANSFORMS:
-        raise _invalid(f"Transform '{name}' not recognized. Flowstone has {', '.join(sorted(TRANSFORMS))}.")
+        raise invalid(f"Transform '{name}' not recognized. Flowstone has {', '.join(sorted(TRANSFORMS))}.")
     arguments: Arguments = {}
     while rest:
         part = _ARGUMENT.match(rest)
         if part is None:
-            raise _invalid(f"Transform {text!r} is malformed at {rest!r}.")
+            raise invalid(f"Transform {text!r} is malformed at {rest!r}.")
         arguments.setdefault(part.group(1), []).append(part.group(2).strip('"'))
         rest = rest[part.end() :]
     return name, arguments
-
-
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
-def _one(arguments: Arguments, name: str, default: str | None = None) -> str:
-    values = arguments.get(name, [] if default is None else [default])
-    if len(values) != 1:
-        raise _invalid(f"The transform needs one argument {name}, and has {len(values)}.")
-    return values[0]
-
-
-def _node(name: str) -> str:
-    return name.lstrip("^").partition(":")[0]
-
-
-def _with_nodes(graph: Any, nodes: Sequence[Any]) -> Any:
-    made = tf.GraphDef()
-    made.CopyFrom(graph)
-    del made.node[:]
-    made.node.extend(nodes)
-    return made
 
 
 # ---- nodes
@@ -125,7 +107,7 @@ def _strip_unused_nodes(graph: Any, inputs: list[str], outputs: list[str], argum
 
 def _remove_nodes(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
     """Takes nodes of the types `op` out; what took them takes their first input, or at most `max_inputs`."""
-    most = int(_one(arguments, "max_inputs", "1"))
+    most = int(one(arguments, "max_inputs", "1"))
     kept = {*inputs, *outputs}
     gone: dict[str, str] = {}
     for node in graph.node:
@@ -134,21 +116,13 @@ def _remove_nodes(graph: Any, inputs: list[str], outputs: list[str], arguments: 
             gone[node.name] = own[0]
 
     def source(name: str) -> str:
-        while not name.startswith("^") and _node(name) in gone:
-            name = gone[_node(name)]
-        if name.startswith("^") and _node(name) in gone:
-            return f"^{_node(source(_node(name)))}"
+        while not name.startswith("^") and node_name(name) in gone:
+            name = gone[node_name(name)]
+        if name.startswith("^") and node_name(name) in gone:
+            return f"^{node_name(source(node_name(name)))}"
         return name
 
-    return _with_nodes(graph, [_rewired(node, source) for node in graph.node if node.name not in gone])
-
-
-def _rewired(node: Any, source: Callable[[str], str]) -> Any:
-    made = tf.NodeDef()
-    made.CopyFrom(node)
-    del made.input[:]
-    made.input.extend(source(name) for name in node.input)
-    return made
+    return with_nodes(graph, [rewired(node, source) for node in graph.node if node.name not in gone])
 
 
 def _merge_duplicate_nodes(graph: Any, inputs: list[str], outputs: list[str], _: Arguments) -> Any:
@@ -169,14 +143,14 @@ def _merge_duplicate_nodes(graph: Any, inputs: list[str], outputs: list[str], _:
             if first != node.name:
                 found[node.name] = first
         if not found:
-            return _with_nodes(graph, nodes)
+            return with_nodes(graph, nodes)
         merged.update(found)
 
         def source(name: str, found: dict[str, str] = found) -> str:
-            base = _node(name)
+            base = node_name(name)
             return name if base not in found else name.replace(base, found[base], 1)
 
-        nodes = [_rewired(node, source) for node in nodes if node.name not in found]
+        nodes = [rewired(node, source) for node in nodes if node.name not in found]
 
 
 def _is_stateful(node: Any) -> bool:
@@ -197,7 +171,9 @@ def _in_order(graph: Any) -> Sequence[Any]:
         open_nodes: set[str] = set()
         while waiting:
             name = waiting[-1]
-            missing = [_node(i) for i in nodes[name].input if _node(i) in nodes and _node(i) not in done]
+            missing = [
+                node_name(i) for i in nodes[name].input if node_name(i) in nodes and node_name(i) not in done
+            ]
             if name in done or not missing or name in open_nodes:
                 done.setdefault(name, nodes[name])
                 waiting.pop()
@@ -209,7 +185,7 @@ def _in_order(graph: Any) -> Sequence[Any]:
 
 def _sort_by_execution_order(graph: Any, inputs: list[str], outputs: list[str], _: Arguments) -> Any:
     """Puts each node behind its inputs."""
-    return _with_nodes(graph, _in_order(graph))
+    return with_nodes(graph, _in_order(graph))
 
 
 # ---- values
@@ -217,11 +193,11 @@ def _sort_by_execution_order(graph: Any, inputs: list[str], outputs: list[str], 
 
 def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
     """Computes what depends on constants alone, and leaves what the outputs need."""
-    ignores = _one(arguments, "ignore_errors", "false").lower() in ("true", "1")
+    ignores = one(arguments, "ignore_errors", "false").lower() in ("true", "1")
     part = extract_sub_graph(graph, outputs)
     known: set[str] = set()
     for node in _in_order(part):
-        sources = [_node(name) for name in node.input]
+        sources = [node_name(name) for name in node.input]
         if (
             node.name in inputs
             or _is_stateful(node)
@@ -231,7 +207,7 @@ def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], arguments
             continue
         if node.op == "Const" or (sources and all(name in known for name in sources)):
             known.add(node.name)
-    taken = {_node(name) for node in part.node if node.name not in known for name in node.input}
+    taken = {node_name(name) for node in part.node if node.name not in known for name in node.input}
     wanted = [
         node.name
         for node in part.node
@@ -247,7 +223,7 @@ def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], arguments
             nodes.append(made)
         else:
             nodes.append(node)
-    return extract_sub_graph(_with_nodes(part, nodes), outputs)
+    return extract_sub_graph(with_nodes(part, nodes), outputs)
 
 
 def _values(graph: Any, names: Sequence[str], ignores: bool) -> dict[str, Any]:
@@ -274,18 +250,18 @@ def _fold_batch_norms(graph: Any, inputs: list[str], outputs: list[str], _: Argu
     uses: dict[str, int] = {}
     for node in folded.node:
         for name in node.input:
-            uses[_node(name)] = uses.get(_node(name), 0) + 1
+            uses[node_name(name)] = uses.get(node_name(name), 0) + 1
     for node in list(folded.node):
         if node.op == "Mul" and len(node.input) == 2:
             _fold_scale(node, nodes, uses, outputs)
-    return _with_nodes(folded, [node for node in folded.node if node.name in nodes])
+    return with_nodes(folded, [node for node in folded.node if node.name in nodes])
 
 
 def _fold_scale(node: Any, nodes: dict[str, Any], uses: dict[str, int], outputs: list[str]) -> None:
-    product, scale = (nodes.get(_node(name)) for name in node.input)
+    product, scale = (nodes.get(node_name(name)) for name in node.input)
     if product is None or scale is None or scale.op != "Const" or product.name in outputs:
         return
-    weights = nodes.get(_node(product.input[1])) if product.op in ("Conv2D", "MatMul") else None
+    weights = nodes.get(node_name(product.input[1])) if product.op in ("Conv2D", "MatMul") else None
     if weights is None or weights.op != "Const" or uses.get(product.name) != 1 or uses.get(weights.name) != 1:
         return
     factors = tf.make_ndarray(scale.attr["value"].tensor)
@@ -308,7 +284,7 @@ def _changed(change: Callable[[Any, Arguments], None]) -> Callable[..., Any]:
     """A transform that changes each node by itself."""
 
     def transform(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
-        made = _with_nodes(graph, list(graph.node))
+        made = with_nodes(graph, list(graph.node))
         for node in made.node:
             change(node, arguments)
         return made
@@ -318,19 +294,29 @@ def _changed(change: Callable[[Any, Arguments], None]) -> Callable[..., Any]:
 
 
 def _fits(node: Any, arguments: Arguments) -> bool:
-    return fnmatch.fnmatchcase(node.op, _one(arguments, "op_name", "*"))
+    return fnmatch.fnmatchcase(node.op, one(arguments, "op_name", "*"))
+
+
+def _add_default_attributes(node: Any, arguments: Arguments) -> None:
+    """Gives each node the attributes that it lacks and its op has defaults for."""
+    declared = registry.get(node.op)
+    if declared is not None:
+        known = {*node.attr, *LATER_ATTRIBUTES.get(node.op, ())}
+        for spec in op_def(declared).attr:
+            if spec.HasField("default_value") and spec.name not in known:
+                node.attr[spec.name].CopyFrom(spec.default_value)
 
 
 def _remove_attribute(node: Any, arguments: Arguments) -> None:
     """Takes the attribute `attribute_name` from nodes of type `op_name`, by default all."""
-    name = _one(arguments, "attribute_name")
+    name = one(arguments, "attribute_name")
     if _fits(node, arguments) and name in node.attr:
         del node.attr[name]
 
 
 def _rename_attribute(node: Any, arguments: Arguments) -> None:
     """Gives an attribute another name: `old_attribute_name`, `new_attribute_name`, `op_name`."""
-    old, new = _one(arguments, "old_attribute_name"), _one(arguments, "new_attribute_name")
+    old, new = one(arguments, "old_attribute_name"), one(arguments, "new_attribute_name")
     if _fits(node, arguments) and old in node.attr:
         node.attr[new].CopyFrom(node.attr[old])
         del node.attr[old]
@@ -338,8 +324,8 @@ def _rename_attribute(node: Any, arguments: Arguments) -> None:
 
 def _rename_op(node: Any, arguments: Arguments) -> None:
     """Gives nodes of the type `old_op_name` the type `new_op_name`."""
-    if node.op == _one(arguments, "old_op_name"):
-        node.op = _one(arguments, "new_op_name")
+    if node.op == one(arguments, "old_op_name"):
+        node.op = one(arguments, "new_op_name")
 
 
 def _remove_device(node: Any, arguments: Arguments) -> None:
@@ -349,8 +335,8 @@ def _remove_device(node: Any, arguments: Arguments) -> None:
 
 def _set_device(node: Any, arguments: Arguments) -> None:
     """Says where nodes run: on `device`; with `if_default` only those that say nothing."""
-    if not node.device or _one(arguments, "if_default", "false").lower() not in ("true", "1"):
-        node.device = _one(arguments, "device")
+    if not node.device or one(arguments, "if_default", "false").lower() not in ("true", "1"):
+        node.device = one(arguments, "device")
 
 
 def _remove_control_dependencies(node: Any, arguments: Arguments) -> None:
@@ -360,24 +346,45 @@ def _remove_control_dependencies(node: Any, arguments: Arguments) -> None:
     node.input.extend(own)
 
 
-def _rename_node(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
-    """Gives the node `old_node_name` the name `new_node_name`."""
-    old, new = _one(arguments, "old_node_name"), _one(arguments, "new_node_name")
-    if any(node.name == new for node in graph.node):
-        raise _invalid(f"A node named {new} is in the graph already.")
+def _obfuscate_names(graph: Any, inputs: list[str], outputs: list[str], _: Arguments) -> Any:
+    """Gives all nodes but inputs and outputs short names: numbers with 62 digits, in order."""
+    kept = {*inputs, *outputs}
+    free = (name for name in map(_in_62_digits, itertools.count()) if name not in kept)
+    names = {node.name: node.name if node.name in kept else next(free) for node in graph.node}
     nodes = []
     for node in graph.node:
-        made = _rewired(node, lambda name: name if _node(name) != old else name.replace(old, new, 1))
+        made = rewired(node, lambda name: name.replace(node_name(name), names[node_name(name)], 1))
+        made.name = names[node.name]
+        nodes.append(made)
+    return with_nodes(graph, nodes)
+
+
+def _in_62_digits(number: int) -> str:
+    higher, last = divmod(number, len(_DIGITS))
+    return (_in_62_digits(higher) if higher else "") + _DIGITS[last]
+
+
+def _rename_node(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
+    """Gives the node `old_node_name` the name `new_node_name`."""
+    old, new = one(arguments, "old_node_name"), one(arguments, "new_node_name")
+    if any(node.name == new for node in graph.node):
+        raise invalid(f"A node named {new} is in the graph already.")
+    nodes = []
+    for node in graph.node:
+        made = rewired(node, lambda name: name if node_name(name) != old else name.replace(old, new, 1))
         made.name = new if node.name == old else node.name
         nodes.append(made)
-    return _with_nodes(graph, nodes)
+    return with_nodes(graph, nodes)
 
 
 TRANSFORMS: dict[str, Callable[..., Any]] = {
+    "add_default_attributes": _changed(_add_default_attributes),
     "fold_batch_norms": _fold_batch_norms,
     "fold_constants": _fold_constants,
     "fold_old_batch_norms": _fold_batch_norms,
     "merge_duplicate_nodes": _merge_duplicate_nodes,
+    "obfuscate_names": _obfuscate_names,
+    "quantize_weights": quantize_weights,
     "remove_attribute": _changed(_remove_attribute),
     "remove_control_dependencies": _changed(_remove_control_dependencies),
     "remove_device": _changed(_remove_device),
@@ -385,6 +392,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
     "rename_attribute": _changed(_rename_attribute),
     "rename_node": _rename_node,
     "rename_op": _changed(_rename_op),
+    "round_weights": round_weights,
     "set_device": _changed(_set_device),
     "sort_by_execution_order": _sort_by_execution_order,
     "strip_unused_nodes": _strip_unused_nodes,

@@ -350,3 +350,13 @@ def test_one_determinant_for_all_parts_of_an_event_counts_for_each() -> None:
     with tf.Session() as session:
         found = session.run([twice.forward_log_det_jacobian(each, 1) for each in (tf.ones([2, 3]), x)])
     np.testing.assert_allclose(found, 2 * [3 * np.log(2)], rtol=1e-6)  # TensorFlow 1.15.5: 2.0794
+
+
+def test_a_transformed_distribution_stands_in_the_scope_of_what_it_transforms() -> None:
+    with tf.name_scope("s"):
+        normal = d.Normal(0.0, 1.0)
+    with tf.name_scope("u"):
+        transformed = d.TransformedDistribution(normal, b.Exp())
+        assert d.TransformedDistribution(normal).name == "s/Normal/"
+    assert transformed.name == "exps/Normal/"
+    assert str(transformed).startswith('tfp.distributions.TransformedDistribution("exps/Normal/", ')

@@ -117,7 +117,7 @@ def test_names_of_what_a_decoder_gives(scope: str | None) -> None:
         cell = tf.nn.rnn_cell.GRUCell(3)
         helper = seq2seq.TrainingHelper(tf.ones([2, 3, 2]), [3, 2])
         decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
-        outputs, _, lengths = seq2seq.dynamic_decode(decoder, scope=scope)
+        outputs, _, lengths = seq2seq.dynamic_decode(decoder, scope=scope, unused=1)
     prefix = f"outer/{scope or 'decoder'}"
     assert outputs.rnn_output.op.name == f"{prefix}/transpose"  # as in TensorFlow 1.15
     assert lengths.op.name.startswith(f"{prefix}/while/Exit")

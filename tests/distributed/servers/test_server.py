@@ -322,7 +322,7 @@ def test_a_port_in_use_and_unknown_tasks() -> None:
             tf.errors.InternalError, match=r'Job "chief" was not defined in cluster, which has ps'
         ):
             TaskServer(clusters.server_def(addresses, "chief", 0))
-        with pytest.raises(tf.errors.InternalError, match='Task 3 was not defined in job "ps"'):
+        with pytest.raises(tf.errors.InvalidArgumentError, match='Task 3 was not defined in job "ps"'):
             TaskServer(clusters.server_def(addresses, "ps", 3))
     finally:
         server.stop()

@@ -28,6 +28,7 @@ from flowstone.framework.graphs.graph_def import (
     op_def,
 )
 from flowstone.framework.graphs.import_graph import import_graph_def
+from flowstone.framework.graphs.later_attributes import LATER_ATTRIBUTES
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import merge
 from flowstone.framework.types.tensor_proto import make_ndarray
@@ -187,11 +188,16 @@ def state(graph: Graph) -> Any:
 
 
 def normal(message: Any) -> list[tuple[Any, ...]]:
-    """A GraphDef's nodes as values that compare, tensors by what they hold."""
+    """A GraphDef's nodes as values that compare, tensors by what they hold; what only versions after 1.15
+    write is left out."""
     return [
-        (n.name, n.op, n.device, list(n.input), {key: _normal_value(n.attr[key]) for key in n.attr})
+        (n.name, n.op, n.device, list(n.input), {k: _normal_value(n.attr[k]) for k in _known_attributes(n)})
         for n in message.node
     ]
+
+
+def _known_attributes(node: Any) -> list[str]:
+    return [name for name in node.attr if name not in LATER_ATTRIBUTES.get(node.op, ())]
 
 
 def _normal_value(value: Any) -> Any:

@@ -22,7 +22,8 @@ class TransformedDistribution(Distribution):
         batch_shape: another batch: that many independent X, of a distribution without a batch.
         event_shape: another event: that many independent X, of a distribution of numbers.
         validate_args: whether steps check values.
-        name: the scope of its operations; the bijector's name and the distribution's by default.
+        name: the scope of its operations; by default the bijector's name and the whole scope of the
+            distribution, so outside of any scope around: `exp` of `s/Normal/` is `exps/Normal/`.
 
     ValueError if a shape is overridden that the distribution has. The entropy is known only if the
     determinant is the same everywhere; quantiles and cdf for growing g of numbers.
@@ -38,9 +39,9 @@ class TransformedDistribution(Distribution):
         name: str | None = None,
     ) -> None:
         parameters = dict(locals())
+        name = name or ("" if bijector is None else bijector.name) + distribution.name
         if bijector is None:
             bijector = Identity(validate_args=validate_args)
-        name = name or bijector.name.rstrip("/") + distribution.name.rstrip("/").rpartition("/")[2]
         with tf.name_scope(name) as scope:
             self._override_batch = self._override(batch_shape, distribution.batch_shape, "batch")
             self._override_event = self._override(event_shape, distribution.event_shape, "event")

@@ -89,12 +89,11 @@ def dynamic_decode(
         maximum_iterations: the greatest number of steps, a scalar int32; default: none.
         parallel_iterations, swap_memory: of `tf.while_loop`.
         scope: of the variables; default: "decoder".
+        kwargs: what TensorFlow 1.15 hands to decoders of another kind; not used.
 
     Returns the outputs, the last state and the sequences' lengths, [batch] int32. Raises TypeError if
     `decoder` is no `Decoder`, ValueError if `maximum_iterations` is no scalar.
     """
-    if kwargs:
-        raise TypeError(f"dynamic_decode has no argument {sorted(kwargs)[0]!r}")
     if not isinstance(decoder, Decoder):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")
     with tf.variable_scope(scope, "decoder") as entered:

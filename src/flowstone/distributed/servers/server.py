@@ -280,7 +280,7 @@ def _addresses(server_def: Any) -> dict[str, str]:
 
 
 def _check_task(server_def: Any) -> None:
-    """InternalError for a job or task that the cluster does not have."""
+    """InternalError for a job that the cluster does not have, InvalidArgumentError for a task."""
     jobs = {job.name: job.tasks for job in server_def.cluster.job}
     name, task = server_def.job_name, server_def.task_index
     if name not in jobs:
@@ -288,7 +288,7 @@ def _check_task(server_def: Any) -> None:
         raise errors.InternalError(None, None, f'Job "{name}" was not defined in cluster, which has {known}')
     if task not in jobs[name]:
         known = ", ".join(map(str, sorted(jobs[name])))
-        raise errors.InternalError(
+        raise errors.InvalidArgumentError(
             None, None, f'Task {task} was not defined in job "{name}", which has the tasks {known}'
         )
 

@@ -6,7 +6,8 @@ asks, so that building a graph never touches protocol buffers. What the declarat
 it is a number, text, type or a list of them, and as its AttrValue otherwise.
 
 A GraphDef's nodes stand in creation order; data inputs come first (``:0`` left out), control inputs as
-``^name`` after them. Reading a GraphDef is the room of `import_graph.py`.
+``^name`` after them. Attributes that TensorFlow 1.15 does not know are left out where they have their
+default values (`later_attributes.py`). Reading a GraphDef is the room of `import_graph.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flowstone.framework.declarations.attributes import REQUIRED, AttributeSpec, as_text
+from flowstone.framework.graphs.later_attributes import LATER_ATTRIBUTES
 from flowstone.framework.tensors.node import PlanData
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
@@ -89,9 +91,15 @@ def _write_node(operation: Operation, message: Any) -> None:
         names.append(f"{source}:{index}" if index else source)
     names += ["^" + control.name for control in operation.control_inputs]
     message.input.extend(names)
+    later = LATER_ATTRIBUTES.get(message.op, ())
     for name, value in operation.attributes.items():
-        if not isinstance(value, PlanData):
+        if not isinstance(value, PlanData) and not (name in later and _is_default(operation, name)):
             _write_attribute(operation, name, message.attr[name])
+
+
+def _is_default(operation: Operation, name: str) -> bool:
+    spec = operation.declaration.attributes.get(name)
+    return spec is not None and bool(operation.attributes[name] == spec.default)
 
 
 # ---- attributes to messages
