@@ -16,6 +16,11 @@ from flowstone.runtime.plans.plans_by_shape import PlansByShape
 LENGTHS = list(range(3, 23))
 
 
+@pytest.fixture(autouse=True)
+def _own_plans_when_shapes_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flowstone.runtime.plans.planning_costs.MOST_USES", 2)
+
+
 def plans_of(s: tf.Session) -> PlansByShape:
     (plans,) = s.planner.plans_by_shape.values()
     return plans
@@ -55,7 +60,7 @@ def test_twenty_lengths_again_and_again_train_as_one_plan_for_all_does(monkeypat
         if attempt:
             monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.AT_ONCE", 0)
             monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_WIDENINGS", 0)
-            monkeypatch.setattr(PlansByShape, "_is_wanted", lambda plans, shapes: False)
+            monkeypatch.setattr(PlansByShape, "_is_wanted", lambda plans, *_: False)
         with tf.Graph().as_default(), tf.Session() as s:
             tf.set_random_seed(1)
             x, fetches = sequence_model()
@@ -270,7 +275,6 @@ def test_values_that_cannot_be_fed_are_the_same_errors_at_any_time():
 
 def test_plans_that_are_let_go_are_let_go_by_the_session(monkeypatch):
     monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_PLANS", 4)
-    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.REST", 0)
     x = tf.placeholder(tf.float32, [None])
     y = x * 2
     with tf.Session() as s:

@@ -46,7 +46,7 @@ def link(
 
 def ran(link: Any, task: str, fetch: Any, feeds: list[Any], given: list[Any], described: Any = None) -> Any:
     """What a part on the task gives, or its error."""
-    (part,), _, _ = divide([fetch], [], feeds, PlanOptions(link.devices(10.0)), task)
+    (part,), *_ = divide([fetch], [], feeds, PlanOptions(link.devices(10.0)), task)
     graph = link.register("links", part)
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
     values = [(value, dtypes.float32) for value in given]

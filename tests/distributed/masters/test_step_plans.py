@@ -16,6 +16,7 @@ from flowstone.distributed.masters.own_servers import masters
 from flowstone.distributed.masters.step_plans import RegisteredParts, StepKind, StepPlan, StepPlans
 from flowstone.framework import errors
 from flowstone.framework.types.shape import Dims
+from flowstone.runtime.plans.planning_costs import PlanCosts
 
 KIND = StepKind(("x:0",), ("y:0",), ())
 
@@ -31,7 +32,7 @@ class Made:
     def make(self, kind: StepKind, shapes: Any) -> StepPlan:
         self.shapes.append(shapes)
         parts: Any = RegisteredParts([shapes])
-        return StepPlan(parts, [], [], None, shapes, 100)  # type: ignore[arg-type]
+        return StepPlan(parts, [], [], None, shapes, 100, PlanCosts(0.0, 1, 0.0))  # type: ignore[arg-type]
 
     def shapes_for(self, *dims: int) -> Any:
         return self.plans.choose(KIND, [np.zeros(dims)]).shapes
@@ -156,7 +157,7 @@ def test_workers_forget_the_parts_of_shapes_that_no_longer_come(
     cluster: clusters.Cluster, session: tf.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_PLANS", 2)
-    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.REST", 1)
+    monkeypatch.setattr("flowstone.runtime.plans.planning_costs.MOST_USES", 2)
     x = tf.placeholder(tf.float32, [None])
     with tf.device("/job:ps/task:0"):
         y = x + 1.0

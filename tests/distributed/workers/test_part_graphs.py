@@ -22,7 +22,7 @@ DEVICES = [
 
 
 def divided(fetches: list[Any], feeds: list[Any] = [], targets: list[Any] = []) -> dict[str, PartGraph]:  # noqa: B006
-    parts, _, _ = divide(fetches, targets, feeds, PlanOptions(DEVICES), WORKER)  # type: ignore[arg-type]
+    parts, *_ = divide(fetches, targets, feeds, PlanOptions(DEVICES), WORKER)  # type: ignore[arg-type]
     return {part.task: part for part in parts}
 
 
@@ -57,7 +57,7 @@ def test_a_part_is_read_as_it_was_written() -> None:
 def test_nodes_with_state_are_assigned() -> None:
     with tf.device("/job:ps/task:0"):
         v = tf.get_variable("v", [2])
-    _, assigned, placement = divide([v + 1.0], [], [], PlanOptions(DEVICES), WORKER)  # type: ignore[arg-type]
+    _, assigned, placement, _ = divide([v + 1.0], [], [], PlanOptions(DEVICES), WORKER)  # type: ignore[arg-type]
     assert assigned["v"].startswith(f"{PS}/device:CPU:")
     assert placement["add"] == f"{WORKER}/device:CPU:0"
 

@@ -43,7 +43,7 @@ def worker() -> Worker:
 def part_of(worker: Worker, fetches: list[Any], feeds: list[Any] = [], targets: list[Any] = []) -> PartGraph:  # noqa: B006
     """The worker's part of a graph whose session is on the other task."""
     options = PlanOptions([device(WORKER), *worker.devices])
-    parts, _, _ = divide(fetches, targets, feeds, options, WORKER)
+    parts, *_ = divide(fetches, targets, feeds, options, WORKER)
     return next(part for part in parts if part.task == PS)
 
 

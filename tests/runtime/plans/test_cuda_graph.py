@@ -55,7 +55,7 @@ def captured_steps(s: tf.Session) -> list[CapturedStep]:
 def plan_once_for_all_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.AT_ONCE", 0)
     monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_WIDENINGS", 0)
-    monkeypatch.setattr(PlansByShape, "_is_wanted", lambda plans, shapes: False)
+    monkeypatch.setattr(PlansByShape, "_is_wanted", lambda plans, *_: False)
 
 
 def network(optimizer: tf.train.Optimizer, keep: float = 1.0, dims: int | None = 8) -> tuple:

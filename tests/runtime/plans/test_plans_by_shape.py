@@ -9,39 +9,43 @@ from typing import Any
 import pytest
 
 from flowstone.runtime.plans import plans_by_shape
-from flowstone.runtime.plans.plans_by_shape import AT_ONCE, MOST_WIDENINGS, REST, PlansByShape
+from flowstone.runtime.plans.planning_costs import PlanCosts
+from flowstone.runtime.plans.plans_by_shape import AT_ONCE, MOST_WIDENINGS, PlansByShape
 
 
 class FakePlan:
     """Stands for a plan of these shapes."""
 
-    def __init__(self, shapes: Any, size: int) -> None:
-        self.shapes, self.size = shapes, size
+    def __init__(self, shapes: Any, size: int, costs: PlanCosts) -> None:
+        self.shapes, self.size, self._costs = shapes, size, costs
 
     def held_bytes(self) -> int:
         return self.size
 
+    def costs(self) -> PlanCosts:
+        return self._costs
+
 
 class Planning:
-    """`made` and `forgotten`: shapes of plans; `later`: tasks for the background; `now`: the clock."""
+    """`made` and `forgotten`: shapes of plans; `later`: tasks for the background; `costs`: each plan's, by
+    default so low that shapes have their own when they come again."""
 
     def __init__(self, *dims: Any, size: int = 1, wrong: Callable[[Any], Exception | None] | None = None):
         self.made: list[Any] = []
         self.forgotten: list[Any] = []
         self.later: list[Callable[[], None]] = []
-        self.now, self.seconds, self.size, self.wrong = 0.0, 1.0, size, wrong
+        self.costs = PlanCosts(0.0, 1, 0.0)
+        self.size, self.wrong = size, wrong
         self.plans = PlansByShape(
-            self._plan, lambda chosen: self.forgotten.append(chosen.shapes), self.later.append, dims,
-            clock=lambda: self.now,
-        )  # fmt: skip
+            self._plan, lambda chosen: self.forgotten.append(chosen.shapes), self.later.append, dims
+        )
 
     def _plan(self, shapes: Any) -> Any:
         self.made.append(shapes)
-        self.now += self.seconds
         error = self.wrong(shapes) if self.wrong else None
         if error is not None:
             raise error
-        return FakePlan(shapes, self.size)
+        return FakePlan(shapes, self.size, self.costs)
 
     def meet(self, *lengths: Any) -> list[Any]:
         """What plans steps with feeds [length] have."""
@@ -166,17 +170,60 @@ def test_more_shapes_in_turn_than_plans_do_not_displace_one_another(monkeypatch)
     assert len(p.made) == 5 and not p.forgotten
 
 
-def test_displacing_takes_a_small_part_of_the_time(monkeypatch):
+def test_what_comes_again_gets_its_own_when_steps_have_lost_what_that_costs():
+    p = Planning((None,))
+    p.costs = PlanCosts(planning_us=36.0, calls=16, work_us=0.0)  # a wide plan loses 6 us a step
+    p.meet(1, 2)
+    assert p.meet(3, 4, 3, 4, 3, 3, 3) == [WIDE] * 7 and not p.later
+    assert p.meet(3) == [WIDE] and len(p.later) == 1
+    assert p.meet(3, 4, 3) == [((3,),), WIDE, ((3,),)]
+    assert p.made == [((1,),), ((2,),), None, ((3,),)]
+
+
+def test_large_values_have_their_own_earlier():
+    p = Planning((None,))
+    p.costs = PlanCosts(planning_us=36.0, calls=1, work_us=10.0)
+    p.meet(4, 5)
+    p.meet(9, 9, 9, 89, 89)
+    assert p.plans.is_special(((89,),)) and not p.plans.is_special(((9,),))
+
+
+@pytest.mark.parametrize(
+    "order",
+    [[*range(5, 45)] * 3, [n for n in range(3, 20) for _ in range(4)]],
+    ids=["longer and longer, three times", "each a few times"],
+)
+def test_shapes_that_come_a_few_times_cost_three_plans(order):
+    p = Planning((None,))
+    p.costs = PlanCosts(planning_us=130e3, calls=200, work_us=500.0)
+    p.meet(1, 2, *order)
+    p.work()
+    assert p.made == [((1,),), ((2,),), None]
+
+
+@pytest.mark.parametrize("uses", [1, 10, 100, 1000])
+@pytest.mark.parametrize("planning_us", [100.0, 1000.0, 3000.0])
+def test_steps_cost_at_most_twice_what_they_had_to(uses, planning_us):
+    p = Planning((None,))
+    p.costs = PlanCosts(planning_us=planning_us, calls=16, work_us=0.0)  # a wide plan loses 6 us a step
+    p.meet(1, 2)
+    wide = p.meet(*[3] * uses).count(WIDE)
+    spent = 6.0 * wide + planning_us * (((3,),) in p.made)
+    assert spent <= 2 * min(6.0 * uses, planning_us) + 6.0
+
+
+def test_a_plan_that_is_used_is_not_displaced(monkeypatch):
     monkeypatch.setattr(plans_by_shape, "MOST_PLANS", 2)
     p = Planning((None,))
-    p.meet(1, 2, 3, 3)
-    p.work()
-    begun = p.now
-    p.meet(4, 4, 4)
+    p.costs = PlanCosts(planning_us=24.0, calls=16, work_us=0.0)  # worth four steps
+    p.meet(1, 2)
+    for _ in range(5):
+        p.meet(3, 3, 3, 1, 2)
     assert not p.later
-    p.now = begun + (REST - 1) * p.seconds
-    p.meet(4)
+    p.meet(1, 3, 3, 3, 3)
     assert len(p.later) == 1
+    p.work()
+    assert p.meet(3, 1) == [((3,),), ((1,),)] and p.forgotten == [((2,),)]
 
 
 def test_memory_is_bounded(monkeypatch):

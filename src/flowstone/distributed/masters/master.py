@@ -187,7 +187,7 @@ class MasterSession:
             raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
         check_setup(fed if kind.in_pieces else (), fetched, run)
         options = self._options._replace(in_pieces=kind.in_pieces, feed_dims=shapes)
-        parts, assigned, placement = divide(fetched, run, fed, options, self._home)
+        parts, assigned, placement, costs = divide(fetched, run, fed, options, self._home)
         self._assigned.update(assigned)
         if self._log is not None:
             self._log.add(placement)
@@ -200,7 +200,7 @@ class MasterSession:
         registered = RegisteredParts(map(RegisteredPart, parts, handles))
         host = next(d.name for d in self.devices if d.name.startswith(self._home) and d.device_type == CPU)
         partial = PartialPlan(dict(zip(kind.feeds, fed)), dict(zip(kind.fetches, fetched)), {}, host)
-        return StepPlan(registered, fed, fetched, partial, shapes, size)
+        return StepPlan(registered, fed, fetched, partial, shapes, size, costs)
 
     def _forget(self, parts: Sequence[RegisteredPart]) -> None:
         """Has the workers forget parts that no step runs any more."""

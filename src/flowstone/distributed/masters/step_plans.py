@@ -19,6 +19,7 @@ from flowstone.distributed.masters.running_step import RegisteredPart
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims
 from flowstone.runtime.plans.background_planning import BackgroundPlanner
+from flowstone.runtime.plans.planning_costs import PlanCosts
 from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 
 __all__ = ["RegisteredParts", "StepKind", "StepPlan", "StepPlans"]
@@ -41,7 +42,7 @@ class StepKind(NamedTuple):
 
 class StepPlan(NamedTuple):
     """The parts of one kind of step, its feeds and fetches, what partial runs share, the shapes of the feeds
-    that it is for (None: all), and about how many bytes it takes."""
+    that it is for (None: all), about how many bytes it takes, and what it costs."""
 
     parts: RegisteredParts
     fed: list[Tensor]
@@ -49,10 +50,15 @@ class StepPlan(NamedTuple):
     partial: PartialPlan
     shapes: Shapes | None
     size: int
+    estimate: PlanCosts
 
     def held_bytes(self) -> int:
         """About how much memory it takes."""
         return self.size
+
+    def costs(self) -> PlanCosts:
+        """What it takes to make, and its steps, on all devices together."""
+        return self.estimate
 
 
 class StepPlans:

@@ -27,6 +27,7 @@ from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.passes import SIMPLIFYING, run_passes
 from flowstone.runtime.plans.plan import pruned_subgraph
 from flowstone.runtime.plans.plan_options import PlanOptions
+from flowstone.runtime.plans.planning_costs import PlanCosts, plan_costs
 from flowstone.runtime.process.device import Device
 
 __all__ = ["PartGraph", "ReadPart", "cut", "divide", "placed_nodes", "read_part"]
@@ -69,8 +70,8 @@ def divide(
     feeds: Sequence[Tensor],
     options: PlanOptions,
     home: str,
-) -> tuple[list[PartGraph], dict[str, str], dict[str, str]]:
-    """The parts, the devices of the nodes that keep state there, and those of all nodes.
+) -> tuple[list[PartGraph], dict[str, str], dict[str, str], PlanCosts]:
+    """The parts, the devices of the nodes that keep state there, those of all nodes, and what the step costs.
 
     `options.devices`: those of all tasks; `home`: the task of nodes that name none. With `options.in_pieces`
     feeds and fetches come one by one, and meet the step at home (`partition/client_ends.py`). Raises
@@ -78,11 +79,12 @@ def divide(
     """
     subgraph, chosen = placed_nodes(fetches, targets, feeds, options, home)
     placement = {node.name: device.name for node, device in chosen.items()}
+    costs = plan_costs(subgraph)
     parts = cut(subgraph, chosen, fetches, feeds, options, home)
     library = fetches[0].graph if fetches else (targets[0].graph if targets else None)
     incarnations = {device.name: device.incarnation for device in options.devices}
     written = [_written(part, subgraph, library, incarnations) for part in parts]
-    return written, stateful_placement(chosen), placement
+    return written, stateful_placement(chosen), placement, costs
 
 
 def placed_nodes(

@@ -44,6 +44,7 @@ from flowstone.runtime.execution.units import needs_units
 from flowstone.runtime.plans.cuda_graph import CapturedStep, recorder_of
 from flowstone.runtime.plans.debug_watches import insert_watches
 from flowstone.runtime.plans.plan_options import PlanOptions
+from flowstone.runtime.plans.planning_costs import PlanCosts, plan_costs
 from flowstone.runtime.process.device import (
     Device,
     check_requested,
@@ -107,6 +108,10 @@ class Plan(NamedTuple):
             if (value := node.attributes["value"]) is not node.origin.attributes.get("value")
         ]
         return _NODE_BYTES * len(self.subgraph.nodes) + int(sum(made))
+
+    def costs(self) -> PlanCosts:
+        """About what the plan took to make, and what its steps take."""
+        return plan_costs(self.subgraph, self.captured is not None and not self.captured.reason)
 
     @property
     def graph_text(self) -> str:

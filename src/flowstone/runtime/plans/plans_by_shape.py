@@ -10,16 +10,15 @@ as the first `AT_ONCE`               a special plan, made at once
 for which there is a special plan    that
 anew                                 the wide plan; it leaves open the sizes that have differed so far, and is
                                      made anew, wider, when another differs (`MOST_WIDENINGS` times)
-for the second time                  the wide plan; a special one is made in the background
-for the third time                   that, which is waited for: no step's plan depends on time
+again                                the wide plan, until steps with it have lost what a special plan costs
+                                     (`planning_costs.py`); then one is made in the background
+after that                           the special plan, which is waited for: no step's plan depends on time
 such that the plan is impossible     the plan for all shapes, whose step says which node contradicts
 ===================================  =======================================================================
 
 There are at most `MOST_PLANS` special plans, which hold at most `MOST_BYTES`; the least recently used one is
 dropped. If more shapes than that keep coming, planning for one after the other would gain nothing. So shapes
-displace a plan only if they have come twice since that plan was last used, and at most one part in `REST` of
-the time is spent on plans that displace others: none where every run shall compute in the same way
-(`flags.DETERMINISTIC`).
+displace a plan only if as many steps as would pay for theirs have had them since that plan was last used.
 
 Choosing is one look-up in a dictionary, without a lock. Everything else takes a lock. So does planning at
 once, so that threads whose first steps have the same shapes plan only once.
@@ -29,19 +28,18 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from flowstone.framework import errors, flags
+from flowstone.framework import errors
 from flowstone.framework.process.logging import warning
-from flowstone.framework.types.shape import Dims, is_compatible
+from flowstone.framework.types.shape import Dims, is_compatible, num_elements
+from flowstone.runtime.plans.planning_costs import LEAST_USES, PlanCosts
 
 AT_ONCE = 2  # a program's only shape, or full batches and the last one
 MOST_WIDENINGS = 3
 MOST_PLANS = 64
 MOST_BYTES = 256 << 20
-REST = 20
 _MOST_MET = 1024  # shapes without a plan that are remembered
 _MOST_RUNNERS = 8  # functions of one plan that are remembered, by the form of their results
 
@@ -54,6 +52,9 @@ class Holding(Protocol):
     def held_bytes(self) -> int:
         """About how much memory it takes."""
 
+    def costs(self) -> PlanCosts:
+        """What it takes to make, and its steps."""
+
 
 P = TypeVar("P", bound=Holding)
 
@@ -62,13 +63,15 @@ class PlanForShapes(Generic[P]):
     """A plan, and the shapes that it is for, in part or all known (None: for all that the graph allows).
 
     `runners`: functions that run it, by the form of their results. `used`: when, as a number that grows.
+    `costs`: the plan's, once somebody has asked for them.
     """
 
-    __slots__ = ("bytes", "plan", "runners", "shapes", "used")
+    __slots__ = ("bytes", "costs", "plan", "runners", "shapes", "used")
 
     def __init__(self, plan: P, shapes: Shapes | None, used: int) -> None:
         self.plan, self.shapes, self.used, self.bytes = plan, shapes, used, plan.held_bytes()
         self.runners: dict[Any, Callable[..., Any]] = {}
+        self.costs: PlanCosts | None = None
 
     def covers(self, shapes: Shapes) -> bool:
         """Whether the plan holds for these shapes."""
@@ -82,6 +85,16 @@ class PlanForShapes(Generic[P]):
                 self.runners = {}
             found = self.runners[structure] = make(self)
         return found
+
+
+class _Met:
+    """`uses`: how many steps have had some shapes since the step number `since`; the last was `last`."""
+
+    __slots__ = ("last", "since", "uses")
+
+    def __init__(self, number: int) -> None:
+        self.since = self.last = number
+        self.uses = 1
 
 
 class _Task(Generic[P]):
@@ -108,7 +121,7 @@ class PlansByShape(Generic[P]):
 
     `plan(shapes)` makes one (None: for all shapes; ValueError if the graph contradicts these), `forget` is
     called with plans that are dropped, `submit` has a task run in the background. `open_dims`: the feeds'
-    static shapes. `clock` counts seconds.
+    static shapes.
     """
 
     def __init__(
@@ -117,9 +130,8 @@ class PlansByShape(Generic[P]):
         forget: Callable[[PlanForShapes[P]], None],
         submit: Callable[[Callable[[], None]], None],
         open_dims: Sequence[Dims],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._plan, self._forget, self._submit, self._clock = plan, forget, submit, clock
+        self._plan, self._forget, self._submit = plan, forget, submit
         self._open_dims: Shapes = tuple(open_dims)
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -128,10 +140,10 @@ class PlansByShape(Generic[P]):
         self._for_all: PlanForShapes[P] | None = None
         self._hull = Hull()
         self._planned_at_once = self._widenings = 0
-        self._met: dict[Shapes, int] = {}  # shapes without a plan, the least recent first
+        self._model: tuple[PlanCosts, int] | None = None  # the first special plan's, and how much it is fed
+        self._met: dict[Shapes, _Met] = {}  # shapes without a plan, the least recent first
         self._pending: dict[Shapes, _Task[P]] = {}
         self._impossible: dict[Shapes, None] = {}
-        self._rest_until = 0.0
         self._has_failed = False
 
     def choose(self, shapes: Shapes) -> PlanForShapes[P]:
@@ -174,13 +186,12 @@ class PlansByShape(Generic[P]):
                 made = self._made_later(shapes)
                 made.used = next(self._numbers)
                 return made
-            if self._is_wanted(shapes):
-                displaces = self._is_full()
-                task = self._pending[shapes] = _Task(
-                    lambda: self._make_later(shapes, displaces), self._met[shapes]
-                )
+            wide = self._made_wide(shapes)
+            if self._is_wanted(shapes, wide):
+                task = _Task(lambda: self._make_later(shapes), self._met[shapes].last)
+                self._pending[shapes] = task
                 self._submit(task.run)
-            return self._made_wide(shapes)
+            return wide
 
     def _made_at_once(self, shapes: Shapes) -> PlanForShapes[P]:
         try:
@@ -189,6 +200,8 @@ class PlansByShape(Generic[P]):
             self._note_impossible(shapes)
             return self._made_for_all()
         self._planned_at_once += 1
+        if self._model is None:
+            self._model = plan.costs(), _fed_elements(shapes)
         return self._added(plan, shapes, next(self._numbers))
 
     def _made_wide(self, shapes: Shapes) -> PlanForShapes[P]:
@@ -212,22 +225,35 @@ class PlansByShape(Generic[P]):
             self._for_all = PlanForShapes(self._plan(None), None, 0)
         return self._for_all
 
-    def _is_wanted(self, shapes: Shapes) -> bool:
+    def _is_wanted(self, shapes: Shapes, wide: PlanForShapes[P]) -> bool:
         """Notes that these shapes have come; returns whether they are worth a plan that is not being made
         yet."""
-        before = self._met.pop(shapes, None)
-        self._met[shapes] = next(self._numbers)
+        number = next(self._numbers)
+        met = self._met.pop(shapes, None)
+        if met is None:
+            met = _Met(number)
+        else:
+            met.last, met.uses = number, met.uses + 1
+        self._met[shapes] = met
         if len(self._met) > _MOST_MET:
             del self._met[next(iter(self._met))]
-        if before is None:
+        if met.uses < LEAST_USES or met.uses < self._worthwhile_uses(shapes, wide):
             return False
         if not self._is_full():
             return True
         for each in list(self._pending):  # so that the least recently used can go
             self._made_later(each)
-        if flags.DETERMINISTIC:
-            return False
-        return before > self._least_recently_used().used and self._clock() >= self._rest_until
+        if met.since > self._least_recently_used().used:
+            return True
+        self._met[shapes] = _Met(number)  # the plan that would go is in use
+        return False
+
+    def _worthwhile_uses(self, shapes: Shapes, wide: PlanForShapes[P]) -> int:
+        """How many steps of these shapes a plan of their own is worth."""
+        if wide.costs is None:
+            wide.costs = wide.plan.costs()
+        costs, fed = self._model or (wide.costs, 0)
+        return costs.worthwhile_uses(wide.costs, _fed_elements(shapes) / fed if fed else 1.0)
 
     def _is_full(self) -> bool:
         held = self._special.values()
@@ -266,9 +292,8 @@ class PlansByShape(Generic[P]):
 
     # ---- in the background
 
-    def _make_later(self, shapes: Shapes, displaces: bool) -> P | None:
+    def _make_later(self, shapes: Shapes) -> P | None:
         """Plans without the lock."""
-        start = self._clock()
         try:
             return self._plan(shapes)
         except ValueError:  # the graph contradicts these shapes: the plan for all shapes will say where
@@ -276,10 +301,6 @@ class PlansByShape(Generic[P]):
         except Exception as error:
             self._report(error)
             return None
-        finally:
-            if displaces:
-                end = self._clock()
-                self._rest_until = end + (REST - 1) * (end - start)
 
     def _report(self, error: Exception) -> None:
         is_gone = isinstance(error, (errors.AbortedError, errors.CancelledError, errors.UnavailableError))
@@ -344,6 +365,11 @@ class Hull:
         self._kinds = list(itertools.compress(self._kinds, kept))
         self._sizes = list(itertools.compress(self._sizes, kept))
         self._is_small = list(itertools.compress(self._is_small, kept))
+
+
+def _fed_elements(shapes: Shapes) -> int:
+    """About how many elements values of these shapes have together, those of unknown shape left out."""
+    return sum([num_elements(dims) or 0 for dims in shapes]) + 1
 
 
 def _is_within(shapes: Shapes, wide: Shapes) -> bool:

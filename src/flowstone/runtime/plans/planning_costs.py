@@ -1,0 +1,70 @@
+"""What plans cost: about how long one takes to make, and what a step loses without one of its own.
+
+Estimates by counts and static shapes, never by clocks, since the plan decides the last bits of results
+(docs/design/038). They need to be right within a factor of two or three: a shape has its own plan once its
+steps have lost, with the wide plan, what making one takes, so that they never cost more than about twice what
+they had to (the classical rule of renting skis, docs/design/025).
+
+>>> own = PlanCosts(planning_us=3000.0, calls=40, work_us=100.0)
+>>> own.worthwhile_uses(PlanCosts(planning_us=2000.0, calls=55, work_us=100.0), size=1.0)
+28
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from flowstone.framework.graphs.subgraph import Subgraph
+from flowstone.placement.operation_cost import work
+from flowstone.rewriting.analyses.frames import Frames
+
+LEAST_USES = 2
+MOST_USES = 500  # then the estimate is not believed
+_NODE_CALLS = 150  # calls of kernels that take as long as planning for a node, or rewriting one
+_CALL_CALLS = 6  # the same for a call that only a wide plan has, with what it does in Python
+_LEAST_PART = 16  # a wide plan has at least one such call more for so many calls
+_WORK_PART = 5  # one part of so many of the kernels' work is what fused, known kernels save
+_ITERATIONS = 16  # assumed of a loop
+_LOOP_CALLS = 4  # as which calls in a loop count: they are small, and find nothing out about shapes
+
+
+class PlanCosts(NamedTuple):
+    """Of a plan: `planning_us`, what making it takes; `calls` of kernels in a step, and their `work_us`;
+    whether a device repeats them as one (`is_recorded`)."""
+
+    planning_us: float
+    calls: int
+    work_us: float
+    call_us: float = 1.0
+    is_recorded: bool = False
+
+    def worthwhile_uses(self, wide: PlanCosts, size: float) -> int:
+        """How many steps with the `wide` plan lose as much as making a plan like this one takes, for values
+        that are `size` times as large as this plan's."""
+        more = self.calls if self.is_recorded else wide.calls - self.calls
+        calls = max(more, self.calls / _LEAST_PART, 1)
+        loss_us = _CALL_CALLS * self.call_us * calls + self.work_us * size / _WORK_PART
+        return max(LEAST_USES, min(MOST_USES, math.ceil(self.planning_us / loss_us)))
+
+
+def plan_costs(subgraph: Subgraph, is_recorded: bool = False) -> PlanCosts:
+    """The costs of the plan that this rewritten subgraph, with its log, is of."""
+    profile, frames = subgraph.machine.profile, subgraph.analysis(Frames)
+    calls, work_us = 0, 0.0
+    for node in subgraph.nodes:
+        if node.declaration.is_free:
+            continue
+        in_loop = frames.home(node) is not None
+        operations, size = work(node)
+        calls += _LOOP_CALLS if in_loop else 1
+        work_us += (_ITERATIONS if in_loop else 1) * max(
+            operations / profile.operations_per_us, size / profile.bytes_per_us
+        )
+    planning_us = planning_time_us(len(subgraph.nodes) + len(subgraph.log), profile.call_us)
+    return PlanCosts(planning_us, calls, work_us, profile.call_us, is_recorded)
+
+
+def planning_time_us(nodes: int, call_us: float) -> float:
+    """About how long planning takes that ends with, or rewrites, so many nodes."""
+    return _NODE_CALLS * call_us * nodes

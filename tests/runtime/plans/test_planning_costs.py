@@ -1,0 +1,71 @@
+"""After how many steps a plan of their own is worth to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowstone as tf
+from flowstone.runtime.plans.planning_costs import LEAST_USES, MOST_USES, PlanCosts
+
+
+def uses(own: PlanCosts, calls: int, size: float = 1.0) -> int:
+    return own.worthwhile_uses(PlanCosts(0.0, calls, 0.0), size)
+
+
+def test_it_is_worth_what_it_takes_to_make():
+    own = PlanCosts(planning_us=6000.0, calls=50, work_us=0.0)
+    assert uses(own, calls=60) == 100
+    assert uses(own, calls=70) == 50
+    assert uses(own._replace(planning_us=3000.0), calls=60) == 50
+
+
+def test_calls_take_as_long_as_the_machine_s():
+    own = PlanCosts(planning_us=6000.0, calls=50, work_us=0.0, call_us=2.0)
+    assert uses(own, calls=60) == 50
+
+
+def test_work_counts_by_the_size_of_what_is_fed():
+    own = PlanCosts(planning_us=6000.0, calls=1, work_us=1000.0)
+    assert uses(own, calls=1, size=4) < uses(own, calls=1) < uses(own, calls=1, size=0.1)
+
+
+def test_a_step_that_is_recorded_saves_all_calls():
+    own = PlanCosts(planning_us=30e3, calls=100, work_us=0.0)
+    assert uses(own._replace(is_recorded=True), calls=110) < uses(own, calls=110)
+
+
+@pytest.mark.parametrize(("planning_us", "wanted"), [(0.0, LEAST_USES), (1e12, MOST_USES)])
+def test_no_estimate_is_believed_beyond_its_bounds(planning_us, wanted):
+    assert uses(PlanCosts(planning_us, calls=10, work_us=0.0), calls=20) == wanted
+
+
+def costs(fetch: Any, x: Any, length: int) -> PlanCosts:
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        s.run(fetch, {x: np.ones([4, length])})
+        (plans,) = s.planner.plans_by_shape.values()
+        return plans.last().plan.costs()
+
+
+def test_deep_networks_take_longer_to_plan_and_large_ones_to_run():
+    x = tf.placeholder(tf.float32, [4, None])
+    y = tf.expand_dims(x, 2) * tf.ones([64])
+    for _ in range(8):
+        y = tf.tensordot(y, tf.get_variable(f"w{_}", [64, 64]), 1)
+    shallow = costs(tf.matmul(x, x, transpose_b=True), x, 5)
+    deep, long = costs(y, x, 5), costs(y, x, 50)
+    assert deep.planning_us > 2 * shallow.planning_us
+    assert deep.calls > shallow.calls
+    assert 5 * deep.work_us < long.work_us < 20 * deep.work_us
+
+
+def test_calls_in_a_loop_count_more():
+    x = tf.placeholder(tf.float32, [4, None])
+    body = tf.strings.as_string(tf.reduce_sum(x))
+    loop = tf.while_loop(
+        lambda s: tf.less(tf.strings.length(s), 30), lambda s: tf.strings.join([s, "-"]), [body]
+    )
+    assert costs(loop, x, 3).calls > costs(body, x, 3).calls + 6
