@@ -74,6 +74,7 @@ class Profile(NamedTuple):
     pointwise_positions: int = 0  # of an image, up to which 1x1 convolutions are one row of positions
     pointwise_positions_in_all: int = 0  # of all images, up to which a filter's gradient is a product
     pointwise_products: int = 0  # multiplications up to which 1x1 convolutions are products of matrices
+    direct_products: int = 0  # of two vectors, up to which small images are convolved by machine code
     band_channels: int = 0  # up to which a product with a band matrix adds up neighbouring channels fastest
     filter_elements: int = 1 << 12  # from which a filter's order in memory matters
     scaled_images: int = 1 << 15  # elements from which a filter is scaled instead of the image
@@ -120,6 +121,7 @@ class Profile(NamedTuple):
     # The same as native_team, of other functions than clusters'.
     product_team: int = 400_000  # multiplications
     update_team: int = 400_000  # additions of an optimiser's update
+    direct_team: int = 100_000  # products of two vectors, of convolutions of small images
     depthwise_team: int = 500_000  # products of an element and a filter's
     sparse_team: int = 50_000  # products of two numbers
     pool_team: int = 50_000  # elements of images
@@ -141,6 +143,7 @@ X86 = Profile(
     convolution_by_onednn=1_000_000,  # ATen calls oneDNN as well, and adds the bias in another pass
     layer_cells=8,  # oneDNN compiles layers for all of x86; elsewhere it has a plain reference
     band_channels=48,
+    direct_products=20_000,
 )
 
 # MKL has no kernels with AVX-512 for AMD's processors, and oneDNN's take half its time in float32.
@@ -194,6 +197,7 @@ INTEL = X86._replace(
     operations_per_us=150e3,
     convolution_by_onednn=1_800_000,  # a call of oneDNN costs 22 us there
     pointwise_products=1 << 26,
+    direct_products=400_000,  # 042
     narrow_plain=False,  # 007
     packed_rows=64,
     layer_cells=16,

@@ -9,6 +9,7 @@ are in `convolution_layers`.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -43,6 +44,7 @@ from flowstone.ops.networks.pointwise_convolutions import (
     row_of_positions,
     spread,
 )
+from flowstone.ops.networks.small_convolutions import small_convolution
 from flowstone.ops.networks.windows import (
     crop_spatial,
     is_channels_last,
@@ -131,7 +133,8 @@ def _forward_kernel(depthwise: bool) -> KernelFactory:
         geometry = Geometry(node)
         seen = arrange(geometry, node.static_shape(0), node.static_shape(1), depthwise)
         if seen is not None:
-            return _forward_call(node, env, seen)
+            usual = functools.partial(_forward_call, node, env, seen)
+            return small_convolution(node, "results", seen, usual) or usual()
         fixed = geometry.fixed(node.static_shape(0), node.static_shape(1)) or _fixed_by_stride(geometry, node)
         convolve = _FORWARD[geometry.rank - 2]
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
@@ -211,7 +214,8 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
                 return seen.given_flat_gradient(product)
             if pointwise_convolutions.suits(node, env, geometry, seen.kernel, seen.known):
                 return _pointwise_input_gradient(seen)
-            return _input_gradient_call(seen, env, node.dtype(1))
+            usual = functools.partial(_input_gradient_call, seen, env, node.dtype(1))
+            return small_convolution(node, "images", seen, usual) or usual()
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last
