@@ -1,9 +1,9 @@
 """What the native tier offers to kernels of networks, in slots as those of `machine_code.py`.
 
 `cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells; `direct_windows(kind, windows, biased,
-rectified)` are convolutions ("results") and their gradients by "images" or "filter"; `path_labels(logits)` and
-`path_beams(logits)` decode labels of time steps. They are None where there is no machine code; kernels then
-do the same by ATen, with the same results within rounding.
+rectified)` are convolutions ("results") and their gradients by "images" or "filter"; `path_labels(logits)`
+and `path_beams(logits)` decode labels of time steps. They are None where there is no machine code; kernels
+then do the same by ATen, with the same results within rounding.
 """
 
 from __future__ import annotations

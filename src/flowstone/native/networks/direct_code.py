@@ -23,11 +23,11 @@ WORDS = (
     "size", "taps", "tap_rows", "tap_columns", "columns", "vectors", "row_gap",
     "biased", "rectified", "strange",
 )  # fmt: skip
-"""The whole numbers of a call. Of the copy: `rows` of `width` positions with `channels` of `image_rows` images
-go to `first` + `image_step` image + `row_step` row + the column's place + `channel_step` channel, in an array
-of `size` elements. Of factors that are turned around: so many `taps` [tap_rows, tap_columns], 0 where none
-are. Of the result: its `columns`, `vectors` of them at once, and how far its rows are apart; whether a bias
-is added, and what is negative made zero. From `strange` on a number a thread."""
+"""The whole numbers of a call. Of the copy: `rows` of `width` positions with `channels` of `image_rows`
+images go to `first` + `image_step` image + `row_step` row + the column's place + `channel_step` channel, in
+an array of `size` elements. Of factors that are turned around: so many `taps` [tap_rows, tap_columns], 0
+where none are. Of the result: its `columns`, `vectors` of them at once, and how far its rows are apart;
+whether a bias is added, and what is negative made zero. From `strange` on a number a thread."""
 PLACES = {
     "windows": ("images", "factors", "results", "copy", "turned", "bias", "places", "taps", "terms", "blocks",
                 "ranges"),
@@ -67,15 +67,16 @@ def _copy(lanes: int, declarations: dict[str, str]) -> str:
     width, channels = words["width"], words["channels"]
     for i, masks in e.vectors(words["size"]):
         e.write(e.at(a["copy"], i), e.number(0.0), masks[0])
-    with e.when(e.let(f"icmp sgt i64 {words['size']}, 0")):
-        with e.loop(0, words["image_rows"]) as image, e.loop(0, words["rows"]) as row:
-            source = e.mul(e.mul(e.add(e.mul(image, words["rows"]), row), width), channels)
-            target = e.add(e.mul(image, words["image_step"]), e.mul(row, words["row_step"]))
-            start = e.at(a["copy"], e.add(target, words["first"]))
-            with e.loop(0, width) as column:
-                read = e.at(a["images"], e.add(source, e.mul(column, channels)))
-                place = e.at(start, e.word(e.at(a["places"], column, "i64"), 0))
-                _copy_channels(e, read, place, words)
+    is_copied = e.let(f"icmp sgt i64 {words['size']}, 0")
+    images = e.let(f"select i1 {is_copied}, i64 {words['image_rows']}, i64 0")
+    with e.loop(0, images) as image, e.loop(0, words["rows"]) as row:
+        source = e.mul(e.mul(e.add(e.mul(image, words["rows"]), row), width), channels)
+        target = e.add(e.mul(image, words["image_step"]), e.mul(row, words["row_step"]))
+        start = e.at(a["copy"], e.add(target, words["first"]))
+        with e.loop(0, width) as column:
+            read = e.at(a["images"], e.add(source, e.mul(column, channels)))
+            place = e.at(start, e.word(e.at(a["places"], column, "i64"), 0))
+            _copy_channels(e, read, place, words)
     return e.text()
 
 

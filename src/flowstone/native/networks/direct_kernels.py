@@ -7,7 +7,6 @@ added in the same order however many threads there are.
 
 from __future__ import annotations
 
-import array
 import functools
 import math
 from collections.abc import Callable
@@ -42,7 +41,7 @@ def direct_windows(
 
 def pays(kind: str, seen: Windows) -> bool:
     """Whether a convolution, or a gradient, is expected to be faster in this code than by a library."""
-    if not flags.NATIVE or host.reason() or host.lanes() not in (8, 16):
+    if not flags.NATIVE or host.reason():
         return False
     made = _tables(kind, seen)
     return made is not None and made.products <= machine.current().profile.direct_products

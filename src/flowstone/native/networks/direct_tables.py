@@ -14,7 +14,6 @@ positions as there are steps in a skip, each with terms of its own.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -129,7 +128,9 @@ def _results(seen: Windows, lanes: int) -> Tables:
 
 def _by_images(seen: Windows, lanes: int) -> Tables | None:
     (batch, *lengths, channels), (_, *counts) = seen.images, seen.counts
-    lows = [(b - (t - 1) * d) // s for b, t, d, s in zip(seen.before, seen.taps, seen.dilations, seen.strides)]
+    lows = [
+        (b - (t - 1) * d) // s for b, t, d, s in zip(seen.before, seen.taps, seen.dilations, seen.strides)
+    ]
     before = [max(-low, 0) for low in lows]
     ends = [(n - 1 + b) // s + 1 for n, b, s in zip(lengths, seen.before, seen.strides)]
     whole = [p + max(n, end) for p, n, end in zip(before, counts, ends)]
