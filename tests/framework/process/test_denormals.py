@@ -23,7 +23,8 @@ def _computed(x: Any) -> list[Any]:
     summed = tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + x), [0, x])[1]
     return [
         x + x, tf.matmul(y, [[1.0]]), tf.reduce_sum(x) * 1e30, tf.cast(x > 0, tf.float32),
-        (x + 1.5e-38) * 0.5, tf.cast(x, tf.float64) * 1e30, tf.nn.relu(x - 0.0), summed, tf.map_fn(lambda e: e * e + e, x),
+        (x + 1.5e-38) * 0.5, tf.cast(x, tf.float64) * 1e30, tf.nn.relu(x - 0.0), summed,
+        tf.map_fn(lambda e: e * e + e, x),
     ]  # fmt: skip
 
 
