@@ -113,8 +113,8 @@ class Code:
             if text.endswith(":") and _indentation(following) <= _indentation(text):
                 self._text[i] = f"{text} pass"
 
-    def finish(self, wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None) -> Segment:
-        """Compiles the function, whose name is ``segment``; `wrap` makes of it what is called."""
+    def finish(self) -> Segment:
+        """Compiles the function, whose name is ``segment``."""
         global _count
         _count += 1
         self._fill_empty_blocks()
@@ -123,9 +123,8 @@ class Code:
         for name, value in list(self._globals.items()):
             if isinstance(value, NativeKernel):
                 value.replace_in(self._globals, name)
-        function = self._globals.pop("segment")
         return Segment(
-            function=function if wrap is None else wrap(function),
+            function=self._globals.pop("segment"),
             source=source,
             filename=filename,
             globals=MappingProxyType(self._globals),

@@ -18,6 +18,7 @@ become ``while`` blocks (`loop_blocks.py`). Two other compilations of the same n
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -138,8 +139,10 @@ class _Writer:
         self.blocks.leave_all()
         self._write_return(returns_references)
         self.loops.finish()
-        on_host = self.memory is None
-        return self.code.finish(flushing if on_host and _computes_floats(subgraph) else None)
+        segment = self.code.finish()
+        if self.memory is not None or not _computes_floats(subgraph):
+            return segment
+        return dataclasses.replace(segment, function=flushing(segment.function))
 
     def _make_kernel(self, node: PlanNode) -> None:
         environment = self.environment if self.memory is None else self.memory.environment_for(node)
