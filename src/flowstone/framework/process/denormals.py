@@ -26,16 +26,16 @@ _SMALL = 1e-310  # greater than zero, unless such numbers are taken for it
 
 
 def flushing(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """The function, which takes such numbers for zero on the thread that calls it, and leaves the thread as
-    it was."""
+    """The function, of positional arguments, that takes such numbers for zero on the thread that calls it, and
+    leaves the thread as it was."""
 
     @functools.wraps(function)
-    def run(*arguments: Any, **named: Any) -> _Result:
+    def run(*arguments: Any) -> _Result:
         if not _SMALL > 0.0:
-            return function(*arguments, **named)
+            return function(*arguments)
         set_flush_denormal(True)
         try:
-            return function(*arguments, **named)
+            return function(*arguments)
         finally:
             set_flush_denormal(False)
 
