@@ -26,8 +26,8 @@ _SMALL = 1e-310  # greater than zero, unless such numbers are taken for it
 
 
 def flushing(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """The function, of positional arguments, that takes such numbers for zero on the thread that calls it, and
-    leaves the thread as it was."""
+    """The function, of positional arguments, that takes such numbers for zero on the thread that calls it,
+    and leaves the thread as it was."""
 
     @functools.wraps(function)
     def run(*arguments: Any) -> _Result:

@@ -83,7 +83,7 @@ class _Run(NamedTuple):
 
     start: int
     place: int
-    count: int
+    length: int
     terms: tuple[int, int]
 
 
@@ -206,8 +206,8 @@ def _made(
     most, products = rows_of_blocks(lanes, vectors), 0
     by_rows: list[list[tuple[int, ...]]] = [[] for _ in range(most)]
     for run in runs:
-        parts = -(-run.count // most)
-        ends = [run.count * (i + 1) // parts for i in range(parts)]
+        parts = -(-run.length // most)
+        ends = [run.length * (i + 1) // parts for i in range(parts)]
         for first, end in zip([0, *ends], ends):
             by_rows[end - first - 1].append((run.start + first, run.place + first * row_gap, *run.terms))
             products += groups * (run.terms[1] - run.terms[0]) * max((end - first) * vectors, _SHORTEST)

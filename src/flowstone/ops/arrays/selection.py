@@ -103,7 +103,8 @@ def ranked(x: Any) -> tuple[Any, Any]:
 def _ranked_few(x: Any) -> tuple[Any, Any]:
     """The same of few integers, by Python."""
     rank_of: dict[int, int] = {}
-    ranks, places = [], []
+    ranks: list[int] = []
+    places: list[int] = []
     for place, value in enumerate(x.tolist()):
         rank = rank_of.setdefault(value, len(rank_of))
         if rank == len(places):
