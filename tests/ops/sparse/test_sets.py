@@ -23,7 +23,7 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[[set, set], set]]] = {
 def few(request, monkeypatch) -> None:
     """Few elements are handled by Python, many by NumPy and ATen."""
     if not request.param:
-        monkeypatch.setattr(set_operations, "_FEW", -1)
+        monkeypatch.setattr(set_operations, "FEW", -1)
         monkeypatch.setattr(index_rows, "_FEW", -1)
 
 

@@ -28,6 +28,7 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.distinct_texts import numbered
+from flowstone.ops.sparse.few_sets import FEW, few_combined
 from flowstone.ops.sparse.index_rows import (
     LARGEST,
     check_countable,
@@ -178,36 +179,6 @@ def _texts_combined(kind: str, first: _Element, second: _Element) -> tuple[_Arra
     return np.repeat(sets, [len(result) for result in results]), array
 
 
-# ---- few elements
-
-
-_FEW = 256  # elements, up to which calls take longer than what they do
-_OF_FEW: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
-    "a-b": set.difference,
-    "b-a": lambda a, b: b.difference(a),
-    "intersection": set.intersection,
-    "union": set.union,
-}
-
-
-def _few_combined(
-    kind: str, first: _Element, second: _Element, sizes: Sequence[int]
-) -> tuple[torch.Tensor, Any, torch.Tensor]:
-    """The sparse tensor of results of few numbers, by Python's sets."""
-    a, b = (set(zip(sets.tolist(), values.tolist())) for sets, values in (first, second))
-    found = sorted(_OF_FEW[kind](a, b))
-    places: list[int] = []
-    before = -1
-    for each, _ in found:
-        places.append(places[-1] + 1 if each == before else 0)
-        before = each
-    sets = torch.tensor([each for each, _ in found], dtype=torch.int64)
-    upper = sets[:, None] if len(sizes) == 1 else rows_at(sets, sizes)
-    rows = torch.cat((upper, torch.tensor(places, dtype=torch.int64)[:, None]), 1)
-    values = torch.tensor([value for _, value in found], dtype=first[1].dtype)
-    return rows, values, torch.tensor([*sizes, max(places, default=-1) + 1], dtype=torch.int64)
-
-
 # ---- operations
 
 
@@ -216,8 +187,8 @@ def _operate(
 ) -> tuple[torch.Tensor, Any, torch.Tensor]:
     """The sparse tensor of results; `sizes` are those before the last."""
     if isinstance(first[1], torch.Tensor):
-        if len(first[1]) + len(second[1]) <= _FEW:
-            return _few_combined(kind, first, second, sizes)
+        if len(first[1]) + len(second[1]) <= FEW:
+            return few_combined(kind, first, second, sizes)
         a, b, parts = _elements_numbered(first, second)
         sets, values = parts(_combined(kind, a, b))
     else:
