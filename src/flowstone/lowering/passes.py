@@ -22,6 +22,7 @@ from flowstone.lowering.convolutions.batch_normalization import normalize_batche
 from flowstone.lowering.convolutions.byte_pooling import pool_in_bytes
 from flowstone.lowering.convolutions.channels_last import put_channels_last
 from flowstone.lowering.convolutions.depthwise import convolve_channels
+from flowstone.lowering.convolutions.direct import convolve_directly
 from flowstone.lowering.convolutions.filter_layout import lay_out_filters
 from flowstone.lowering.convolutions.joined_convolutions import join_convolutions
 from flowstone.lowering.convolutions.normalization_fusion import fold_normalizations
@@ -113,6 +114,7 @@ LOWERING = (
         joins=True,
         hosts=True,
     ),
+    Pass(convolve_directly, "leave convolutions of small images to machine code", hosts=True),
     Pass(lay_out_filters, "store filters in the order that convolutions read"),
     Pass(fuse_biases, "fuse a product or convolution with its bias and activation", joins=True),
     Pass(spread_convolutions, "compute convolutions to few channels as products", joins=True, hosts=True),

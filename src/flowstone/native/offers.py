@@ -22,7 +22,14 @@ from flowstone.native.arrays import (
 )
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
 from flowstone.native.matrices import bands, matrix_batches, small_matrices, sparse_products
-from flowstone.native.networks import cell_gradients, cut_windows, path_beams, path_labels, window_pools
+from flowstone.native.networks import (
+    cell_gradients,
+    cut_windows,
+    direct_kernels,
+    path_beams,
+    path_labels,
+    window_pools,
+)
 from flowstone.native.numerics import incomplete_functions, quotients
 from flowstone.native.products import integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
@@ -43,6 +50,7 @@ def offer_all() -> None:
     machine_code.byte_strings.offer(byte_strings.byte_strings)
     image_code.colour_change.offer(colours.colour_change)
     image_code.cut_windows.offer(cut_windows.cut_windows)
+    network_code.direct_windows.offer(direct_kernels.direct_windows)
     image_code.sampler.offer(image_sampling.sampler)
     image_code.resampler.offer(resampling.resampler)
     image_code.projection.offer(image_windows.projection)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import flowstone as tf
+from flowstone.framework.process.denormals import flushing
 from flowstone.native.clusters import kernels
 from flowstone.native.clusters.clusters import Array, Cluster, Step
 from flowstone.native.numerics.special_functions import FUNCTIONS
@@ -36,7 +37,9 @@ def kernel(name: str, count: int) -> Any:
     return kernels.kernel_of(cluster, lambda x: pytest.fail("it is not what the code is for"))
 
 
+@flushing
 def computed(name: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """As in a step."""
     with torch.inference_mode():
         return kernel(name, len(x))(torch.from_numpy(x))[0].numpy()  # type: ignore[no-any-return]
 

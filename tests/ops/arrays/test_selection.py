@@ -31,9 +31,10 @@ def test_nothing_distinct() -> None:
         assert [each.size for each in session.run(tf.unique_with_counts(x), {x: []})] == [0, 0, 0]
 
 
+@pytest.mark.parametrize("count", [200, 5000])  # by Python, by ATen or machine code
 @pytest.mark.parametrize("scale", [1, 1 << 40])  # in a table, by sorting
-def test_elements_in_the_order_of_their_first_appearance(scale: int) -> None:
-    values = np.random.default_rng(3).integers(-40, 300, 5000) * scale
+def test_elements_in_the_order_of_their_first_appearance(scale: int, count: int) -> None:
+    values = np.random.default_rng(3).integers(-40, 300, count) * scale
     with tf.Graph().as_default(), tf.Session() as session:
         once, places, counts = session.run(tf.unique_with_counts(tf.constant(values)))
     _, first = np.unique(values, return_index=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.ops.sparse import index_rows, set_operations
 
 OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[[set, set], set]]] = {
     "intersection": (tf.sets.set_intersection, set.intersection),
@@ -16,6 +17,14 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[[set, set], set]]] = {
     "a-b": (tf.sets.set_difference, set.difference),
     "b-a": (lambda a, b: tf.sets.set_difference(a, b, aminusb=False), lambda a, b: b - a),
 }
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["few", "many"])
+def few(request, monkeypatch) -> None:
+    """Few elements are handled by Python, many by NumPy and ATen."""
+    if not request.param:
+        monkeypatch.setattr(set_operations, "FEW", -1)
+        monkeypatch.setattr(index_rows, "_FEW", -1)
 
 
 def as_sparse(array: np.ndarray) -> tf.SparseTensor:

@@ -97,7 +97,7 @@ def test_a_plan_does_not_change(make, kind):
 def test_the_function_of_a_plain_plan_is_what_its_segment_compiled():
     plan = segment()
     assert type(plan.function) is FunctionType and plan.function is plan.program.function
-    assert plan.function.__code__.co_filename == plan.program.filename
+    assert plan.function.__wrapped__.__code__.co_filename == plan.program.filename
     assert run(plan, 3.0) == [6.0]
     assert run(parts(), 3.0) == [6.0, 7.0]
 

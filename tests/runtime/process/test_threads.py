@@ -40,6 +40,34 @@ def test_small_steps_are_limited_whose_kernels_start_a_team_for_anything(functio
     assert wants_one_thread(prune([function(x)], [], [x])) is expected
 
 
+def _pooled(x):
+    return tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(2, True), (2000, False)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        _pooled,
+        lambda x: tf.gradients(_pooled(x), x)[0],
+        lambda x: tf.nn.avg_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"),
+        lambda x: tf.spectral.rfft(x),
+        lambda x: tf.cholesky(tf.matmul(x, x, transpose_b=True)),
+        lambda x: tf.matrix_inverse(tf.matmul(x, x, transpose_b=True)),
+    ],
+    ids=["pool", "pool gradient", "mean", "transform", "cholesky", "inverse"],
+)
+def test_small_images_and_matrices_keep_to_one_thread(function, rows, expected):
+    x = tf.placeholder(tf.float32, [rows, 16, 16, 8])
+    assert wants_one_thread(prune([function(x)], [], [x])) is expected
+
+
+@pytest.mark.parametrize(("elements", "expected"), [(16_384, True), (2_000_000, False)])
+def test_variables_take_their_values_at_the_cost_of_their_elements(elements, expected):
+    v = tf.Variable(tf.zeros([elements]))
+    assert wants_one_thread(prune([], [v.initializer], [])) is expected
+
+
 @pytest.mark.parametrize(("width", "expected"), [(5, True), (500, False)])
 def test_work_that_no_shape_tells_is_that_of_the_cost(width, expected):
     x = tf.placeholder(tf.float32, [50, 4, 30])

@@ -100,7 +100,8 @@ def convolution(result: Find, kernel: Find) -> Cost:
 
     def cost(node: Node) -> float:
         dims = result(node).dims
-        channels = dims[1 if node.attributes["data_format"].startswith("NC") else -1] if dims else None
+        layout = node.attributes.get("data_format", "NHWC")
+        channels = dims[1 if layout.startswith("NC") else -1] if dims else None
         return 2.0 * count(result(node)) * count(kernel(node)) / (channels or ASSUMED_SIZE)
 
     return cost

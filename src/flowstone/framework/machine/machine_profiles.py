@@ -76,6 +76,7 @@ class Profile(NamedTuple):
     pointwise_products: int = 0  # multiplications up to which 1x1 convolutions are products of matrices
     tiny_images: int = 0  # their elements, times output channels, up to which convolutions are products
     tiny_gradients: int = 0  # the same of the gradients
+    direct_products: int = 0  # of two vectors, up to which small images are convolved by machine code
     band_channels: int = 0  # up to which a product with a band matrix adds up neighbouring channels fastest
     filter_elements: int = 1 << 12  # from which a filter's order in memory matters
     scaled_images: int = 1 << 15  # elements from which a filter is scaled instead of the image
@@ -125,6 +126,7 @@ class Profile(NamedTuple):
     # The same as native_team, of other functions than clusters'.
     product_team: int = 400_000  # multiplications
     update_team: int = 400_000  # additions of an optimiser's update
+    direct_team: int = 100_000  # products of two vectors, of convolutions of small images
     depthwise_team: int = 500_000  # products of an element and a filter's
     sparse_team: int = 50_000  # products of two numbers
     pool_team: int = 50_000  # elements of images
@@ -146,6 +148,7 @@ X86 = Profile(
     convolution_by_onednn=1_000_000,  # ATen calls oneDNN as well, and adds the bias in another pass
     layer_cells=8,  # oneDNN compiles layers for all of x86; elsewhere it has a plain reference
     band_channels=48,
+    direct_products=20_000,
 )
 
 # MKL has no kernels with AVX-512 for AMD's processors, and oneDNN's take half its time in float32.
@@ -201,6 +204,7 @@ INTEL = X86._replace(
     pointwise_products=1 << 26,
     tiny_images=800,
     tiny_gradients=256,
+    direct_products=400_000,  # 042
     narrow_plain=False,  # 007
     packed_rows=64,
     layer_cells=16,

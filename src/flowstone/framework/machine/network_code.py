@@ -1,15 +1,16 @@
 """What the native tier offers to kernels of networks, in slots as those of `machine_code.py`.
 
-`cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells; `path_labels(logits)` and
-`path_beams(logits)` decode labels of time steps, `window_pool(dtype)` pools windows of images. They are None
-where there is no machine code, the last also where there is none yet; kernels then do the same by ATen, with
-the same results within rounding.
+`cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells; `direct_windows(kind, windows, biased,
+rectified)` are convolutions ("results") and their gradients by "images" or "filter"; `path_labels(logits)`
+and `path_beams(logits)` decode labels of time steps, `window_pool(dtype)` pools windows of images. They are
+None where there is no machine code, the last also where there is none yet; kernels then do the same by ATen,
+with the same results within rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 
@@ -17,10 +18,13 @@ from flowstone.framework.machine.machine_code import Slot
 
 __all__ = [
     "CellGradient",
+    "DirectWindows",
     "PathBeams",
     "PathLabels",
     "WindowPool",
+    "Windows",
     "cell_gradient",
+    "direct_windows",
     "path_beams",
     "path_labels",
     "window_pool",
@@ -41,6 +45,32 @@ class CellGradient(Protocol):
     ) -> torch.Tensor:
         """That for the state before the step; that for the weighted sums is written to `columns`, contiguous
         [batch, 4 cells]."""
+
+
+class Windows(NamedTuple):
+    """A convolution of images [batch, height, width, channels] by a filter [*taps, channels, outputs] to
+    results [*counts, outputs]; (vertical, horizontal) steps from window to window and from tap to tap, and
+    the zeros before the images."""
+
+    images: tuple[int, int, int, int]
+    taps: tuple[int, int]
+    outputs: int
+    counts: tuple[int, int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    before: tuple[int, int]
+
+
+class DirectWindows(Protocol):
+    """A convolution of small float32 images, or a gradient of it (`ops/networks/small_convolutions.py`), on
+    the host."""
+
+    def __call__(
+        self, images: torch.Tensor, factors: torch.Tensor, bias: torch.Tensor | None = None, /
+    ) -> torch.Tensor | None:
+        """Of images and filter the results, of the gradient and the filter that by the images, or of images
+        and gradient that by the filter. None if that is not finite where images are padded. A bias [outputs]
+        is added, and what is then negative made zero, where the slot was asked so."""
 
 
 class PathLabels(Protocol):
@@ -78,6 +108,7 @@ class WindowPool(Protocol):
 
 
 cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
+direct_windows: Slot[[str, Windows, bool, bool], DirectWindows] = Slot()
 path_beams: Slot[[torch.dtype | None], PathBeams] = Slot()
 path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
 window_pool: Slot[[torch.dtype | None], WindowPool] = Slot()

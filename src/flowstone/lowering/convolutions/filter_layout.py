@@ -51,7 +51,9 @@ def lay_out_filters(subgraph: Subgraph) -> None:
 def _filter(node: PlanNode) -> PlanOutput | None:
     """What a convolution of images that is not depthwise, or its gradient, takes as a filter."""
     images = node.declaration.images
-    if images is None or images.filter is None or not node.declaration.multiplies.startswith("convolution"):
+    if node.attributes.get("direct") or images is None or images.filter is None:
+        return None
+    if not node.declaration.multiplies.startswith("convolution"):
         return None
     return node.inputs[images.filter] if node.attributes["data_format"] in _ORDERS else None
 

@@ -9,6 +9,7 @@ which costs less than a relu of its own where images have fewer elements than re
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -25,6 +26,7 @@ from flowstone.ops.algebra.matrices import ACTIVATED
 from flowstone.ops.networks.convolution import FLOATS, IMAGE, conv2d_op, infer_convolution
 from flowstone.ops.networks.convolution_arrangement import arrange
 from flowstone.ops.networks.convolution_geometry import Geometry
+from flowstone.ops.networks.small_convolutions import small_convolution
 from flowstone.ops.networks.windows import is_channels_last
 
 __all__: list[str] = []
@@ -32,7 +34,7 @@ __all__: list[str] = []
 biased_conv2d_op = op(
     "_BiasedConv2D",
     "input: T, filter: T, bias: T -> output: T",
-    f"{IMAGE} ; activation: string = '' ; packed: bool = false",
+    f"{IMAGE} ; activation: string = '' ; packed: bool = false ; direct: bool = false",
     T=FLOATS,
     cost=work.convolution(work.first_output, work.input_at(1)),
     multiplies="convolution",
@@ -84,6 +86,8 @@ def packing(node: Any) -> Any:
     """
     if not (is_channels_last(node.attributes["data_format"]) and _suits_onednn(node)):
         return None
+    if node.attributes.get("direct", False):
+        return None
     seen = arrange(Geometry(node), node.static_shape(0), node.static_shape(1), False)
     if seen is None or seen.groups > 1 or seen.kernel != seen.given_kernel:
         return None
@@ -108,6 +112,24 @@ FORMS["filter"] = Form(
 @biased_conv2d_op.kernel(CPU, GPU)
 def _(node: Any, env: Any) -> Any:
     """`packed`: the filter comes in the form "filter" of `packed_weights.py`, for oneDNN alone."""
+    return _small(node, env) or _usual(node, env)
+
+
+def _small(node: Any, env: Any) -> Any:
+    """The kernel where images are small enough for machine code; None elsewhere."""
+    seen = arrange(Geometry(node), node.static_shape(0), node.static_shape(1), False)
+    if seen is None:
+        return None
+    activation, usual = node.attributes["activation"], functools.partial(_usual, node, env)
+    is_relu = activation == "Relu"
+    found = small_convolution(node, "results", seen, usual, biased=True, rectified=is_relu)
+    if found is None or is_relu or not activation:
+        return found
+    activate, summed = ACTIVATED[activation], found
+    return lambda *inputs: activate(summed(*inputs))
+
+
+def _usual(node: Any, env: Any) -> Any:
     convolution, activation = conv2d_op.kernels[env.device_type](node, env), node.attributes["activation"]
     last = is_channels_last(node.attributes["data_format"])
     if type(convolution) is Call and env.device.type == "cpu" and _suits_onednn(node):

@@ -80,6 +80,33 @@ class CodeLibrary:
             self._quick.clear()
             making.later(self._take_best)
 
+    def bound(
+        self, name: str, words: Mapping[str, int], places: Mapping[str, int], more: int = 0
+    ) -> Callable[..., array.array[int]]:
+        """A function of how many threads there are and of the addresses that are left, which are the first
+        ones. It calls that of the name and gives the memory that this has seen, of which the last are `more`
+        numbers behind the words, 0 before."""
+        own = self._places[name]
+        left = [each for each in own if each not in places]
+        fixed = [places[each] for each in own[len(left) :]]
+        template = array.array("q", [0] * (1 + len(left)) + fixed)
+        template.extend([words.get(each, 0) for each in self._words] + [0] * more)
+        start, count = 1 + len(own), 1 + len(left)
+
+        def call(threads: int, *addresses: int) -> array.array[int]:
+            memory = template[:]
+            place = memory.buffer_info()[0]
+            memory[:count] = array.array("q", (place + 8 * start, *addresses))
+            memory[start] = threads
+            function = self._functions.get(name) or self._function(name)
+            function(place)
+            if name in self._quick:
+                self._quick.clear()
+                making.later(self._take_best)
+            return memory
+
+        return call
+
     def _function(self, name: str) -> Callable[[int], None]:
         with self._locks.of(name if not self._waits else ""):
             if name not in self._functions:

@@ -241,7 +241,7 @@ def _spence(w: Wide, x: str) -> str:
     total = w.mul(w.polynomial(square, terms[::-1]), square)
     result = w.mul(u, w.add(w.fma(u, -0.25, 1.0), total))
     # u is minus log(1 - y) where y is below
-    products = w.mul(w.log(w.most(y, 1e-38)), w.e.negate("float64", u))
+    products = w.mul(w.log(w.most(y, 1.2e-38)), w.e.negate("float64", u))
     result = w.where(below, w.sub(w.sub(math.pi**2 / 6, products), result), result)
     log = w.log(x)
     result = w.where(above, w.sub(w.mul(-0.5, w.mul(log, log)), result), result)

@@ -30,7 +30,9 @@ from flowstone.ops.algebra.matrix_shapes import (
 
 __all__ = ["cholesky", "cholesky_solve"]
 
-cholesky_op = op("Cholesky", "input: T -> output: T", T=TYPES, cost=cubic(1 / 3), capturable=False)
+cholesky_op = op(
+    "Cholesky", "input: T -> output: T", T=TYPES, cost=cubic(1 / 3), capturable=False, starts_team=True
+)
 cholesky_op.infer(square_shape)
 
 
@@ -77,7 +79,11 @@ def _half_of_diagonal(x: Tensor) -> Tensor:
 # ---- the gradient as an op
 
 cholesky_grad_op = op(
-    "CholeskyGrad", "l: T, grad: T -> output: T", T=(dtypes.float32, dtypes.float64), cost=cubic(3.0)
+    "CholeskyGrad",
+    "l: T, grad: T -> output: T",
+    T=(dtypes.float32, dtypes.float64),
+    cost=cubic(3.0),
+    starts_team=True,
 )
 cholesky_grad_op.no_gradient()
 

@@ -39,6 +39,7 @@ matrix_inverse_op = op(
     T=(*TYPES, dtypes.float16),
     cost=cubic(2.0),
     capturable=False,
+    starts_team=True,
 )
 matrix_inverse_op.infer(square_shape)
 
@@ -82,7 +83,9 @@ def determinant_shape(node: Node) -> Dims:
     return square_dims_of(node)[1]
 
 
-matrix_determinant_op = op("MatrixDeterminant", "input: T -> output: T", T=TYPES, cost=cubic(2 / 3))
+matrix_determinant_op = op(
+    "MatrixDeterminant", "input: T -> output: T", T=TYPES, cost=cubic(2 / 3), starts_team=True
+)
 matrix_determinant_op.infer(determinant_shape)
 
 
@@ -109,7 +112,11 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 
 log_matrix_determinant_op = op(
-    "LogMatrixDeterminant", "input: T -> sign: T, log_abs_determinant: T", T=TYPES, cost=cubic(2 / 3)
+    "LogMatrixDeterminant",
+    "input: T -> sign: T, log_abs_determinant: T",
+    T=TYPES,
+    cost=cubic(2 / 3),
+    starts_team=True,
 )
 
 

@@ -50,6 +50,7 @@ matrix_solve_op = op(
     T=TYPES,
     cost=solving,
     capturable=False,
+    starts_team=True,
 )
 matrix_solve_op.infer(solution_shape)
 

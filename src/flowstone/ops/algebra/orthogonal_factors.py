@@ -24,7 +24,12 @@ from flowstone.ops.algebra.matrix_shapes import at_least, check_matrix, cubic, s
 __all__ = ["qr"]
 
 qr_op = op(
-    "Qr", "input: T -> q: T, r: T", "full_matrices: bool = false", T=(*TYPES, dtypes.float16), cost=cubic(4.0)
+    "Qr",
+    "input: T -> q: T, r: T",
+    "full_matrices: bool = false",
+    T=(*TYPES, dtypes.float16),
+    cost=cubic(4.0),
+    starts_team=True,
 )
 
 

@@ -88,6 +88,8 @@ def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
 
 def ranked(x: Any) -> tuple[Any, Any]:
     """Each element's rank among the distinct ones of a vector, and where these appear first."""
+    if x.is_cpu and len(x) <= _FEW_PLACES and x.dtype in _TABULATED:
+        return _ranked_few(x)
     code = array_code.distinct(x.dtype) if x.is_cpu and len(x) > _FEW_PLACES else None
     found = None if code is None else code(x)
     if found is not None:
@@ -96,6 +98,19 @@ def ranked(x: Any) -> tuple[Any, Any]:
     is_first = torch.eq(first, torch.arange(len(x), device=x.device))
     rank = is_first.cumsum(0).sub_(1)
     return rank.index_select(0, first), is_first.nonzero().squeeze(1)
+
+
+def _ranked_few(x: Any) -> tuple[Any, Any]:
+    """The same of few integers, by Python."""
+    rank_of: dict[int, int] = {}
+    ranks: list[int] = []
+    places: list[int] = []
+    for place, value in enumerate(x.tolist()):
+        rank = rank_of.setdefault(value, len(rank_of))
+        if rank == len(places):
+            places.append(place)
+        ranks.append(rank)
+    return torch.tensor(ranks, dtype=torch.int64), torch.tensor(places, dtype=torch.int64)
 
 
 _TABULATED = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})

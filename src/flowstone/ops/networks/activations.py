@@ -243,8 +243,7 @@ def _selu_grad_kernel(node: Node) -> Call:
     """As of Elu, with its scale and alpha; at y = 0, which ATen counts as negative, that of positive ones."""
     kind = node.dtype(1).torch
     assert kind is not None
-    numbers = torch.finfo(kind)
-    y = Call(torch.add, X1, numbers.smallest_normal * numbers.eps)  # which moves no other number
+    y = Call(torch.add, X1, torch.finfo(kind).smallest_normal)  # which changes no other number's sign
     return Call(_elu_backward, X0, _SELU_ALPHA, _SELU_SCALE, 1.0, True, _without_nan(y))
 
 

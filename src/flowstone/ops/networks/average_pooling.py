@@ -113,11 +113,12 @@ def _average_family(
 ) -> tuple[OpDeclaration, OpDeclaration]:
     forward = op(
         name, f"{argument}: T -> output: T", window + PADDINGS + layout,
-        T=FLOATS, images=Images(), cost=work.pooling,
+        T=FLOATS, images=Images(), cost=work.pooling, starts_team=True,
     )  # fmt: skip
     grad = op(
         name + "Grad", "orig_input_shape: int32, grad: T -> output: T", window + PADDINGS + layout,
         T=FLOATS, host=["orig_input_shape"], images=Images((1,), shape=0), cost=4,
+        starts_team=True,
     )  # fmt: skip
     forward.infer(infer_pooled(attribute_window, rank))
     forward.kernel(CPU, GPU)(pooling_kernel(attribute_window, _average_kernel))

@@ -9,6 +9,7 @@ are in `convolution_layers`.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -43,6 +44,7 @@ from flowstone.ops.networks.pointwise_convolutions import (
     row_of_positions,
     spread,
 )
+from flowstone.ops.networks.small_convolutions import small_convolution
 from flowstone.ops.networks.windows import (
     crop_spatial,
     is_channels_last,
@@ -131,9 +133,10 @@ def _forward_kernel(depthwise: bool) -> KernelFactory:
         geometry = Geometry(node)
         seen = arrange(geometry, node.static_shape(0), node.static_shape(1), depthwise)
         if seen is not None:
-            call = _forward_call(node, env, seen)
-            is_tiny = len(node.inputs) == 2 and tiny_images.suits(seen, env, node.dtype(0))
-            return tiny_images.forward(seen, call) if is_tiny else call
+            usual = functools.partial(_forward_call, node, env, seen)
+            if len(node.inputs) == 2 and tiny_images.suits(seen, env, node.dtype(0)):
+                return tiny_images.forward(seen, usual())
+            return small_convolution(node, "results", seen, usual) or usual()
         fixed = geometry.fixed(node.static_shape(0), node.static_shape(1)) or _fixed_by_stride(geometry, node)
         convolve = _FORWARD[geometry.rank - 2]
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
@@ -213,9 +216,10 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
                 return seen.given_flat_gradient(product)
             if pointwise_convolutions.suits(node, env, geometry, seen.kernel, seen.known):
                 return _pointwise_input_gradient(seen)
-            call = _input_gradient_call(seen, env, node.dtype(1))
-            is_tiny = tiny_images.suits(seen, env, node.dtype(1), is_gradient=True)
-            return tiny_images.by_input(seen, call) if is_tiny else call
+            usual = functools.partial(_input_gradient_call, seen, env, node.dtype(1))
+            if tiny_images.suits(seen, env, node.dtype(1), is_gradient=True):
+                return tiny_images.by_input(seen, usual())
+            return small_convolution(node, "images", seen, usual) or usual()
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last

@@ -14,11 +14,13 @@ to every gate as they are. Dropout falls between layers; `reserve_space` keeps w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
+from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment
 from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
@@ -131,11 +133,18 @@ def _masks(form: _Form, x: torch.Tensor, generator: torch.Generator | None) -> t
     return ((chances >= form.dropout) / max(1.0 - form.dropout, 1e-12)).to(x.dtype).to(x.device)
 
 
+def _cost(node: Node) -> float:
+    """The products of all steps with the weights."""
+    positions = node.inputs[0].dims or ()
+    return 2.0 * work.count(node.inputs[3]) * math.prod([n or 1 for n in positions[:2]])
+
+
 rnn_op = op(
     "CudnnRNN",
     f"{_INPUTS} -> {_RESULTS}, reserve_space: T",
     f"{_FORM} ; is_training: bool = true",
     T=dtypes.FLOATS_WITH_BFLOAT16,
+    cost=_cost,
     stateful=True,
     capturable=False,
 )
@@ -172,6 +181,7 @@ rnn_gradient_op = op(
     "reserve_space: T -> input_backprop: T, input_h_backprop: T, input_c_backprop: T, params_backprop: T",
     _FORM,
     T=dtypes.FLOATS_WITH_BFLOAT16,
+    cost=_cost,
     stateful=True,
     capturable=False,
 )

@@ -4,6 +4,7 @@ pointwise convolutions, and one of only the positions that count where windows a
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ from flowstone.ops.networks.convolution_geometry import Geometry, shape_only
 from flowstone.ops.networks.pointwise_convolutions import (
     gradient_by_filter,
 )
+from flowstone.ops.networks.small_convolutions import small_convolution
 from flowstone.ops.networks.windows import (
     pad_spatial,
 )
@@ -102,7 +104,8 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
                 return seen.given_flat_filter(gradient)
             if tiny_images.suits(seen, env, node.dtype(0), is_gradient=True):
                 return tiny_images.by_filter(seen)
-            return _filter_gradient_call(seen, env, node.dtype(0))
+            usual = functools.partial(_filter_gradient_call, seen, env, node.dtype(0))
+            return small_convolution(node, "filter", seen, usual) or usual()
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
         strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
 

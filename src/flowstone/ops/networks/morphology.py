@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
@@ -28,15 +29,27 @@ __all__ = ["dilation2d", "erosion2d"]
 _ATTRIBUTES = "strides: list(int) >= 4 ; rates: list(int) >= 4 ; padding: string in ['SAME', 'VALID']"
 _TYPES = (*dtypes.REAL, dtypes.bfloat16)
 
-dilation2d_op = op("Dilation2D", "input: T, filter: T -> output: T", _ATTRIBUTES, T=_TYPES)
+dilation2d_op = op(
+    "Dilation2D",
+    "input: T, filter: T -> output: T",
+    _ATTRIBUTES,
+    T=_TYPES,
+    cost=work.depthwise_convolution(work.first_output, work.input_at(1)),
+)
+_COST = work.depthwise_convolution(work.input_at(2), work.input_at(1))
 dilation2d_backprop_input = op(
-    "Dilation2DBackpropInput", "input: T, filter: T, out_backprop: T -> in_backprop: T", _ATTRIBUTES, T=_TYPES
+    "Dilation2DBackpropInput",
+    "input: T, filter: T, out_backprop: T -> in_backprop: T",
+    _ATTRIBUTES,
+    T=_TYPES,
+    cost=_COST,
 )
 dilation2d_backprop_filter = op(
     "Dilation2DBackpropFilter",
     "input: T, filter: T, out_backprop: T -> filter_backprop: T",
     _ATTRIBUTES,
     T=_TYPES,
+    cost=_COST,
 )
 
 

@@ -187,6 +187,7 @@ def _batch_norm_family(version: str) -> tuple[OpDeclaration, OpDeclaration]:
         _SETTINGS + _FACTOR + layouts + _X_TYPES[version],
         cost=8,
         images=Images(),
+        starts_team=True,
     )
     reserves = (3, 4) if version != "V3" else (4, 5)
     grad = op(
@@ -198,6 +199,7 @@ def _batch_norm_family(version: str) -> tuple[OpDeclaration, OpDeclaration]:
         _SETTINGS + layouts + _X_TYPES[version].replace("U: type in [bfloat16, float]", "U: type in [float]"),
         cost=12,
         images=Images((0, 1)),
+        starts_team=True,
     )
     forward.infer(_infer_batch_norm(6 if version == "V3" else 5))
     forward.kernel(CPU, GPU)(_batch_norm_kernel(version == "V3"))

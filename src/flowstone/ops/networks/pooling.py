@@ -227,12 +227,12 @@ def _max_family(
         name + suffix, f"input: T{sizes} -> output: T",
         window + (padding if not first_input else PADDINGS) + (_LAYOUT_VECTOR if rank == 4 else layout)
         + typing[0],
-        host=host, cost=work.pooling, images=None if first_input else Images(),
+        host=host, cost=work.pooling, images=None if first_input else Images(), starts_team=True,
     )  # fmt: skip
     grad = op(
         f"{name}Grad{suffix}", f"{grad_signature}{sizes} -> output: T",
         window + padding + layout + typing[1],
-        host=host, cost=4, images=None if first_input else Images((0, 1, 2)),
+        host=host, cost=4, images=None if first_input else Images((0, 1, 2)), starts_team=True,
     )  # fmt: skip
     grad_grad = op(
         f"{name}GradGrad{suffix}", f"orig_input: T, orig_output: T, grad: T{sizes} -> output: T",
@@ -327,6 +327,7 @@ max_pool_with_argmax_op = op(
     _ARGMAX.format(" = int64"),
     T=REAL,
     cost=work.pooling,
+    starts_team=True,
 )
 max_pool_with_argmax_op.infer(lambda node: [infer_pooled(attribute_window, 4)(node)] * 2)
 

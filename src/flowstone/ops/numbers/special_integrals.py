@@ -175,7 +175,7 @@ def _spence(x: torch.Tensor) -> torch.Tensor:
     y = torch.where(above, 1 / x, x)
     below = y < 0.5
     result = _near_one(torch.where(below, 1 - y, y).clamp(0.5, 2.0))
-    products = torch.log(y.clamp_min(5e-324)) * torch.log1p(-y)
+    products = torch.log(y.clamp_min(1e-307)) * torch.log1p(-y)
     result = torch.where(below, math.pi**2 / 6 - products - result, result)
     result = torch.where(above, -0.5 * torch.log(x).square() - result, result)
     return torch.where((x < 0) | (x == math.inf) | x.isnan(), math.nan, result)

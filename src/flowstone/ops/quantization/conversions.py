@@ -170,7 +170,7 @@ def _scaled_range(form: _Form, low: torch.Tensor, high: torch.Tensor) -> tuple[t
     by_low = torch.where(form.lowest * low > 0, _over(form.lowest, low), _LARGEST)
     by_high = torch.where(form.highest * high > 0, _over(form.highest, high), _LARGEST)
     scale = torch.minimum(by_low, by_high)
-    return scale, form.lowest / scale, form.highest / scale
+    return scale, _over(form.lowest, scale), _over(form.highest, scale)
 
 
 @quantize_op.kernel(CPU, GPU)

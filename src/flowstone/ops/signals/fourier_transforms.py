@@ -62,9 +62,15 @@ def _complex_transform(
 ) -> OpDeclaration:
     if batch:
         instead = name.removeprefix("Batch")
-        declaration = op(name, "input: complex64 -> output: complex64", cost=_cost, deprecated=(15, instead))
+        declaration = op(
+            name,
+            "input: complex64 -> output: complex64",
+            cost=_cost,
+            deprecated=(15, instead),
+            starts_team=True,
+        )
     else:
-        declaration = op(name, "input: Tcomplex -> output: Tcomplex", _COMPLEX, cost=_cost)
+        declaration = op(name, "input: Tcomplex -> output: Tcomplex", _COMPLEX, cost=_cost, starts_team=True)
     declaration.infer(lambda node: _at_least(rank, node.dims(0)))
     axes = tuple(range(-rank, 0))
 
@@ -155,6 +161,7 @@ def _real_transform(name: str, rank: int) -> OpDeclaration:
         f"{_REAL} ; {_COMPLEX}",
         host=["fft_length"],
         cost=_cost,
+        starts_team=True,
     )
     axes = tuple(range(-rank, 0))
 
@@ -190,6 +197,7 @@ def _inverse_real_transform(name: str, rank: int) -> OpDeclaration:
         f"{_REAL} ; {_COMPLEX}",
         host=["fft_length"],
         cost=_cost,
+        starts_team=True,
     )
     axes = tuple(range(-rank, 0))
 

@@ -28,6 +28,7 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.distinct_texts import numbered
+from flowstone.ops.sparse.few_sets import FEW, few_combined
 from flowstone.ops.sparse.index_rows import (
     LARGEST,
     check_countable,
@@ -186,6 +187,8 @@ def _operate(
 ) -> tuple[torch.Tensor, Any, torch.Tensor]:
     """The sparse tensor of results; `sizes` are those before the last."""
     if isinstance(first[1], torch.Tensor):
+        if len(first[1]) + len(second[1]) <= FEW:
+            return few_combined(kind, first, second, sizes)
         a, b, parts = _elements_numbered(first, second)
         sets, values = parts(_combined(kind, a, b))
     else:

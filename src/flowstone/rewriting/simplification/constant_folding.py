@@ -15,6 +15,7 @@ import numpy as np
 
 from flowstone.framework.declarations.operation import evaluate, registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.process.denormals import flushing
 from flowstone.framework.tensors.node import static_value
 from flowstone.framework.types.values import to_numpy
 from flowstone.rewriting.analyses.frames import ENTERS
@@ -25,6 +26,7 @@ LARGEST_CONSTANT_BYTES = (
     256 << 10
 )  # a plan is not to hold every initial value; smaller than its inputs is welcome
 _GIVEN = frozenset({"constant", "feed"})  # roles
+_evaluate = flushing(evaluate)  # as steps do
 
 
 def fold_constants(subgraph: Subgraph) -> None:
@@ -73,7 +75,7 @@ def _evaluated(node: PlanNode) -> list[Any] | None:
     if size > max(LARGEST_CONSTANT_BYTES, sum(x.op.attributes["value"].nbytes for x in node.inputs)):
         return None
     try:
-        results = evaluate(node, [x.op.attributes["value"] for x in node.inputs])
+        results = _evaluate(node, [x.op.attributes["value"] for x in node.inputs])
     except Exception:  # left to the step, whose error names the node
         return None
     return [to_numpy(result, output.dtype) for result, output in zip(results, node.outputs)]

@@ -18,6 +18,7 @@ become ``while`` blocks (`loop_blocks.py`). Two other compilations of the same n
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +29,7 @@ from flowstone.framework import errors, flags
 from flowstone.framework.declarations.kernel import AsyncCall, Call, Environment, Input, StepCall, Value
 from flowstone.framework.declarations.operation import CONTROL_FLOW
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.process.denormals import flushing
 from flowstone.lowering.packing.packed_weights import may_be_packed, unpack
 from flowstone.rewriting.analyses.branches import FALSE, MERGES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head, order_by_frames
@@ -72,6 +74,16 @@ def compile_segment(
         subgraph, environment, watched, traced_device, feeds_are_there, asked, shown, changed_elsewhere
     )
     return writer.write(returns_references)
+
+
+def _computes_floats(subgraph: Subgraph) -> bool:
+    """Whether a step does anything to floating-point numbers."""
+    return any(
+        x.dtype.base_dtype.is_floating or x.dtype.base_dtype.is_complex
+        for node in subgraph.nodes
+        if not (node.is_constant or node.is_feed or node.declaration.is_free or node.declaration.aliases)
+        for x in (*node.inputs, *node.outputs)
+    )
 
 
 class _Writer:
@@ -127,7 +139,10 @@ class _Writer:
         self.blocks.leave_all()
         self._write_return(returns_references)
         self.loops.finish()
-        return self.code.finish()
+        segment = self.code.finish()
+        if self.memory is not None or not _computes_floats(subgraph):
+            return segment
+        return dataclasses.replace(segment, function=flushing(segment.function))
 
     def _make_kernel(self, node: PlanNode) -> None:
         environment = self.environment if self.memory is None else self.memory.environment_for(node)

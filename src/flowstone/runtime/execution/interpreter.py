@@ -14,11 +14,13 @@ import torch
 
 from flowstone.framework.declarations.kernel import AsyncCall, Environment, StepCall, Value
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.process.denormals import flushing
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.runtime.execution.executor import DEAD
 from flowstone.runtime.steps.step import UNLIMITED
 
 
+@flushing
 def interpret(subgraph: Subgraph, environment: Environment, feeds: Sequence[Any]) -> list[Any]:
     """The fetched runtime values for these fed ones; DEAD for a fetch on a branch that was not taken."""
     values: dict[PlanOutput, Any] = dict(zip(subgraph.feeds, feeds))

@@ -83,17 +83,17 @@ def _elements(x: Output, rows: int | None) -> int | None:
 
 
 def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None:
-    """About how many multiplications: the root of the product of the three largest operands' sizes, which is
-    exact for matrix products; for ops that do little for each element, by elements; for others that start
-    teams, by their costs; for the rest no less than their results' elements. If only some rows of a table are
-    read or changed, these rows count. None if a shape is unknown."""
-    touched = touched_rows(node)
+    """About how many multiplications: of products the root of the product of the three largest operands'
+    sizes, which is exact for matrices; of ops that do little for each element, by elements; of others by
+    their costs, but no less than their elements. If only some rows of a table are read or changed, these rows
+    count. None if a shape is unknown."""
+    touched, declaration = touched_rows(node), node.declaration
     if touched is not None:
         count = _elements(touched, rows)
         return None if count is None else element_cost * count
-    if not node.inputs or not node.outputs or node.declaration.is_free:
+    if not node.inputs or not node.outputs or declaration.is_free:
         return 0.0
-    if node.declaration.cost_function in _LAYERS:
+    if declaration.cost_function in _LAYERS:
         return work(node).operations / 2
     sizes: list[int] = []
     for x in (*node.inputs, *node.outputs):
@@ -101,15 +101,15 @@ def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None
         if size is None:
             return None
         sizes.append(size)
-    if node.declaration.starts_team and not node.declaration.by_element:
-        return max(work(node).operations, element_cost * max(sizes))
-    if node.declaration.by_element:
-        is_known = all([num_elements(x.dims) is not None for x in (*node.inputs, *node.outputs)])
-        return element_cost * (work(node).operations if is_known else max(sizes))
-    least = 0.0 if node.declaration.multiplies else element_cost * max(sizes[len(node.inputs) :])
-    sizes.sort(reverse=True)
-    three = (sizes + sizes[:1] * 2)[:3]
-    return max(least, math.sqrt(three[0] * three[1] * three[2]))
+    if declaration.multiplies:
+        sizes.sort(reverse=True)
+        three = (sizes + sizes[:1] * 2)[:3]
+        return math.sqrt(three[0] * three[1] * three[2])
+    is_known = all([num_elements(x.dims) is not None for x in (*node.inputs, *node.outputs)])
+    operations = work(node).operations if is_known or declaration.starts_team else 0.0
+    if declaration.by_element:
+        return element_cost * (operations if is_known else max(sizes))
+    return max(operations, element_cost * max(sizes))
 
 
 def run_with(count: int, function: Callable[[], Any]) -> Any:

@@ -1,0 +1,49 @@
+"""Convolutions of small images on a host are left to machine code (`ops/networks/small_convolutions.py`).
+
+    %2 = Conv2D(%0, W)    becomes    %2 = Conv2D(%0, W) direct=True
+
+and both gradients likewise, where a call of a library takes longer. It comes before all that chooses kernels
+and orders of memory for libraries: filters of such convolutions stay in the program's order.
+``FLOWSTONE_PASSES=-convolve_directly`` switches it off.
+"""
+
+from __future__ import annotations
+
+from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
+from flowstone.native.networks.direct_kernels import pays
+from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange, arrange_gradient
+from flowstone.ops.networks.convolution_geometry import Geometry
+from flowstone.ops.networks.filter_gradients import shape_argument
+from flowstone.ops.networks.small_convolutions import windows_of
+
+_KINDS = {"Conv2D": "results", "Conv2DBackpropInput": "images", "Conv2DBackpropFilter": "filter"}
+
+
+def convolve_directly(subgraph: Subgraph) -> None:
+    """Marks convolutions, and gradients of them, of so few products that machine code is faster."""
+    found = [node for node in subgraph.nodes if node.type in _KINDS and _pays(node)]
+    if found:
+        subgraph.invalidate()
+    for node in found:
+        node.attributes = {**node.attributes, "direct": True}
+        subgraph.log.append(("convolve_directly", node.name, "its images are small"))
+
+
+def _pays(node: PlanNode) -> bool:
+    kind = _KINDS[node.type]
+    arranged = _arranged(node, kind)
+    windows = None if arranged is None else windows_of(arranged, node.outputs[0].dtype)
+    return windows is not None and pays(kind, windows)
+
+
+def _arranged(node: PlanNode, kind: str) -> Arrangement | None:
+    geometry = Geometry(node)
+    if kind == "results":
+        return arrange(geometry, node.static_shape(0), node.static_shape(1), False)
+    if kind == "images":
+        return arrange_gradient(
+            geometry, shape_argument(node, 0), node.static_shape(1), node.static_shape(2), False
+        )
+    return arrange_gradient(
+        geometry, node.static_shape(0), shape_argument(node, 1), node.static_shape(2), False
+    )

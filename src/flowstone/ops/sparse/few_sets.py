@@ -1,0 +1,40 @@
+"""Sets of few numbers are combined by Python's sets: calls on tensors would take longer than what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from flowstone.ops.sparse.index_rows import rows_at
+
+__all__ = ["FEW", "few_combined"]
+
+FEW = 256
+"""Elements, up to which calls take longer than what they do."""
+Element = tuple[torch.Tensor, Any]  # of each element: the number of its set, and its value
+_OF_FEW: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
+    "a-b": set.difference,
+    "b-a": lambda a, b: b.difference(a),
+    "intersection": set.intersection,
+    "union": set.union,
+}
+
+
+def few_combined(
+    kind: str, first: Element, second: Element, sizes: Sequence[int]
+) -> tuple[torch.Tensor, Any, torch.Tensor]:
+    """The sparse tensor of results of few numbers, by Python's sets."""
+    a, b = (set(zip(sets.tolist(), values.tolist())) for sets, values in (first, second))
+    found = sorted(_OF_FEW[kind](a, b))
+    places: list[int] = []
+    before = -1
+    for each, _ in found:
+        places.append(places[-1] + 1 if each == before else 0)
+        before = each
+    sets = torch.tensor([each for each, _ in found], dtype=torch.int64)
+    upper = sets[:, None] if len(sizes) == 1 else rows_at(sets, sizes)
+    rows = torch.cat((upper, torch.tensor(places, dtype=torch.int64)[:, None]), 1)
+    values = torch.tensor([value for _, value in found], dtype=first[1].dtype)
+    return rows, values, torch.tensor([*sizes, max(places, default=-1) + 1], dtype=torch.int64)
