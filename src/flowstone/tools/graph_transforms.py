@@ -14,16 +14,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.framework import errors
 from flowstone.framework.declarations.registry import registry
 from flowstone.framework.graphs.graph_def_parts import extract_sub_graph
 from flowstone.framework.graphs.inference_graphs import fold_batch_norms, strip_unused
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import LOOP_TYPES
+from flowstone.tools.node_transforms import (
+    add_default_attributes,
+    backport_concatv2,
+    insert_logging,
+    obfuscate_names,
+)
+from flowstone.tools.transform_parts import Arguments, invalid, node_of, one, rewired, with_nodes
+from flowstone.tools.weight_transforms import quantize_weights, round_weights
 
 __all__ = ["TRANSFORMS", "TransformGraph"]
 
-Arguments = dict[str, list[str]]
 _CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _ARGUMENT = re.compile(r'\s*(\w+)\s*=\s*("[^"]*"|[^,"]+?)\s*(?:,|$)')
 
@@ -51,41 +57,18 @@ def TransformGraph(
 def _parsed(text: str) -> tuple[str, Arguments]:
     found = _CALL.fullmatch(text)
     if found is None:
-        raise _invalid(f"Transform {text!r} is malformed: expected name(argument=value, ...).")
+        raise invalid(f"Transform {text!r} is malformed: expected name(argument=value, ...).")
     name, rest = found.group(1), (found.group(2) or "").strip()
     if name not in TRANSFORMS:
-        raise _invalid(f"Transform '{name}' not recognized. Flowstone has {', '.join(sorted(TRANSFORMS))}.")
+        raise invalid(f"Transform '{name}' not recognized. Flowstone has {', '.join(sorted(TRANSFORMS))}.")
     arguments: Arguments = {}
     while rest:
         part = _ARGUMENT.match(rest)
         if part is None:
-            raise _invalid(f"Transform {text!r} is malformed at {rest!r}.")
+            raise invalid(f"Transform {text!r} is malformed at {rest!r}.")
         arguments.setdefault(part.group(1), []).append(part.group(2).strip('"'))
         rest = rest[part.end() :]
     return name, arguments
-
-
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
-def _one(arguments: Arguments, name: str, default: str | None = None) -> str:
-    values = arguments.get(name, [] if default is None else [default])
-    if len(values) != 1:
-        raise _invalid(f"The transform needs one argument {name}, and has {len(values)}.")
-    return values[0]
-
-
-def _node(name: str) -> str:
-    return name.lstrip("^").partition(":")[0]
-
-
-def _with_nodes(graph: Any, nodes: Sequence[Any]) -> Any:
-    made = tf.GraphDef()
-    made.CopyFrom(graph)
-    del made.node[:]
-    made.node.extend(nodes)
-    return made
 
 
 # ---- nodes
@@ -125,7 +108,7 @@ def _strip_unused_nodes(graph: Any, inputs: list[str], outputs: list[str], argum
 
 def _remove_nodes(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
     """Takes nodes of the types `op` out; what took them takes their first input, or at most `max_inputs`."""
-    most = int(_one(arguments, "max_inputs", "1"))
+    most = int(one(arguments, "max_inputs", "1"))
     kept = {*inputs, *outputs}
     gone: dict[str, str] = {}
     for node in graph.node:
@@ -134,21 +117,13 @@ def _remove_nodes(graph: Any, inputs: list[str], outputs: list[str], arguments: 
             gone[node.name] = own[0]
 
     def source(name: str) -> str:
-        while not name.startswith("^") and _node(name) in gone:
-            name = gone[_node(name)]
-        if name.startswith("^") and _node(name) in gone:
-            return f"^{_node(source(_node(name)))}"
+        while not name.startswith("^") and node_of(name) in gone:
+            name = gone[node_of(name)]
+        if name.startswith("^") and node_of(name) in gone:
+            return f"^{node_of(source(node_of(name)))}"
         return name
 
-    return _with_nodes(graph, [_rewired(node, source) for node in graph.node if node.name not in gone])
-
-
-def _rewired(node: Any, source: Callable[[str], str]) -> Any:
-    made = tf.NodeDef()
-    made.CopyFrom(node)
-    del made.input[:]
-    made.input.extend(source(name) for name in node.input)
-    return made
+    return with_nodes(graph, [rewired(node, source) for node in graph.node if node.name not in gone])
 
 
 def _merge_duplicate_nodes(graph: Any, inputs: list[str], outputs: list[str], _: Arguments) -> Any:
@@ -169,14 +144,14 @@ def _merge_duplicate_nodes(graph: Any, inputs: list[str], outputs: list[str], _:
             if first != node.name:
                 found[node.name] = first
         if not found:
-            return _with_nodes(graph, nodes)
+            return with_nodes(graph, nodes)
         merged.update(found)
 
         def source(name: str, found: dict[str, str] = found) -> str:
-            base = _node(name)
+            base = node_of(name)
             return name if base not in found else name.replace(base, found[base], 1)
 
-        nodes = [_rewired(node, source) for node in nodes if node.name not in found]
+        nodes = [rewired(node, source) for node in nodes if node.name not in found]
 
 
 def _is_stateful(node: Any) -> bool:
@@ -197,7 +172,8 @@ def _in_order(graph: Any) -> Sequence[Any]:
         open_nodes: set[str] = set()
         while waiting:
             name = waiting[-1]
-            missing = [_node(i) for i in nodes[name].input if _node(i) in nodes and _node(i) not in done]
+            sources = map(node_of, nodes[name].input)
+            missing = [each for each in sources if each in nodes and each not in done]
             if name in done or not missing or name in open_nodes:
                 done.setdefault(name, nodes[name])
                 waiting.pop()
@@ -209,7 +185,7 @@ def _in_order(graph: Any) -> Sequence[Any]:
 
 def _sort_by_execution_order(graph: Any, inputs: list[str], outputs: list[str], _: Arguments) -> Any:
     """Puts each node behind its inputs."""
-    return _with_nodes(graph, _in_order(graph))
+    return with_nodes(graph, _in_order(graph))
 
 
 # ---- values
@@ -217,11 +193,11 @@ def _sort_by_execution_order(graph: Any, inputs: list[str], outputs: list[str], 
 
 def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
     """Computes what depends on constants alone, and leaves what the outputs need."""
-    ignores = _one(arguments, "ignore_errors", "false").lower() in ("true", "1")
+    ignores = one(arguments, "ignore_errors", "false").lower() in ("true", "1")
     part = extract_sub_graph(graph, outputs)
     known: set[str] = set()
     for node in _in_order(part):
-        sources = [_node(name) for name in node.input]
+        sources = [node_of(name) for name in node.input]
         if (
             node.name in inputs
             or _is_stateful(node)
@@ -231,7 +207,7 @@ def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], arguments
             continue
         if node.op == "Const" or (sources and all(name in known for name in sources)):
             known.add(node.name)
-    taken = {_node(name) for node in part.node if node.name not in known for name in node.input}
+    taken = {node_of(name) for node in part.node if node.name not in known for name in node.input}
     wanted = [
         node.name
         for node in part.node
@@ -247,7 +223,7 @@ def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], arguments
             nodes.append(made)
         else:
             nodes.append(node)
-    return extract_sub_graph(_with_nodes(part, nodes), outputs)
+    return extract_sub_graph(with_nodes(part, nodes), outputs)
 
 
 def _values(graph: Any, names: Sequence[str], ignores: bool) -> dict[str, Any]:
@@ -274,18 +250,18 @@ def _fold_batch_norms(graph: Any, inputs: list[str], outputs: list[str], _: Argu
     uses: dict[str, int] = {}
     for node in folded.node:
         for name in node.input:
-            uses[_node(name)] = uses.get(_node(name), 0) + 1
+            uses[node_of(name)] = uses.get(node_of(name), 0) + 1
     for node in list(folded.node):
         if node.op == "Mul" and len(node.input) == 2:
             _fold_scale(node, nodes, uses, outputs)
-    return _with_nodes(folded, [node for node in folded.node if node.name in nodes])
+    return with_nodes(folded, [node for node in folded.node if node.name in nodes])
 
 
 def _fold_scale(node: Any, nodes: dict[str, Any], uses: dict[str, int], outputs: list[str]) -> None:
-    product, scale = (nodes.get(_node(name)) for name in node.input)
+    product, scale = (nodes.get(node_of(name)) for name in node.input)
     if product is None or scale is None or scale.op != "Const" or product.name in outputs:
         return
-    weights = nodes.get(_node(product.input[1])) if product.op in ("Conv2D", "MatMul") else None
+    weights = nodes.get(node_of(product.input[1])) if product.op in ("Conv2D", "MatMul") else None
     if weights is None or weights.op != "Const" or uses.get(product.name) != 1 or uses.get(weights.name) != 1:
         return
     factors = tf.make_ndarray(scale.attr["value"].tensor)
@@ -308,7 +284,7 @@ def _changed(change: Callable[[Any, Arguments], None]) -> Callable[..., Any]:
     """A transform that changes each node by itself."""
 
     def transform(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
-        made = _with_nodes(graph, list(graph.node))
+        made = with_nodes(graph, list(graph.node))
         for node in made.node:
             change(node, arguments)
         return made
@@ -318,19 +294,19 @@ def _changed(change: Callable[[Any, Arguments], None]) -> Callable[..., Any]:
 
 
 def _fits(node: Any, arguments: Arguments) -> bool:
-    return fnmatch.fnmatchcase(node.op, _one(arguments, "op_name", "*"))
+    return fnmatch.fnmatchcase(node.op, one(arguments, "op_name", "*"))
 
 
 def _remove_attribute(node: Any, arguments: Arguments) -> None:
     """Takes the attribute `attribute_name` from nodes of type `op_name`, by default all."""
-    name = _one(arguments, "attribute_name")
+    name = one(arguments, "attribute_name")
     if _fits(node, arguments) and name in node.attr:
         del node.attr[name]
 
 
 def _rename_attribute(node: Any, arguments: Arguments) -> None:
     """Gives an attribute another name: `old_attribute_name`, `new_attribute_name`, `op_name`."""
-    old, new = _one(arguments, "old_attribute_name"), _one(arguments, "new_attribute_name")
+    old, new = one(arguments, "old_attribute_name"), one(arguments, "new_attribute_name")
     if _fits(node, arguments) and old in node.attr:
         node.attr[new].CopyFrom(node.attr[old])
         del node.attr[old]
@@ -338,8 +314,8 @@ def _rename_attribute(node: Any, arguments: Arguments) -> None:
 
 def _rename_op(node: Any, arguments: Arguments) -> None:
     """Gives nodes of the type `old_op_name` the type `new_op_name`."""
-    if node.op == _one(arguments, "old_op_name"):
-        node.op = _one(arguments, "new_op_name")
+    if node.op == one(arguments, "old_op_name"):
+        node.op = one(arguments, "new_op_name")
 
 
 def _remove_device(node: Any, arguments: Arguments) -> None:
@@ -349,8 +325,8 @@ def _remove_device(node: Any, arguments: Arguments) -> None:
 
 def _set_device(node: Any, arguments: Arguments) -> None:
     """Says where nodes run: on `device`; with `if_default` only those that say nothing."""
-    if not node.device or _one(arguments, "if_default", "false").lower() not in ("true", "1"):
-        node.device = _one(arguments, "device")
+    if not node.device or one(arguments, "if_default", "false").lower() not in ("true", "1"):
+        node.device = one(arguments, "device")
 
 
 def _remove_control_dependencies(node: Any, arguments: Arguments) -> None:
@@ -362,22 +338,27 @@ def _remove_control_dependencies(node: Any, arguments: Arguments) -> None:
 
 def _rename_node(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
     """Gives the node `old_node_name` the name `new_node_name`."""
-    old, new = _one(arguments, "old_node_name"), _one(arguments, "new_node_name")
+    old, new = one(arguments, "old_node_name"), one(arguments, "new_node_name")
     if any(node.name == new for node in graph.node):
-        raise _invalid(f"A node named {new} is in the graph already.")
+        raise invalid(f"A node named {new} is in the graph already.")
     nodes = []
     for node in graph.node:
-        made = _rewired(node, lambda name: name if _node(name) != old else name.replace(old, new, 1))
+        made = rewired(node, lambda name: name if node_of(name) != old else name.replace(old, new, 1))
         made.name = new if node.name == old else node.name
         nodes.append(made)
-    return _with_nodes(graph, nodes)
+    return with_nodes(graph, nodes)
 
 
 TRANSFORMS: dict[str, Callable[..., Any]] = {
+    "add_default_attributes": add_default_attributes,
+    "backport_concatv2": backport_concatv2,
     "fold_batch_norms": _fold_batch_norms,
     "fold_constants": _fold_constants,
     "fold_old_batch_norms": _fold_batch_norms,
+    "insert_logging": insert_logging,
     "merge_duplicate_nodes": _merge_duplicate_nodes,
+    "obfuscate_names": obfuscate_names,
+    "quantize_weights": quantize_weights,
     "remove_attribute": _changed(_remove_attribute),
     "remove_control_dependencies": _changed(_remove_control_dependencies),
     "remove_device": _changed(_remove_device),
@@ -385,6 +366,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
     "rename_attribute": _changed(_rename_attribute),
     "rename_node": _rename_node,
     "rename_op": _changed(_rename_op),
+    "round_weights": round_weights,
     "set_device": _changed(_set_device),
     "sort_by_execution_order": _sort_by_execution_order,
     "strip_unused_nodes": _strip_unused_nodes,
