@@ -1,4 +1,4 @@
-"""A program of `tf.compat.v2.summary`, and what its files hold, as JSON can hold it; runs over TensorFlow too.
+"""A program of `tf.compat.v2.summary`, and what its files hold, for JSON; runs over TensorFlow too.
 
 `tests/golden/make_later_summary_goldens.py` asks TensorFlow 1.15.
 """
