@@ -118,7 +118,7 @@ class _GradientCall:
                 flows,
                 UnconnectedGradients.ZERO,
             )
-            return [_owned(convert_to_tensor(x)._value) for x in found]
+            return [_owned(convert_to_tensor(x)._value) for x in found]  # type: ignore[attr-defined]
 
     def gradient(self, op: Operation, flows: Sequence[Any]) -> list[Tensor | None]:
         """None: there are no second derivatives."""

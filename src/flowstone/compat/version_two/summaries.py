@@ -144,7 +144,7 @@ def _written(
 def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
     """A real number. ValueError for a tensor that is no scalar."""
     with _summary_scope(name, "scalar_summary") as (tag, _):
-        tf.debugging.assert_scalar(data)
+        tf.assert_scalar(data)
         value = tf.cast(data, tf.float32)
         return _written(tag, "scalars", lambda: tf.identity(value), step, description)
 

@@ -89,7 +89,7 @@ def _eager_kernel(node: Node, env: Environment) -> StepCall:
         except Exception as error:
             raise _translated(error) from error
         _check_count(results, count, token)
-        return results  # type: ignore[no-any-return]
+        return results
 
     return StepCall(run, keeps=True)
 

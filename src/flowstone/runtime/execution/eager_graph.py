@@ -128,7 +128,7 @@ class EagerGraph(Graph):
         """A tensor of this value, as it flows along edges; nobody may change it any more."""
         attributes = {"dtype": dtype, "shape": None}
         operation = super().create(registry["Placeholder"], [], attributes, (), "input")
-        return _holding(operation, (value,))[0]
+        return _holding(operation, (value,))[0]  # type: ignore[no-any-return]
 
     def create(
         self, declaration: OpDeclaration, inputs: list[Tensor], attributes: dict[str, Any],
@@ -152,7 +152,7 @@ class EagerGraph(Graph):
             infer_shapes(operation)
             results = self._computed(operation, values)
         except Exception as error:
-            raise located(error, operation, values) from error
+            raise located(error, operation, values) from error  # type: ignore[arg-type]
         _holding(operation, results)
         return operation
 
