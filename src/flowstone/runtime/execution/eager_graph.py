@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from flowstone.framework.declarations.kernel import CPU, AsyncCall, Environment, StepCall, Value
-from flowstone.framework.declarations.operation import OpDeclaration, registry
+from flowstone.framework.declarations.operation import F, OpDeclaration
 from flowstone.framework.graphs.graph import Graph
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.graphs.library_members import infer_shapes
@@ -29,8 +29,6 @@ from flowstone.framework.types.values import to_numpy
 from flowstone.runtime.code.failures import located
 
 __all__ = ["EagerGraph", "EagerTensor"]
-
-_VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 
 
 class EagerTensor(Tensor):
@@ -127,7 +125,7 @@ class EagerGraph(Graph):
     def tensor(self, value: Any, dtype: DType) -> EagerTensor:
         """A tensor of this value, as it flows along edges; nobody may change it any more."""
         attributes = {"dtype": dtype, "shape": None}
-        operation = super().create(registry["Placeholder"], [], attributes, (), "input")
+        operation = super().create(F.Placeholder, [], attributes, (), "input")
         return _holding(operation, (value,))[0]  # type: ignore[no-any-return]
 
     def create(
@@ -138,7 +136,7 @@ class EagerGraph(Graph):
 
         NotImplementedError for a variable, RuntimeError for a placeholder.
         """
-        if declaration.name in _VARIABLES:
+        if declaration.role == "variable":
             raise NotImplementedError(
                 "tf.py_function: a variable cannot be made inside the function; make it outside, and pass it"
             )
