@@ -1,4 +1,4 @@
-"""`EagerGraph`: operations are computed as they are added; `tests/client/test_eager_functions.py` has more."""
+"""`EagerGraph` computes operations as they are added; `tests/client/test_eager_functions.py` has more."""
 
 from __future__ import annotations
 
