@@ -187,7 +187,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.control.indexed_cases": "switch_case",
         "flowstone.ops.control.printing": "print",
         "flowstone.ops.control.process_ops": "timestamp",
-        "flowstone.ops.control.python_calls": "py_function",
+        "flowstone.client.eager_functions": "py_function",
         "flowstone.ops.control.session_tensors": "delete_session_tensor get_session_handle"
         " get_session_tensor",
         "flowstone.ops.control.vectorized": "vectorized_map",

@@ -10,7 +10,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.summaries.histograms": "histogram",
         "flowstone.ops.summaries.pictures": "audio image",
         "flowstone.ops.summaries.tensors": "get_summary_description tensor_summary text",
-        "flowstone.framework.names.later_summaries": "all_v2_summary_ops initialize",
+        "flowstone.contrib.summary.summary_ops": "all_v2_summary_ops=all_summary_ops initialize",
         "flowstone.training.hooks.summary_writer": "FileWriter FileWriterCache",
         f"{_PROTO}.event_pb2": "Event SessionLog TaggedRunMetadata",
         f"{_PROTO}.summary_pb2": "Summary SummaryDescription",

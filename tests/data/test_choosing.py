@@ -109,7 +109,22 @@ def test_buckets() -> None:
     assert elements(D.range(4).apply(bare)) == [[0, 1], [2, 3]]
     assert refusal(lambda: E.bucket_by_sequence_length(tf.size, [3], [2])) is ValueError
     short = E.bucket_by_sequence_length(tf.size, [2], [2, 2], pad_to_bucket_boundary=True)
-    assert refusal(lambda: elements(lengths(3).apply(short))) is tf.errors.InvalidArgumentError
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have length < max"):
+        elements(lengths(3).apply(short))
+
+
+def test_a_row_that_is_too_long_begins_a_batch_anew() -> None:
+    """As in TensorFlow 1.15: what was taken before it is dropped with it."""
+    rows = D.range(1, 7).map(lambda n: tf.ones([tf.where(tf.equal(n, 4), 5, 1)]))
+    following = rows.apply(E.dense_to_sparse_batch(2, [4])).make_one_shot_iterator().get_next()
+    sizes = []
+    with tf.Session() as session:
+        for _ in range(3):
+            try:
+                sizes.append(len(session.run(following).values))
+            except tf.errors.DataLossError as error:
+                sizes.append(error.message.partition(" (inputs")[0])
+    assert sizes == [2, "Input element had shape ([5]) that is larger than the row shape ([4]).", 2]
 
 
 def test_reducers() -> None:

@@ -13,6 +13,14 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 D, E = tf.data.Dataset, tf.data.experimental
 
+
+def apart(name: str) -> Any:
+    """Options of which the optimisation `name` is off."""
+    options = tf.data.Options()
+    setattr(options.experimental_optimization, name, False)
+    return options
+
+
 ORDERS: dict[str, tuple[Callable[[], Any], list[int]]] = {
     "alone": (lambda: D.range(6).shuffle(6, seed=7), [4, 0, 2, 3, 5, 1]),
     "once": (lambda: D.range(6).shuffle(6, seed=7).repeat(1), [4, 0, 2, 3, 5, 1]),
@@ -36,6 +44,14 @@ ORDERS: dict[str, tuple[Callable[[], Any], list[int]]] = {
     "the same order": (
         lambda: D.range(6).shuffle(6, seed=7, reshuffle_each_iteration=False).repeat(2),
         [3, 0, 1, 4, 2, 5] * 2,
+    ),
+    "apart by its options": (
+        lambda: D.range(6).shuffle(4, seed=1).repeat(2).with_options(apart("shuffle_and_repeat_fusion")),
+        [0, 4, 5, 2, 3, 1, 2, 1, 3, 5, 4, 0],
+    ),
+    "not optimized": (
+        lambda: D.range(6).shuffle(4, seed=1).repeat(2).with_options(apart("apply_default_optimizations")),
+        [0, 4, 5, 2, 3, 1, 2, 1, 3, 5, 4, 0],
     ),
     "few at a time": (
         lambda: D.range(7).shuffle(3, seed=7).repeat(3),
@@ -114,3 +130,13 @@ def test_a_repetition_goes_on_where_a_checkpoint_was_made(done: int, tmp_path: A
         session.run(iterator.initializer)
         saver.restore(session, path)
         assert [int(session.run(element)) for _ in range(18 - done)] == rest
+
+
+def test_nothing_of_a_shuffle_is_no_repetition() -> None:
+    """TensorFlow 1.15 joins the two, and what it joins them to knows no 0."""
+    following = D.range(5).shuffle(3, seed=1).repeat(0).make_initializable_iterator()
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="count must be greater"),
+    ):
+        session.run(following.initializer)

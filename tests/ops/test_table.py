@@ -237,6 +237,7 @@ EXEMPT: dict[str, str] = {
             "SummaryWriter",
             "CreateSummaryFileWriter",
             "WriteRawProtoSummary",
+            "WriteSummary",
             "WriteGraphSummary",
             "ImportEvent",
             "FlushSummaryWriter",

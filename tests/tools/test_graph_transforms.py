@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.tools.transform_programs import answers
 
 import flowstone as tf
 from flowstone.tools.graph_transforms import TransformGraph
 
+ANSWERS = json.loads((Path(__file__).parents[1] / "golden" / "tools" / "transforms.json").read_text())
 X = np.random.RandomState(0).rand(1, 4, 4, 2)
 
 
@@ -118,6 +122,21 @@ def test_a_folded_constant_has_the_value_that_was_computed(graph_def: Any) -> No
 def test_what_is_refused(graph_def: Any, text: str, words: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=words):
         TransformGraph(graph_def, ["x"], ["out"], [text])
+
+
+def test_weights_names_and_prints_are_those_of_tensorflow() -> None:
+    assert answers(tf, TransformGraph) == ANSWERS
+
+
+def test_quantized_weights_are_read_back() -> None:
+    with tf.Graph().as_default() as graph:
+        weights = np.linspace(-1, 3, 2000, dtype=np.float32)
+        tf.identity(tf.constant(weights, name="w"), name="out")
+    made = TransformGraph(graph.as_graph_def(), [], ["out"], ["quantize_weights"])
+    assert made.ByteSize() < 2500
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(made, name="")
+        np.testing.assert_allclose(session.run("out:0"), weights, atol=4 / 255)
 
 
 def test_constants_of_a_loop_stay_outside_it() -> None:

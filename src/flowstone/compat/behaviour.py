@@ -7,6 +7,7 @@ exception: both kinds exist, and the default can be chosen.
 
 from __future__ import annotations
 
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.ops.variables import variable_creation
 
 __all__ = [
@@ -84,13 +85,13 @@ def enable_v2_tensorshape() -> None:
 
 
 def executing_eagerly() -> bool:
-    """False: operations build a graph."""
-    return False
+    """Whether operations are computed at once: in functions of `tf.py_function` alone."""
+    return bool(get_default_graph().computes_at_once)
 
 
 def executing_eagerly_outside_functions() -> bool:
-    """False: operations build a graph."""
-    return False
+    """As `executing_eagerly`."""
+    return executing_eagerly()
 
 
 def enable_resource_variables() -> None:

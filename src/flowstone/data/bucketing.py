@@ -11,9 +11,11 @@ from flowstone.data.experimental import group_by_window
 from flowstone.data.structure import flatten, packed
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape, as_shape
+from flowstone.ops.control.checks import assert_less
 
 __all__ = [
     "batch_and_drop_remainder",
@@ -93,7 +95,10 @@ def bucket_by_sequence_length(
 def _last_length(bucket: Tensor, boundaries: Sequence[int]) -> Tensor:
     """The greatest length of a bucket. InvalidArgumentError, while running, for the last bucket."""
     ends = convert_to_tensor([each - 1 for each in boundaries], dtypes.int64)
-    return F.GatherV2(ends, bucket, convert_to_tensor(0))
+    last = convert_to_tensor(len(boundaries), dtypes.int64)
+    words = "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."
+    with get_default_graph().control_dependencies([assert_less(bucket, last, message=words)]):
+        return F.GatherV2(ends, bucket, convert_to_tensor(0))
 
 
 def _filled(shapes: Any, window: Dataset, length: Tensor) -> Any:

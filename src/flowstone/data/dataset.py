@@ -397,7 +397,8 @@ class OpDataset(Dataset):
         return self._elements
 
     def _as_variant_tensor(self) -> Tensor:
-        return self._make()
+        with self._as_wished():
+            return self._make()
 
     @property
     def output_classes(self) -> Any:

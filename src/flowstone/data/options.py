@@ -1,13 +1,17 @@
 """`tf.data.Options`: wishes how a dataset is computed, which change no element.
 
-Flowstone decides by itself how many threads work and what is joined. It keeps the options for programs that
-ask for them.
+Flowstone decides by itself how many threads work and what is joined, but for a shuffle and its repetition, of
+which it joins the orders unless the options forbid it. It keeps the others for programs that ask for them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
+
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.types.tensor_proto import messages
 
 __all__ = ["Options", "ThreadingOptions", "Tunable"]
 
@@ -116,6 +120,13 @@ class Options(_Fields):
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and _wishes(other) == _wishes(self)
 
+    @property
+    def joins_shuffles(self) -> bool:
+        """Whether a shuffle is joined with the repetition right after it, which decides on the order."""
+        chosen = _wishes(self).get("experimental_optimization", {})
+        by_default = chosen.get("apply_default_optimizations", True)
+        return bool(chosen.get("shuffle_and_repeat_fusion", by_default))
+
 
 def _wishes(options: _Fields) -> dict[str, Any]:
     found = {
@@ -133,6 +144,13 @@ class Tunable:
     def options(self) -> Options:
         """The options that were given."""
         return self._options or Options()
+
+    def _as_wished(self) -> contextlib.AbstractContextManager[Any]:
+        """A context for the dataset's nodes, which says to the kernel of RepeatDataset what is wished."""
+        if self._options is None or self._options.joins_shuffles:
+            return contextlib.nullcontext()
+        apart = messages("attr_value_pb2").AttrValue(b=True)
+        return get_default_graph()._attr_scope({"_apart": apart})
 
     def with_options(self, options: Options) -> Any:
         """The same dataset with these options besides those that it has. TypeError for what are none."""

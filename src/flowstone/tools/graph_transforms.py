@@ -9,26 +9,27 @@ constant has that of the node whose value it is.
 from __future__ import annotations
 
 import fnmatch
-import itertools
 import re
-import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
 from flowstone.framework.declarations.registry import registry
-from flowstone.framework.graphs.graph_def import op_def
 from flowstone.framework.graphs.graph_def_parts import extract_sub_graph
 from flowstone.framework.graphs.inference_graphs import fold_batch_norms, strip_unused
-from flowstone.framework.graphs.later_attributes import LATER_ATTRIBUTES
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import LOOP_TYPES
-from flowstone.tools.transform_parts import Arguments, invalid, node_name, one, rewired, with_nodes
+from flowstone.tools.node_transforms import (
+    add_default_attributes,
+    backport_concatv2,
+    insert_logging,
+    obfuscate_names,
+)
+from flowstone.tools.transform_parts import Arguments, invalid, node_of, one, rewired, with_nodes
 from flowstone.tools.weight_transforms import quantize_weights, round_weights
 
 __all__ = ["TRANSFORMS", "TransformGraph"]
 
-_DIGITS = string.digits + string.ascii_letters
 _CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _ARGUMENT = re.compile(r'\s*(\w+)\s*=\s*("[^"]*"|[^,"]+?)\s*(?:,|$)')
 
@@ -116,10 +117,10 @@ def _remove_nodes(graph: Any, inputs: list[str], outputs: list[str], arguments: 
             gone[node.name] = own[0]
 
     def source(name: str) -> str:
-        while not name.startswith("^") and node_name(name) in gone:
-            name = gone[node_name(name)]
-        if name.startswith("^") and node_name(name) in gone:
-            return f"^{node_name(source(node_name(name)))}"
+        while not name.startswith("^") and node_of(name) in gone:
+            name = gone[node_of(name)]
+        if name.startswith("^") and node_of(name) in gone:
+            return f"^{node_of(source(node_of(name)))}"
         return name
 
     return with_nodes(graph, [rewired(node, source) for node in graph.node if node.name not in gone])
@@ -147,7 +148,7 @@ def _merge_duplicate_nodes(graph: Any, inputs: list[str], outputs: list[str], _:
         merged.update(found)
 
         def source(name: str, found: dict[str, str] = found) -> str:
-            base = node_name(name)
+            base = node_of(name)
             return name if base not in found else name.replace(base, found[base], 1)
 
         nodes = [rewired(node, source) for node in nodes if node.name not in found]
@@ -171,9 +172,8 @@ def _in_order(graph: Any) -> Sequence[Any]:
         open_nodes: set[str] = set()
         while waiting:
             name = waiting[-1]
-            missing = [
-                node_name(i) for i in nodes[name].input if node_name(i) in nodes and node_name(i) not in done
-            ]
+            sources = map(node_of, nodes[name].input)
+            missing = [each for each in sources if each in nodes and each not in done]
             if name in done or not missing or name in open_nodes:
                 done.setdefault(name, nodes[name])
                 waiting.pop()
@@ -197,7 +197,7 @@ def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], arguments
     part = extract_sub_graph(graph, outputs)
     known: set[str] = set()
     for node in _in_order(part):
-        sources = [node_name(name) for name in node.input]
+        sources = [node_of(name) for name in node.input]
         if (
             node.name in inputs
             or _is_stateful(node)
@@ -207,7 +207,7 @@ def _fold_constants(graph: Any, inputs: list[str], outputs: list[str], arguments
             continue
         if node.op == "Const" or (sources and all(name in known for name in sources)):
             known.add(node.name)
-    taken = {node_name(name) for node in part.node if node.name not in known for name in node.input}
+    taken = {node_of(name) for node in part.node if node.name not in known for name in node.input}
     wanted = [
         node.name
         for node in part.node
@@ -250,7 +250,7 @@ def _fold_batch_norms(graph: Any, inputs: list[str], outputs: list[str], _: Argu
     uses: dict[str, int] = {}
     for node in folded.node:
         for name in node.input:
-            uses[node_name(name)] = uses.get(node_name(name), 0) + 1
+            uses[node_of(name)] = uses.get(node_of(name), 0) + 1
     for node in list(folded.node):
         if node.op == "Mul" and len(node.input) == 2:
             _fold_scale(node, nodes, uses, outputs)
@@ -258,10 +258,10 @@ def _fold_batch_norms(graph: Any, inputs: list[str], outputs: list[str], _: Argu
 
 
 def _fold_scale(node: Any, nodes: dict[str, Any], uses: dict[str, int], outputs: list[str]) -> None:
-    product, scale = (nodes.get(node_name(name)) for name in node.input)
+    product, scale = (nodes.get(node_of(name)) for name in node.input)
     if product is None or scale is None or scale.op != "Const" or product.name in outputs:
         return
-    weights = nodes.get(node_name(product.input[1])) if product.op in ("Conv2D", "MatMul") else None
+    weights = nodes.get(node_of(product.input[1])) if product.op in ("Conv2D", "MatMul") else None
     if weights is None or weights.op != "Const" or uses.get(product.name) != 1 or uses.get(weights.name) != 1:
         return
     factors = tf.make_ndarray(scale.attr["value"].tensor)
@@ -295,16 +295,6 @@ def _changed(change: Callable[[Any, Arguments], None]) -> Callable[..., Any]:
 
 def _fits(node: Any, arguments: Arguments) -> bool:
     return fnmatch.fnmatchcase(node.op, one(arguments, "op_name", "*"))
-
-
-def _add_default_attributes(node: Any, arguments: Arguments) -> None:
-    """Gives each node the attributes that it lacks and its op has defaults for."""
-    declared = registry.get(node.op)
-    if declared is not None:
-        known = {*node.attr, *LATER_ATTRIBUTES.get(node.op, ())}
-        for spec in op_def(declared).attr:
-            if spec.HasField("default_value") and spec.name not in known:
-                node.attr[spec.name].CopyFrom(spec.default_value)
 
 
 def _remove_attribute(node: Any, arguments: Arguments) -> None:
@@ -346,24 +336,6 @@ def _remove_control_dependencies(node: Any, arguments: Arguments) -> None:
     node.input.extend(own)
 
 
-def _obfuscate_names(graph: Any, inputs: list[str], outputs: list[str], _: Arguments) -> Any:
-    """Gives all nodes but inputs and outputs short names: numbers with 62 digits, in order."""
-    kept = {*inputs, *outputs}
-    free = (name for name in map(_in_62_digits, itertools.count()) if name not in kept)
-    names = {node.name: node.name if node.name in kept else next(free) for node in graph.node}
-    nodes = []
-    for node in graph.node:
-        made = rewired(node, lambda name: name.replace(node_name(name), names[node_name(name)], 1))
-        made.name = names[node.name]
-        nodes.append(made)
-    return with_nodes(graph, nodes)
-
-
-def _in_62_digits(number: int) -> str:
-    higher, last = divmod(number, len(_DIGITS))
-    return (_in_62_digits(higher) if higher else "") + _DIGITS[last]
-
-
 def _rename_node(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:
     """Gives the node `old_node_name` the name `new_node_name`."""
     old, new = one(arguments, "old_node_name"), one(arguments, "new_node_name")
@@ -371,19 +343,21 @@ def _rename_node(graph: Any, inputs: list[str], outputs: list[str], arguments: A
         raise invalid(f"A node named {new} is in the graph already.")
     nodes = []
     for node in graph.node:
-        made = rewired(node, lambda name: name if node_name(name) != old else name.replace(old, new, 1))
+        made = rewired(node, lambda name: name if node_of(name) != old else name.replace(old, new, 1))
         made.name = new if node.name == old else node.name
         nodes.append(made)
     return with_nodes(graph, nodes)
 
 
 TRANSFORMS: dict[str, Callable[..., Any]] = {
-    "add_default_attributes": _changed(_add_default_attributes),
+    "add_default_attributes": add_default_attributes,
+    "backport_concatv2": backport_concatv2,
     "fold_batch_norms": _fold_batch_norms,
     "fold_constants": _fold_constants,
     "fold_old_batch_norms": _fold_batch_norms,
+    "insert_logging": insert_logging,
     "merge_duplicate_nodes": _merge_duplicate_nodes,
-    "obfuscate_names": _obfuscate_names,
+    "obfuscate_names": obfuscate_names,
     "quantize_weights": quantize_weights,
     "remove_attribute": _changed(_remove_attribute),
     "remove_control_dependencies": _changed(_remove_control_dependencies),

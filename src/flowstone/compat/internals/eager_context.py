@@ -1,4 +1,4 @@
-"""`tensorflow.python.eager.context`: graphs are built, always."""
+"""`tensorflow.python.eager.context`: graphs are built, but in functions of `tf.py_function`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.client.devices import list_local_devices
+from flowstone.compat.behaviour import executing_eagerly
 
 __all__ = [
     "EAGER_MODE",
@@ -45,8 +46,8 @@ class Context:
         return f"{scope}/" if scope else ""
 
     def executing_eagerly(self) -> bool:
-        """False: operations build a graph."""
-        return False
+        """Whether operations are computed at once: in functions of `tf.py_function` alone."""
+        return executing_eagerly()
 
     def in_graph_mode(self) -> bool:
         """True: operations build a graph."""

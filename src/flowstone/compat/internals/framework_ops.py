@@ -11,14 +11,13 @@ from typing import Any
 import flowstone as tf
 from flowstone.contrib.framework.ops import get_name_scope as get_name_scope
 from flowstone.framework.graphs import collection_protos
-from flowstone.framework.names.refusals import refused_class
 from flowstone.framework.tensors import nest, scope
 from flowstone.framework.tensors.composite import IndexedSlicesValue as IndexedSlicesValue
 from flowstone.gradients.registration import gradient_function
 from flowstone.profiling.float_operations import float_operations
+from flowstone.runtime.execution.eager_graph import EagerTensor as EagerTensor
 
 __all__ = [
-    "EagerTensor",
     "IndexedSlicesValue",
     "NullContextmanager",
     "OpStats",
@@ -55,10 +54,7 @@ __all__ = [
     "uid",
 ]
 
-# ---- eager execution, which there is none of
-
-
-EagerTensor = _EagerTensorBase = refused_class("tf.EagerTensor", "tensors of a graph and a session")
+_EagerTensorBase = EagerTensor
 
 
 def name_from_scope_name(name: str) -> str:

@@ -219,6 +219,7 @@ OTHERS = {
     "random.set_seed": "set_random_seed",
     "reverse": "ops.arrays.rearranging.reverse",
     "split": "ops.arrays.joining.split",
+    "summary": "compat.version_two.summaries.summary",
     "where": "where_v2",
 }
 

@@ -7,7 +7,8 @@ from flowstone.contrib.package_names import package_names
 __getattr__, __dir__ = package_names(
     globals(),
     {
-        "flowstone": "GradientTape TensorSpec custom_gradient make_template py_func",
+        "flowstone": "GradientTape TensorSpec custom_gradient make_template",
+        "flowstone.client.eager_functions": "py_func=py_function",
         "flowstone.compat.behaviour": "enable_eager_execution executing_eagerly"
         " in_eager_mode=executing_eagerly",
         "flowstone.compat.internals.framework_test_util": "run_test_in_graph_and_eager_modes"

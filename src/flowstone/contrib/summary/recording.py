@@ -13,14 +13,17 @@ __all__ = [
     "current",
     "never_record_summaries",
     "record_summaries_every_n_global_steps",
+    "recording",
+    "recording_condition",
     "should_record_summaries",
 ]
 
-_conditions: list[Any] = [False]
+_conditions: list[Any] = [None]
 
 
 @contextlib.contextmanager
-def _recording(condition: Any) -> Iterator[None]:
+def recording(condition: Any) -> Iterator[None]:
+    """A context within which summaries are recorded if `condition` is true."""
     _conditions.append(condition)
     try:
         yield
@@ -28,19 +31,26 @@ def _recording(condition: Any) -> Iterator[None]:
         _conditions.pop()
 
 
+def recording_condition(by_default: bool = False) -> Any:
+    """The condition that holds here: a bool, a bool scalar tensor, or a function that gives one; `by_default`
+    outside all contexts."""
+    return by_default if _conditions[-1] is None else _conditions[-1]
+
+
 def current() -> Any:
     """The condition that holds here: a bool, or a bool scalar tensor."""
-    return _conditions[-1]
+    condition = recording_condition()
+    return condition() if callable(condition) else condition
 
 
 def always_record_summaries() -> Any:
     """A context within which summaries are recorded."""
-    return _recording(True)
+    return recording(True)
 
 
 def never_record_summaries() -> Any:
     """A context within which no summaries are recorded; so it is outside all contexts."""
-    return _recording(False)
+    return recording(False)
 
 
 def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> Any:
@@ -52,7 +62,7 @@ def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> An
     with tf.device("cpu:0"):
         number = tf.cast(tf.convert_to_tensor(step), tf.int64)
         condition = tf.equal(number % tf.constant(n, tf.int64), 0)
-    return _recording(condition)
+    return recording(condition)
 
 
 def should_record_summaries() -> tf.Tensor:

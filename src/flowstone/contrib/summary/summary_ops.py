@@ -19,6 +19,7 @@ from flowstone.framework.declarations.operation import F
 from flowstone.ops.summaries.summaries import summary_scope
 
 __all__ = [
+    "SUMMARIES",
     "all_summary_ops",
     "audio",
     "generic",
@@ -30,7 +31,7 @@ __all__ = [
     "scalar",
 ]
 
-_SUMMARIES = "_SUMMARY_V2"
+SUMMARIES = "_SUMMARY_V2"
 _RED = (255, 0, 0, 255)
 
 
@@ -61,7 +62,7 @@ def _recorded(name: str, family: Any, step: Any, tensor: Any, summary: Callable[
             written = write() if condition else tf.constant(False)
         else:
             written = tf.cond(condition, write, lambda: tf.constant(False))
-    tf.add_to_collection(_SUMMARIES, written)
+    tf.add_to_collection(SUMMARIES, written)
     return written
 
 
@@ -127,7 +128,7 @@ def import_event(tensor: Any, name: str | None = None) -> Any:
 
 def all_summary_ops() -> list[Any]:
     """What the summaries of the graph return, to be run with a step."""
-    found: list[Any] = tf.get_collection(_SUMMARIES)
+    found: list[Any] = tf.get_collection(SUMMARIES)
     return found
 
 

@@ -12,6 +12,7 @@ from flowstone.estimator.estimator import Estimator
 from flowstone.estimator.head.base_head import Head
 from flowstone.estimator.head.regression_head import RegressionHead
 from flowstone.estimator.mode_keys import ModeKeys
+from flowstone.layers.feature_columns.input_layers import model_inputs
 
 __all__ = ["DNNClassifier", "DNNEstimator", "DNNRegressor", "dnn_logit_fn_builder"]
 
@@ -52,11 +53,14 @@ def dnn_logit_fn_builder(
     def dnn_logit_fn(features: Any, mode: str) -> Any:
         training = mode == ModeKeys.TRAIN
         with tf.variable_scope(
-            "input_from_feature_columns", values=tuple(features.values()), partitioner=input_layer_partitioner
+            "input_from_feature_columns",
+            values=tuple(features.values()),
+            partitioner=input_layer_partitioner,
+            use_resource=True,
         ):
-            net = tf.feature_column.input_layer(features=features, feature_columns=columns)
+            net = model_inputs(features, columns)
         for number, size in enumerate(hidden_units):
-            with tf.variable_scope(f"hiddenlayer_{number}", values=(net,)) as scope:
+            with tf.variable_scope(f"hiddenlayer_{number}", values=(net,), use_resource=True) as scope:
                 net = tf.layers.dense(
                     net, size, activation_fn, kernel_initializer=tf.glorot_uniform_initializer(), name=scope
                 )
@@ -67,7 +71,7 @@ def dnn_logit_fn_builder(
                         net, momentum=_MOMENTUM, training=training, name=f"batchnorm_{number}"
                     )
             layer_summary(net, scope.name)
-        with tf.variable_scope("logits", values=(net,)) as scope:
+        with tf.variable_scope("logits", values=(net,), use_resource=True) as scope:
             logits = tf.layers.dense(
                 net, units, None, kernel_initializer=tf.glorot_uniform_initializer(), name=scope
             )

@@ -17,6 +17,7 @@ from flowstone.estimator.head.binary_class_head import BinaryClassHead
 from flowstone.estimator.head.regression_head import RegressionHead
 from flowstone.estimator.mode_keys import ModeKeys
 from flowstone.layers.feature_columns.feature_layers import LinearModel
+from flowstone.layers.feature_columns.linear_models import model_sums
 
 __all__ = ["LinearClassifier", "LinearEstimator", "LinearRegressor", "linear_logit_fn_builder"]
 
@@ -36,10 +37,10 @@ def linear_logit_fn_builder(
 
     def linear_logit_fn(features: Any) -> Any:
         variables: dict[Any, Any] = {}
-        logits = tf.feature_column.linear_model(
-            features=features, feature_columns=feature_columns, units=units, sparse_combiner=sparse_combiner,
-            cols_to_vars=variables,
-        )  # fmt: skip
+        collections = [tf.GraphKeys.GLOBAL_VARIABLES]
+        logits = model_sums(
+            features, feature_columns, units, sparse_combiner, collections, cols_to_vars=variables
+        )
         bias = variables.pop("bias")
         parts = [part for each in variables.values() for part in (each if isinstance(each, list) else [each])]
         _summarize(units, bias, parts)

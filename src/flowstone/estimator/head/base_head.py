@@ -186,10 +186,11 @@ class Head(abc.ABC):
             loss = self.create_loss(features, mode, logits, labels)
             regularization = tf.add_n(regularization_losses) if regularization_losses else None
             total = loss.training_loss if regularization is None else loss.training_loss + regularization
-            if mode == ModeKeys.EVAL:
-                metrics = self._metric_ops(loss, logits, regularization)
-                return EstimatorSpec(mode, predictions, total, eval_metric_ops=metrics)
-            train_op = make_train_op(total, optimizer, train_op_fn, trainable_variables, update_ops)
+            if mode == ModeKeys.TRAIN:
+                train_op = make_train_op(total, optimizer, train_op_fn, trainable_variables, update_ops)
+        if mode == ModeKeys.EVAL:
+            metrics = self._metric_ops(loss, logits, regularization)
+            return EstimatorSpec(mode, predictions, total, eval_metric_ops=metrics)
         self._summarize(loss, total, regularization)
         return EstimatorSpec(mode, predictions, total, train_op)
 

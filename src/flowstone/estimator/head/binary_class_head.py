@@ -98,13 +98,13 @@ class BinaryClassHead(Head):
         predictions = self.predictions(logits, ["logistic", "class_ids"])
         probabilities, ids = predictions["logistic"], predictions["class_ids"]
         with tf.name_scope("metrics"):
-            label_mean = mean_of(labels, weights, "label_mean")
+            label_mean = mean_of(labels, weights, "label/mean")
             found = {
                 "average_loss": mean_of(loss.unreduced_loss, weights, "average_loss"),
                 "accuracy": tf.metrics.accuracy(labels, ids, weights, name="accuracy"),
                 "precision": tf.metrics.precision(labels, ids, weights, name="precision"),
                 "recall": tf.metrics.recall(labels, ids, weights, name="recall"),
-                "prediction/mean": mean_of(probabilities, weights, "prediction_mean"),
+                "prediction/mean": mean_of(probabilities, weights, "prediction/mean"),
                 "label/mean": label_mean,
                 "accuracy_baseline": accuracy_baseline(label_mean),
                 "auc": tf.metrics.auc(labels, probabilities, weights, name="auc"),
@@ -114,7 +114,7 @@ class BinaryClassHead(Head):
                 **at_thresholds(labels, probabilities, weights, self._thresholds),
             }
             if regularization is not None:
-                found["regularization_loss"] = tf.metrics.mean(regularization)
+                found["regularization_loss"] = tf.metrics.mean(regularization, name="regularization_loss")
         return self._keyed(found)
 
     def _exports(self, predictions: dict[str, Any]) -> dict[str, Any]:

@@ -74,8 +74,9 @@ class MultiClassHead(Head):
             ids = tf.identity(ids)
         if self._loss_fn is not None:
             return ids, self._own_loss(ids, logits, features)
-        flat = tf.squeeze(ids, -1)
-        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=flat, logits=logits)
+        loss = tf.losses.sparse_softmax_cross_entropy(
+            tf.squeeze(ids, -1), logits, reduction=tf.losses.Reduction.NONE
+        )
         return ids, tf.expand_dims(loss, -1)
 
     def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
@@ -90,7 +91,7 @@ class MultiClassHead(Head):
                 "accuracy": tf.metrics.accuracy(loss.processed_labels, ids, loss.weights, name="accuracy"),
             }
             if regularization is not None:
-                found["regularization_loss"] = tf.metrics.mean(regularization)
+                found["regularization_loss"] = tf.metrics.mean(regularization, name="regularization_loss")
         return self._keyed(found)
 
     def _exports(self, predictions: dict[str, Any]) -> dict[str, Any]:

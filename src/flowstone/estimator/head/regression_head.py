@@ -67,14 +67,13 @@ class RegressionHead(Head):
 
     def _metric_ops(self, loss: Any, logits: Any, regularization: Any) -> dict[str, Any]:
         predictions = self.predictions(logits)["predictions"]
-        with tf.name_scope("metrics"):
-            found = {
-                "average_loss": mean_of(loss.unreduced_loss, loss.weights, "average_loss"),
-                "prediction/mean": mean_of(predictions, loss.weights, "prediction_mean"),
-                "label/mean": mean_of(loss.processed_labels, loss.weights, "label_mean"),
-            }
-            if regularization is not None:
-                found["regularization_loss"] = tf.metrics.mean(regularization)
+        found = {
+            "average_loss": mean_of(loss.unreduced_loss, loss.weights),
+            "prediction/mean": mean_of(predictions, loss.weights, "prediction/mean"),
+            "label/mean": mean_of(loss.processed_labels, loss.weights),
+        }
+        if regularization is not None:
+            found["regularization_loss"] = tf.metrics.mean(regularization, name="regularization_loss")
         return self._keyed(found)
 
     def _exports(self, predictions: dict[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def at_thresholds(
     return found
 
 
-def mean_of(values: Any, weights: Any, name: str) -> Any:
+def mean_of(values: Any, weights: Any, name: str | None = None) -> Any:
     """The weighted mean of values, whose weights may have a last axis of size 1."""
     values = tf.to_float(values)
     if isinstance(weights, tf.Tensor) and weights.shape.as_list() != values.shape.as_list():

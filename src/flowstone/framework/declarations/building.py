@@ -31,7 +31,7 @@ def add_operation(
     graph = graph_of(values)
     if declaration.deprecated is not None and (removed := declaration.why_removed(graph.producer)):
         raise NotImplementedError(removed)
-    if all([type(value) is Tensor for value in values]) and not declaration.has_lists:
+    if all([isinstance(value, Tensor) for value in values]) and not declaration.has_lists:
         return _add(declaration, graph, values, keywords, name or declaration.name)
     with scope.graphs.entered(graph), graph.name_scope(name or declaration.name) as full_name:
         return _add(declaration, graph, values, keywords, full_name)
@@ -179,7 +179,7 @@ def _convert(
 ) -> Tensor:
     attribute = argument.type_attr
     wanted = argument.dtype if attribute is None else attributes.get(attribute)
-    if type(value) is Tensor:
+    if isinstance(value, Tensor):
         tensor = value
     else:
         tensor = _to_tensor(declaration, argument, value, wanted)
@@ -246,7 +246,7 @@ def _convert_list(
     for i, item in enumerate(value):
         tensor = (
             item
-            if type(item) is Tensor
+            if isinstance(item, Tensor)
             else convert_to_tensor(item, wanted, f"{argument.name}_{i}", as_ref=argument.is_ref)
         )
         if wanted is None:

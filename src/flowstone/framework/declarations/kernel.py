@@ -111,12 +111,13 @@ class Value:
 
 
 class StepCall:
-    """A kernel that is called with the step before its inputs."""
+    """A kernel that is called with the step before its inputs. `keeps`: it keeps something with the step, of
+    which each execution needs its own then."""
 
-    __slots__ = ("function",)
+    __slots__ = ("function", "keeps")
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Any], keeps: bool = False) -> None:
+        self.function, self.keeps = function, keeps
 
 
 class AsyncCall:

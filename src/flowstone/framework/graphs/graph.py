@@ -53,6 +53,8 @@ class Graph(GraphElements):
     there.
     """
 
+    computes_at_once = False  # whether operations are computed as they are added: `EagerGraph`
+
     def __init__(self) -> None:
         super().__init__()
         self._names_in_use: dict[str, int] = {}

@@ -66,6 +66,11 @@ class Operation(OperationMembers, Node):
         begin_operation(self, node_def, g, inputs or (), befores)
 
     @property
+    def origin(self) -> Operation:
+        """Itself, as a plan's nodes have the operation that they are made of."""
+        return self
+
+    @property
     def op_def(self) -> Any:
         """The declaration as an OpDef message."""
         return op_def(self.declaration)

@@ -236,7 +236,7 @@ def convert_to_tensor(
 
     Raises ValueError if it is a tensor of another dtype, TypeError if nothing converts it (to that dtype).
     """
-    if type(value) is Tensor:
+    if isinstance(value, Tensor):
         if scope.functions_in_construction and not as_ref:
             value = _captured(value)
         return value if dtype is None else _with_dtype(value, dtypes.as_dtype(dtype))

@@ -56,9 +56,16 @@ def input_layer(
     """
     columns = _checked(feature_columns)
     with variable_scope(None, default_name="input_layer", values=list(features.values())):
-        return _side_by_side(
-            features, columns, weight_collections, trainable, cols_to_vars, cols_to_output_tensors
-        )
+        collections = weight_collections_of(weight_collections)
+        return _side_by_side(features, columns, collections, trainable, cols_to_vars, cols_to_output_tensors)
+
+
+def model_inputs(features: Any, feature_columns: Any) -> Any:
+    """`input_layer` whose tables are not in the collection of models' variables, as canned Estimators have
+    it."""
+    columns = _checked(feature_columns)
+    with variable_scope(None, default_name="input_layer", values=list(features.values())):
+        return _side_by_side(features, columns, [GraphKeys.GLOBAL_VARIABLES], True)
 
 
 def _checked(feature_columns: Any) -> list[Any]:
@@ -70,13 +77,12 @@ def _checked(feature_columns: Any) -> list[Any]:
 def _side_by_side(
     features: Any,
     columns: list[Any],
-    weight_collections: Any,
+    collections: list[Any],
     trainable: bool,
     cols_to_vars: dict[Any, list[Any]] | None = None,
     cols_to_output_tensors: dict[Any, Any] | None = None,
 ) -> Any:
-    """`input_layer` in the variable scope in force."""
-    collections = weight_collections_of(weight_collections)
+    """`input_layer` in the variable scope in force; the embeddings' tables are in these collections alone."""
     builder, outputs, ordered = _LazyBuilder(features), [], by_name(columns)
     for column in ordered:
         with variable_scope(None, default_name=column._var_scope_name):
@@ -121,7 +127,8 @@ class InputLayer:
 
     def _call_input_layer(self, features: Any) -> Any:
         columns = _checked(self._feature_columns)
-        return _side_by_side(features, columns, self._weight_collections, self._trainable, self._cols_to_vars)
+        collections = weight_collections_of(self._weight_collections)
+        return _side_by_side(features, columns, collections, self._trainable, self._cols_to_vars)
 
     def __call__(self, features: Any) -> Any:
         """float32, [batch, elements of all columns]."""

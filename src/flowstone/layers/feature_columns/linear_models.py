@@ -67,6 +67,20 @@ def linear_model(
     Raises ValueError for a column that is neither, for none, for two of a name, for batches of different
     sizes, and for a feature that is not there.
     """
+    collections = weight_collections_of(weight_collections)
+    return model_sums(features, feature_columns, units, sparse_combiner, collections, trainable, cols_to_vars)
+
+
+def model_sums(
+    features: Any,
+    feature_columns: Any,
+    units: int,
+    sparse_combiner: str,
+    collections: list[Any],
+    trainable: bool = True,
+    cols_to_vars: dict[Any, list[Any]] | None = None,
+) -> Any:
+    """`linear_model` with the weights in these collections alone."""
     columns = listed(feature_columns, _FeatureColumn, "_FeatureColumn")
     for column in columns:
         if not isinstance(column, (_DenseColumn, _CategoricalColumn)):
@@ -74,7 +88,7 @@ def linear_model(
                 "Items of feature_columns must be either a _DenseColumn or _CategoricalColumn. Given: "
                 f"{column}"
             )
-    model = _LinearSums(units, sparse_combiner, weight_collections_of(weight_collections), trainable)
+    model = _LinearSums(units, sparse_combiner, collections, trainable)
     outer = get_variable_scope().name
     with variable_scope(None, default_name="linear_model", values=list(features.values())) as scope:
         own_name = scope.name.rpartition("/")[2]

@@ -149,6 +149,9 @@ def cond(
     false_fn = _chosen_function(false_fn, "false_fn", fn2, "fn2")
     graph = place_of(pred) if isinstance(pred, Tensor) else get_default_graph()
     with graph.name_scope(name or "cond"):
+        if graph.computes_at_once:
+            result = true_fn() if pred else false_fn()
+            return result if strict else _unpacked(result)
         if isinstance(pred, bool):
             raise TypeError("'pred' must not be a Python bool.")
         on_false, on_true = switch(pred, pred)
@@ -227,6 +230,8 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     graph = get_default_graph()
     with graph.name_scope(name or "Assert"):
         shown = 3 if summarize is None else summarize
+        if graph.computes_at_once:
+            return assert_op.operation(condition, data, summarize=shown, name="Assert")
         types = {convert_to_tensor(x).dtype.base_dtype for x in data}
         if types <= {
             dtypes.string,

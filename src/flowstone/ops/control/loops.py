@@ -78,6 +78,11 @@ def while_loop(
             cond, body, loop_vars, shape_invariants = _counted(
                 cond, body, loop_vars, shape_invariants, maximum_iterations
             )
+        if graph.computes_at_once:
+            result = _computed(cond, body, loop_vars)
+            if limited:
+                return result[1]
+            return result[0] if len(result) == 1 and not return_same_structure else result
         context = WhileContext(
             graph, parallel_iterations, back_prop, swap_memory, maximum_iterations=maximum_iterations
         )
@@ -87,6 +92,14 @@ def while_loop(
     if limited:
         return result[1]
     return result[0] if len(context.loop_exits) == 1 and not return_same_structure else result
+
+
+def _computed(cond: Any, body: Any, loop_vars: Any) -> Any:
+    """The loop variables after Python's own loop, where the graph computes at once."""
+    while cond(*loop_vars):
+        found = body(*loop_vars)
+        loop_vars = found if isinstance(found, (list, tuple)) else (found,)
+    return nest.map_structure(_leaf, loop_vars)
 
 
 def _check_parallel_iterations(number: Any) -> None:

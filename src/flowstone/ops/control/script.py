@@ -2,7 +2,8 @@
 
 The node names the function by a token, as on the wire; the graph keeps the function alive. A step calls it
 with NumPy arrays (scalars as NumPy scalars or `bytes`) that it may keep and change, and copies its
-results."""
+results. EagerPyFunc's function is called as ``call(node, environment, step, values)`` and gives values as
+they flow along edges; its method `gradient` adds the gradients' nodes (`client/eager_functions.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework import errors
-from flowstone.framework.declarations.kernel import CPU, Environment
+from flowstone.framework.declarations.kernel import CPU, Environment, StepCall
 from flowstone.framework.declarations.operation import OpDeclaration, op
 from flowstone.framework.functions.function import FunctionGraph
 from flowstone.framework.graphs.graph import Graph, Operation
@@ -67,21 +68,39 @@ def _kernel(node: Node, env: Environment) -> Callable[..., list[Any]]:
     token, types_in, types_out = (node.attributes[key] for key in ("token", "Tin", "Tout"))
 
     def run(*inputs: Any) -> list[Any]:
-        function = _functions.get(token)
-        if function is None:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"callback {token} is not found: a graph with py_func runs only where it was built",
-            )
+        call = _call_of(token)
         arguments = [_argument(value, dtype) for value, dtype in zip(inputs, types_in)]
         try:
-            returned = function.call(*arguments)
+            returned = call(*arguments)
         except Exception as error:
             raise _translated(error) from error
         return _results(returned, types_out, token)
 
     return run
+
+
+def _eager_kernel(node: Node, env: Environment) -> StepCall:
+    token, count = node.attributes["token"], len(node.attributes["Tout"])
+
+    def run(step: Any, *inputs: Any) -> list[Any]:
+        call = _call_of(token)
+        try:
+            results = call(node, env, step, inputs) or []
+        except Exception as error:
+            raise _translated(error) from error
+        _check_count(results, count, token)
+        return results
+
+    return StepCall(run, keeps=True)
+
+
+def _call_of(token: str) -> Callable[..., Any]:
+    function = _functions.get(token)
+    if function is None:
+        raise errors.InvalidArgumentError(
+            None, None, f"callback {token} is not found: a graph with py_func runs only where it was built"
+        )
+    return function.call
 
 
 def _argument(value: Any, dtype: Any) -> Any:
@@ -102,11 +121,15 @@ def _results(returned: Any, types: Sequence[Any], token: str) -> list[Any]:
         values = list(returned)
     else:
         values = [] if returned is None else [returned]
-    if len(values) != len(types):
-        raise errors.InvalidArgumentError(
-            None, None, f"{token} returns {len(values)} values, but expects to see {len(types)} values."
-        )
+    _check_count(values, len(types), token)
     return [_result(i, value, dtype, token) for i, (value, dtype) in enumerate(zip(values, types))]
+
+
+def _check_count(values: Sequence[Any], count: int, token: str) -> None:
+    if len(values) != count:
+        raise errors.InvalidArgumentError(
+            None, None, f"{token} returns {len(values)} values, but expects to see {count} values."
+        )
 
 
 def _result(i: int, value: Any, dtype: Any, token: str) -> Any:
@@ -124,10 +147,16 @@ def _result(i: int, value: Any, dtype: Any, token: str) -> Any:
 
 for _declaration in (py_func_op, py_func_stateless_op, eager_py_func_op):
     _declaration.infer(lambda node: [None] * len(node.attributes["Tout"]))
-    _declaration.kernel(CPU)(_kernel)
+py_func_op.kernel(CPU)(_kernel)
+py_func_stateless_op.kernel(CPU)(_kernel)
+eager_py_func_op.kernel(CPU)(_eager_kernel)
 py_func_op.not_differentiable()
 py_func_stateless_op.not_differentiable()
-eager_py_func_op.no_gradient()
+
+
+@eager_py_func_op.gradient
+def _eager_gradient(op: Operation, *flows: Any) -> Any:
+    return _call_of(op.attributes["token"]).gradient(op, flows)  # type: ignore[attr-defined]
 
 
 def py_func(

@@ -190,25 +190,24 @@ class _SparseBatched(OneInput):
             element = self.source.next(step)
             if element is None:
                 break
+            self._check(list(shape_of(element[0])))  # before the next is taken, which begins a batch then
             elements.append(element[0])
         if not elements:
             return None
-        longest = [0] * len(self.row_shape)
-        for value in elements:
-            if len(shape_of(value)) != len(self.row_shape):
-                raise invalid(
-                    f"Input element had shape ({list(shape_of(value))}) that is incompatible with the row "
-                    f"shape ({list(self.row_shape)})."
-                )
-            longest = [max(pair) for pair in zip(longest, shape_of(value))]
+        longest = [max(sizes) for sizes in zip(*map(shape_of, elements))]
         row_shape = [n if wanted < 0 else wanted for n, wanted in zip(longest, self.row_shape)]
-        if any(n > wanted for n, wanted in zip(longest, row_shape)):
-            raise errors.DataLossError(
-                None,
-                None,
-                f"Input element had shape ({longest}) that is larger than the row shape ({row_shape}).",
-            )
         return (_sparse_batch(elements, row_shape),)
+
+    def _check(self, shape: list[int]) -> None:
+        wanted = list(self.row_shape)
+        if len(shape) != len(wanted):
+            raise invalid(
+                f"Input element had shape ({shape}) that is incompatible with the row shape ({wanted})."
+            )
+        if any(n > most >= 0 for n, most in zip(shape, wanted)):
+            raise errors.DataLossError(
+                None, None, f"Input element had shape ({shape}) that is larger than the row shape ({wanted})."
+            )
 
 
 def _sparse_batch(elements: Sequence[Any], row_shape: Sequence[int]) -> Any:

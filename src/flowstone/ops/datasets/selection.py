@@ -44,6 +44,8 @@ class RepeatDataset(Dataset):
 
     def __init__(self, source: Dataset, count: int, joins: bool) -> None:
         self.source, self.count, self.joins = source, count, joins
+        if joins and count == 0 and source.repeated() is not source:
+            raise invalid("count must be greater than zero or equal to -1.")
 
     def iterate(self) -> Iteration:
         """A pass over all."""
@@ -110,7 +112,8 @@ class _Repeated(Iteration):
 
 
 def _make_repeat(node: Node, env: Environment) -> Callable[..., Dataset]:
-    return lambda source, count: RepeatDataset(source, int(count), int(count) != 1)
+    may_join = not node.attributes.get("_apart", False)  # by the dataset's options
+    return lambda source, count: RepeatDataset(source, int(count), may_join and int(count) != 1)
 
 
 repeat_dataset_op = dataset_op("RepeatDataset", "input_dataset: variant, count: int64[]", _make_repeat)

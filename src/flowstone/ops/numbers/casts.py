@@ -131,7 +131,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     has the type already is returned itself.
     """
     dtype = dtypes.as_dtype(dtype).base_dtype
-    if type(x) is Tensor and x.dtype is dtype:
+    if isinstance(x, Tensor) and x.dtype is dtype:
         return x
     graph = graph_of([x])
     with graph.as_default(), graph.name_scope(name or "Cast") as scope:

@@ -13,7 +13,8 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, Environment, StepCall, Value
 from flowstone.framework.declarations.operation import OpDeclaration, op
 from flowstone.framework.tensors.node import Node
-from flowstone.framework.types.tensor_proto import messages
+from flowstone.framework.types.tensor_proto import array_proto, messages
+from flowstone.framework.types.values import to_numpy
 from flowstone.io.events import EventLog
 from flowstone.ops.queues.queue_ops import find_resource
 
@@ -69,8 +70,8 @@ def _(node: Node, env: Environment) -> Value:
     return Value(find_resource(node, env, "summary_writer", WriterState))
 
 
-def _writing(name: str, inputs: str) -> OpDeclaration:
-    declaration = op(name, f"writer: resource{inputs} ->", stateful=True)
+def _writing(name: str, inputs: str, **types: Any) -> OpDeclaration:
+    declaration = op(name, f"writer: resource{inputs} ->", stateful=True, **types)
     declaration.infer(lambda node: None)
     declaration.not_differentiable()
     return declaration
@@ -91,6 +92,18 @@ def _write(step: Any, writer: WriterState, number: Any, tensor: Any) -> None:
     writer.write(messages("event_pb2").Event(wall_time=time.time(), step=int(number), summary=summary))
 
 
+def _write_tensor(node: Node, env: Environment) -> StepCall:
+    dtype = node.dtype(2).base_dtype
+
+    def write(step: Any, writer: WriterState, number: Any, tensor: Any, tag: Any, metadata: Any) -> None:
+        event = messages("event_pb2").Event(wall_time=time.time(), step=int(number))
+        value = event.summary.value.add(tag=_text(tag), tensor=array_proto(to_numpy(tensor, dtype), dtype))
+        value.metadata.ParseFromString(bytes(metadata.item()))
+        writer.write(event)
+
+    return StepCall(write)
+
+
 def _write_graph(step: Any, writer: WriterState, number: Any, tensor: Any) -> None:
     graph = bytes(tensor.item())
     writer.write(messages("event_pb2").Event(wall_time=time.time(), step=int(number), graph_def=graph))
@@ -105,6 +118,9 @@ create_op = _writing(
     ", logdir: string, max_queue: int32, flush_millis: int32, filename_suffix: string",
 )
 write_op = _writing("WriteRawProtoSummary", ", step: int64, tensor: string")
+write_tensor_op = _writing(
+    "WriteSummary", ", step: int64, tensor: T, tag: string, summary_metadata: string", T=None
+)
 write_graph_op = _writing("WriteGraphSummary", ", step: int64, tensor: string")
 import_op = _writing("ImportEvent", ", event: string")
 flush_op = _writing("FlushSummaryWriter", "")
@@ -112,6 +128,7 @@ close_op = _writing("CloseSummaryWriter", "")
 
 create_op.kernel(CPU)(lambda node, env: StepCall(_create))
 write_op.kernel(CPU)(lambda node, env: StepCall(_write))
+write_tensor_op.kernel(CPU)(_write_tensor)
 write_graph_op.kernel(CPU)(lambda node, env: StepCall(_write_graph))
 import_op.kernel(CPU)(lambda node, env: StepCall(_import))
 flush_op.kernel(CPU)(lambda node, env: StepCall(lambda step, writer: writer.flush()))

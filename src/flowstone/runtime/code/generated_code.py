@@ -27,9 +27,9 @@ class Segment:
     `function(step, *feeds)` returns the fetches as a tuple; `source` is its text, in a file called
     `filename`, and `globals` are its kernels, constants and variables; `node_at(line)` the node of a line;
     `copied_fetches[i]` says whether fetch i must be copied before a user gets it; `arguments_at(line)` the
-    local names of the node's inputs, for error messages; `waits` whether a kernel may wait, so that the step
-    needs to be cancellable; `moves` the nodes for which the step is known to take a value from the host to
-    the device or back.
+    local names of the node's inputs, for error messages; `waits` whether a kernel may wait, or keeps
+    something with the step, so that each execution needs one of its own; `moves` the nodes for which the step
+    is known to take a value from the host to the device or back.
     """
 
     function: Callable[..., Any]

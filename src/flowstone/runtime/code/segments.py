@@ -250,6 +250,7 @@ class _Writer:
             return self._awaited(node, kernel, arguments)
         if isinstance(kernel, StepCall):
             function = self._kernel_name(node, kernel.function)
+            self.code.waits |= kernel.keeps
             if node.declaration.asynchronous:
                 self._copy_kept(node, arguments)
             return f"{function}({', '.join(['step', *arguments])})"
