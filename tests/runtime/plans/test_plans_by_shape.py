@@ -58,6 +58,7 @@ class Planning:
 
 
 WIDE = None  # all that is open of [?] is open
+OTHERS = range(1000, 1200)  # so many shapes that no count of theirs matters
 
 
 def test_one_shape_has_one_plan():
@@ -173,7 +174,7 @@ def test_more_shapes_in_turn_than_plans_do_not_displace_one_another(monkeypatch)
 def test_what_comes_again_gets_its_own_when_steps_have_lost_what_that_costs():
     p = Planning((None,))
     p.costs = PlanCosts(planning_us=36.0, calls=16, work_us=0.0)  # a wide plan loses 6 us a step
-    p.meet(1, 2)
+    p.meet(1, 2, *OTHERS)
     assert p.meet(3, 4, 3, 4, 3, 3, 3) == [WIDE] * 7 and not p.later
     assert p.meet(3) == [WIDE] and len(p.later) == 1
     assert p.meet(3, 4, 3) == [((3,),), WIDE, ((3,),)]
@@ -182,15 +183,15 @@ def test_what_comes_again_gets_its_own_when_steps_have_lost_what_that_costs():
 
 def test_large_values_have_their_own_earlier():
     p = Planning((None,))
-    p.costs = PlanCosts(planning_us=36.0, calls=1, work_us=10.0)
-    p.meet(4, 5)
+    p.costs = PlanCosts(planning_us=36.0, calls=1, work_us=4.0)
+    p.meet(4, 5, *OTHERS)
     p.meet(9, 9, 9, 89, 89)
     assert p.plans.is_special(((89,),)) and not p.plans.is_special(((9,),))
 
 
 @pytest.mark.parametrize(
     "order",
-    [[*range(5, 45)] * 3, [n for n in range(3, 20) for _ in range(4)]],
+    [[*range(5, 45)] * 3, [*OTHERS, *[n for n in range(3, 20) for _ in range(4)]]],
     ids=["longer and longer, three times", "each a few times"],
 )
 def test_shapes_that_come_a_few_times_cost_three_plans(order):
@@ -206,10 +207,20 @@ def test_shapes_that_come_a_few_times_cost_three_plans(order):
 def test_steps_cost_at_most_twice_what_they_had_to(uses, planning_us):
     p = Planning((None,))
     p.costs = PlanCosts(planning_us=planning_us, calls=16, work_us=0.0)  # a wide plan loses 6 us a step
-    p.meet(1, 2)
+    p.meet(1, 2, *OTHERS)
     wide = p.meet(*[3] * uses).count(WIDE)
     spent = 6.0 * wide + planning_us * (((3,),) in p.made)
     assert spent <= 2 * min(6.0 * uses, planning_us) + 6.0
+
+
+def test_few_shapes_have_their_own_when_each_has_come_as_often_as_there_are_shapes():
+    p = Planning((None,))
+    p.costs = PlanCosts(planning_us=130e3, calls=200, work_us=0.0)
+    p.meet(*range(5), *range(5), *range(5), *range(5))
+    assert not p.later
+    p.meet(*range(5))
+    assert len(p.later) == 3
+    assert p.meet(*range(5)) == [((n,),) for n in range(5)]
 
 
 def test_a_plan_that_is_used_is_not_displaced(monkeypatch):

@@ -1,13 +1,13 @@
 """What plans cost: about how long one takes to make, and what a step loses without one of its own.
 
 Estimates by counts and static shapes, never by clocks, since the plan decides the last bits of results
-(docs/design/038). They need to be right within a factor of two or three: a shape has its own plan once its
-steps have lost, with the wide plan, what making one takes, so that they never cost more than about twice what
-they had to (the classical rule of renting skis, docs/design/025).
+(docs/design/038). A shape has its own plan once its steps have lost, with the wide plan, what
+making one takes: as far as the estimates are right, steps never cost more than twice what they had to (the
+classical rule of renting skis, docs/design/025).
 
 >>> own = PlanCosts(planning_us=3000.0, calls=40, work_us=100.0)
 >>> own.worthwhile_uses(PlanCosts(planning_us=2000.0, calls=55, work_us=100.0), size=1.0)
-28
+22
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from flowstone.placement.operation_cost import work
 from flowstone.rewriting.analyses.frames import Frames
 
 LEAST_USES = 2
-MOST_USES = 500  # then the estimate is not believed
+MOST_USES = 100  # then the estimate is not believed
 _NODE_CALLS = 150  # calls of kernels that take as long as planning for a node, or rewriting one
 _CALL_CALLS = 6  # the same for a call that only a wide plan has, with what it does in Python
 _LEAST_PART = 16  # a wide plan has at least one such call more for so many calls
-_WORK_PART = 5  # one part of so many of the kernels' work is what fused, known kernels save
+_WORK_PART = 2  # one part of so many of the kernels' work is what fused, known kernels save
 _ITERATIONS = 16  # assumed of a loop
 _LOOP_CALLS = 4  # as which calls in a loop count: they are small, and find nothing out about shapes
 

@@ -10,8 +10,9 @@ as the first `AT_ONCE`               a special plan, made at once
 for which there is a special plan    that
 anew                                 the wide plan; it leaves open the sizes that have differed so far, and is
                                      made anew, wider, when another differs (`MOST_WIDENINGS` times)
-again                                the wide plan, until steps with it have lost what a special plan costs
-                                     (`planning_costs.py`); then one is made in the background
+again                                the wide plan, until its steps have lost what a special plan costs
+                                     (`planning_costs.py`), or these have come as often as there are shapes;
+                                     then one is made in the background
 after that                           the special plan, which is waited for: no step's plan depends on time
 such that the plan is impossible     the plan for all shapes, whose step says which node contradicts
 ===================================  =======================================================================
@@ -237,10 +238,13 @@ class PlansByShape(Generic[P]):
         self._met[shapes] = met
         if len(self._met) > _MOST_MET:
             del self._met[next(iter(self._met))]
-        if met.uses < LEAST_USES or met.uses < self._worthwhile_uses(shapes, wide):
+        if met.uses < LEAST_USES:
             return False
+        has_paid = met.uses >= self._worthwhile_uses(shapes, wide)
         if not self._is_full():
-            return True
+            return has_paid or met.uses >= len(self._met) + len(self._special)
+        if not has_paid:
+            return False
         for each in list(self._pending):  # so that the least recently used can go
             self._made_later(each)
         if met.since > self._least_recently_used().used:
