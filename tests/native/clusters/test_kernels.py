@@ -15,6 +15,7 @@ from flowstone.framework import flags
 from flowstone.native.clusters import kernels
 from flowstone.native.clusters.clusters import Array, Cluster, Step
 from flowstone.native.codegen import host, making
+from flowstone.native.codegen.loaded_modules import LoadedModules
 
 ADD = Cluster((4, 8), (Array("float32", (4, 8)),) * 2, (Step("AddV2", (0, 1), "float32"),), (2,))
 X = np.random.RandomState(0).randn(6, 40).astype(np.float32)
@@ -31,8 +32,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str,
     making.wait_until_made()  # what other tests have asked for
     monkeypatch.setattr(flags, "NATIVE", 1)
     monkeypatch.setattr(flags, "CACHE", str(tmp_path))
-    monkeypatch.setattr(kernels, "_modules", {})
-    monkeypatch.setattr(kernels, "_quick_modules", {})
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
     seen: list[tuple[str, bool]] = []
     compile_one = kernels.NativeKernel.compile
 
@@ -129,8 +129,7 @@ def test_a_cluster_that_cannot_be_compiled_runs_on(
         raise RuntimeError("LLVM refuses")
 
     monkeypatch.setattr(kernels, "source_of", refuse)
-    monkeypatch.setattr(kernels, "_modules", {})
-    monkeypatch.setattr(kernels, "_quick_modules", {})
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
     with tf.Graph().as_default(), tf.Session() as session:
         x, y = program()
         results = [session.run(y, {x: X}) for _ in range(3)]

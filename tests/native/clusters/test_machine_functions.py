@@ -13,6 +13,7 @@ from flowstone.framework import flags
 from flowstone.native.clusters import kernels
 from flowstone.native.clusters.machine_functions import MachineFunction
 from flowstone.native.codegen import making
+from flowstone.native.codegen.loaded_modules import LoadedModules
 
 TEXT = "define ptr @same(ptr %self, ptr %args, i64 %n) {\n call void @Py_IncRef(ptr %self)\n ret ptr %self\n}"
 TEXT += "\ndeclare void @Py_IncRef(ptr)"
@@ -23,7 +24,7 @@ def other(*arguments: Any) -> str:
 
 
 def test_equal_keys_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "_modules", {})
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
     asked: list[int] = []
 
     def text() -> str:
@@ -39,8 +40,7 @@ def test_code_takes_its_place_once_it_is_the_best(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(flags, "CACHE", str(tmp_path))
     monkeypatch.setattr(kernels, "_ATEN_CALLS", 1)
     for is_kept in (False, True):
-        monkeypatch.setattr(kernels, "_modules", {})
-        monkeypatch.setattr(kernels, "_quick_modules", {})
+        monkeypatch.setattr(kernels, "_modules", LoadedModules())
         function = MachineFunction("same", "later", lambda: TEXT, other)
         function.begin_by_aten()
         names: dict[str, Any] = {"f": function}
@@ -54,18 +54,17 @@ def test_code_takes_its_place_once_it_is_the_best(monkeypatch: pytest.MonkeyPatc
 
 def test_threads_that_compile_the_same_share_code_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """One makes it while the other waits."""
-    monkeypatch.setattr(kernels, "_modules", {})
     asked, begins = threading.Semaphore(0), []
-    is_found = kernels._found
     make = kernels.builtin
 
-    def noted(name: str, address: int, function: Any) -> Any:
-        begins.append(address)
-        return make(name, address, function)
+    def noted(name: str, module: Any, entry: str, function: Any) -> Any:
+        begins.append(module)
+        return make(name, module, entry, function)
 
-    def found(key: Any, quickly: bool) -> Any:
-        asked.release()
-        return is_found(key, quickly)
+    class Noted(LoadedModules):
+        def found(self, key: Any, quickly: bool) -> Any:
+            asked.release()
+            return super().found(key, quickly)
 
     def text() -> str:
         for _ in range(3):  # the other has looked, and this one twice
@@ -75,10 +74,10 @@ def test_threads_that_compile_the_same_share_code_that_stays(monkeypatch: pytest
 
     texts: list[str] = []
     monkeypatch.setattr(kernels, "builtin", noted)
-    monkeypatch.setattr(kernels, "_found", found)
+    monkeypatch.setattr(kernels, "_modules", Noted())
     with ThreadPoolExecutor(2) as pool:
         functions = list(pool.map(lambda _: MachineFunction("same", "shared", text, other), range(2)))
-    (module,) = kernels._modules.values()
+    (module,) = kernels._modules._best.values()
     assert len(texts) == 1
-    assert begins == [module.address("same")] * 2
+    assert begins == [module] * 2
     assert all(each() is other for each in functions)

@@ -12,6 +12,7 @@ import torch
 from flowstone.native.clusters import kernels, short_rows_code
 from flowstone.native.clusters.clusters import OPEN, Array, Cluster, Result, Step
 from flowstone.native.codegen import host
+from flowstone.native.codegen.loaded_modules import LoadedModules
 
 ROWS = 3 * 16 + 5  # whole vectors and some more
 SOFTMAX = (
@@ -30,13 +31,13 @@ def softmax(rows: tuple[int, ...], columns: int, dtype: str = "float32") -> Clus
 
 def both_ways(cluster: Cluster, *inputs: torch.Tensor) -> tuple[Any, Any]:
     """What the cluster's code computes, and what it does row by row."""
-    kernels._modules.clear()
+    kernels._modules = LoadedModules()
     found = kernels.kernel_of(cluster, lambda *x: pytest.fail("the inputs are as expected"))(*inputs)
-    kernels._modules.clear()
+    kernels._modules = LoadedModules()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(short_rows_code, "suits", lambda cluster: False)
         wanted = kernels.kernel_of(cluster, lambda *x: pytest.fail("the same"))(*inputs)
-    kernels._modules.clear()
+    kernels._modules = LoadedModules()
     return found, wanted
 
 

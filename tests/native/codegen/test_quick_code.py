@@ -18,6 +18,7 @@ from flowstone.framework import flags
 from flowstone.native.clusters import kernels
 from flowstone.native.clusters.clusters import Array, Cluster, Step
 from flowstone.native.codegen import making
+from flowstone.native.codegen.loaded_modules import LoadedModules
 from flowstone.native.networks import depthwise_kernels, normalization_kernels, pool_kernels, tile_kernels
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.products import products
@@ -30,8 +31,7 @@ def from_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing is compiled yet."""
     monkeypatch.setattr(flags, "NATIVE", 1)
     monkeypatch.setattr(flags, "CACHE", str(tmp_path))
-    monkeypatch.setattr(kernels, "_modules", {})
-    monkeypatch.setattr(kernels, "_quick_modules", {})
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
     monkeypatch.setattr(making, "later", lambda make: None)
 
 

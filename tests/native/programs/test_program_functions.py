@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from flowstone.native.clusters import kernels
+from flowstone.native.codegen.loaded_modules import LoadedModules
 from flowstone.native.programs import program_code
 from flowstone.native.programs.program_kernels import program_source
 from flowstone.native.programs.programs import Builder
@@ -58,7 +59,7 @@ def test_has_the_values_of_statements_in_a_row(count: int, monkeypatch: pytest.M
     w = torch.tensor(np.random.RandomState(2).randn(20, 20) / 4, dtype=torch.float32)
     shared = run([X, w], layers(count))
     monkeypatch.setattr(program_code, "write_shared", lambda *_: False)
-    monkeypatch.setattr(kernels, "_modules", {})
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
     for x, y in zip(shared, run([X, w], layers(count)), strict=True):
         assert torch.equal(x, y)
 

@@ -10,6 +10,7 @@ import torch
 
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen import compiler
+from flowstone.native.codegen.loaded_modules import LoadedModules
 from flowstone.native.programs.program_kernels import ProgramKernel, program_kernel
 from flowstone.native.programs.programs import Builder
 from flowstone.runtime.steps.step import UNLIMITED
@@ -63,7 +64,7 @@ def test_equal_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> No
         return compiled(text, *arguments)
 
     monkeypatch.setattr(compiler, "compiled", note)
-    monkeypatch.setattr(kernels, "_modules", {})
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
     for _ in range(3):
         program_kernel(made([torch.zeros(7)], doubling), lambda *_: FAILED)
     assert len(texts) == 1
@@ -80,22 +81,23 @@ def test_threads_that_compile_the_same_program_share_its_code(monkeypatch: pytes
 
     monkeypatch.setattr(compiler, "compiled", slowly)
     program = made([torch.zeros(7)], lambda e, x: [e.add("Sin", [x], ("float32", (7,)))])
-    addresses: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: addresses.append(ProgramKernel(program, print).code()))
-        for _ in range(4)
-    ]
+    modules: list[compiler.Module] = []
+
+    def compile() -> None:
+        modules.append(kernels._module_of(ProgramKernel(program, print)._code(), quickly=False))
+
+    threads = [threading.Thread(target=compile) for _ in range(4)]
     for thread in threads:
         thread.start()
     begun.set()
     for thread in threads:
         thread.join()
-    assert len(addresses) == 4 and len(set(addresses)) == len(made_by) == 1
+    assert len(modules) == 4 and len(set(modules)) == len(made_by) == 1
 
 
 def test_code_that_one_thread_was_given_stays_when_another_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Quick code is asked for, and the best is on disk by then: it must not take the place of what runs."""
-    monkeypatch.setattr(kernels, "_modules", {})
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
     program = made([torch.zeros(7)], lambda e, x: [e.add("Cos", [x], ("float32", (7,)))])
     code = ProgramKernel(program, print)._code()
     compiled, given = compiler.compiled, list[compiler.Module]()
@@ -106,4 +108,4 @@ def test_code_that_one_thread_was_given_stays_when_another_finds_it(monkeypatch:
         return compiled(text, names, is_rough)
 
     monkeypatch.setattr(compiler, "compiled", late)
-    assert kernels._module_of(code, quickly=True) is given[0] is kernels._modules[code.key]
+    assert kernels._module_of(code, quickly=True) is given[0] is kernels._modules.found(code.key, False)

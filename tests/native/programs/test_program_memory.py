@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
+from flowstone.native.codegen.loaded_modules import LoadedModules
 from flowstone.native.programs import program_code, program_memory
 from flowstone.native.programs.programs import Builder, Program
 from small_programs import counted, made, run
@@ -75,7 +76,7 @@ def test_random_programs(seed: int, on_a_stack: int, monkeypatch: pytest.MonkeyP
     wanted = run([x, y], write)
     monkeypatch.setattr(program_code, "_MUCH", 0)
     monkeypatch.setattr(program_code, "_MOST_ON_A_STACK", on_a_stack)
-    monkeypatch.setattr("flowstone.native.clusters.kernels._modules", {})
+    monkeypatch.setattr("flowstone.native.clusters.kernels._modules", LoadedModules())
     for one, other in zip(run([x, y], write), wanted, strict=True):
         assert torch.equal(one, other)
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from flowstone.framework.declarations.containers import Variable
+from flowstone.native.codegen.loaded_modules import LoadedModules
 from flowstone.native.updates import update_code
 from flowstone.native.updates.updates import Rule, Update
 
@@ -67,7 +68,7 @@ def test_a_team_does_what_one_thread_does(
         set_profile(update_team=work)
         text = update_code.update_code(Update(RULE, "float32", sizes, (True, True)))
         assert ("GOMP_parallel" in text) == (work == 1.0)
-        monkeypatch.setattr("flowstone.native.clusters.kernels._modules", {})
+        monkeypatch.setattr("flowstone.native.clusters.kernels._modules", LoadedModules())
         variables, slots = ([held(torch.ones(n)) for n in sizes] for _ in range(2))
         kernel = update_code.update_kernel(Update(RULE, "float32", sizes, (True, True)), refused)
         kernel(*variables, *slots, *x, 0.9, 0.1)

@@ -15,6 +15,7 @@ from typing import Any
 
 from flowstone.native.clusters.clusters import OPEN, Array, Result
 from flowstone.native.codegen import host
+from flowstone.native.codegen.compiler import Module
 
 __all__ = ["DECLARATIONS", "TYPE_CODES", "builtin", "entry_code"]
 
@@ -295,14 +296,13 @@ class _Definition(ctypes.Structure):
     )
 
 
-_kept: list[Any] = []
 _new = ctypes.pythonapi.PyCFunction_NewEx
-_new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+_new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
 
 
-def builtin(name: str, address: int, other: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of Python whose code is at this address, which must stay loaded; `other` is what it calls
-    for arguments that the code is not for."""
-    definition = _Definition(name.encode(), address, _METH_FASTCALL, None)
-    _kept.append(definition)
-    return _new(ctypes.addressof(definition), other, None)  # type: ignore[no-any-return]
+def builtin(name: str, module: Module, entry: str, other: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of Python whose code is the function `entry` of a module, which stays loaded as long as
+    the function of Python lives; `other` is what it calls for arguments that the code is not for."""
+    definition = _Definition(name.encode(), module.address(entry), _METH_FASTCALL, None)
+    kept = (definition, module)  # as the function's `__module__`, which may be any object
+    return _new(ctypes.addressof(definition), other, kept)  # type: ignore[no-any-return]

@@ -35,6 +35,7 @@ from flowstone.native.clusters.entry_points import builtin, entry_code
 from flowstone.native.clusters.schedules import schedule_of
 from flowstone.native.clusters.team_code import loop_code, within_code
 from flowstone.native.codegen import compiler, host, making
+from flowstone.native.codegen.loaded_modules import LoadedModules
 
 __all__ = ["Code", "NativeKernel", "is_on", "kernel_of", "overwritable", "source_of"]
 
@@ -112,16 +113,11 @@ class NativeKernel:
         names = [_entry_name(i) for i in (None, *overwritable(cluster))]
         return Code(("cluster", cluster), lambda: source_of(cluster), names, _entry_name(overwritten))
 
-    def code(self) -> int:
-        """The address of its best machine code, which is compiled now if it was not."""
-        code = self._code()
-        return _module_of(code, quickly=False).address(code.name)
-
     def compile(self, quickly: bool = False) -> None:
         """Compiles the cluster now."""
         code = self._code()
         module = _module_of(code, quickly)
-        function = builtin(self.__name__, module.address(code.name), self._other())
+        function = builtin(self.__name__, module, code.name, self._other())
         with _places_lock:
             replaced = [self._current] if module.is_quick else [self, self._current]
             self._current, self._is_quick = function, module.is_quick
@@ -197,9 +193,8 @@ def overwritable(cluster: Cluster) -> list[int]:
 
 # ---- compilation
 
-_modules: dict[Hashable, compiler.Module] = {}
-_quick_modules: dict[Hashable, compiler.Module] = {}  # which stay loaded: a thread may be within one
 _places_lock = threading.Lock()  # guards kernels' functions and the places where they stand
+_modules = LoadedModules()
 _locks = making.Locks()  # one of two threads that want the same module makes it
 
 
@@ -222,26 +217,21 @@ def source_of(cluster: Cluster) -> str:
 
 
 def _module_of(code: Code, quickly: bool) -> compiler.Module:
-    found = _found(code.key, quickly)
+    found = _modules.found(code.key, quickly)
     if found is None:
         with _locks.of((code.key, quickly)):
-            found = _found(code.key, quickly)
+            found = _modules.found(code.key, quickly)
             if found is None:
                 made = compiler.compiled(code.text(), code.names, code.is_rough, quickly)
-                # Another thread may have found the best code meanwhile: a module that has been given stays.
-                found = (_quick_modules if made.is_quick else _modules).setdefault(code.key, made)
+                found = _modules.kept(code.key, made)
     return found
-
-
-def _found(key: Hashable, quickly: bool) -> compiler.Module | None:
-    found = _modules.get(key)
-    return _quick_modules.get(key) if found is None and quickly else found
 
 
 def _begin_anew() -> None:
     """In a child, where nobody holds what others may have held."""
     global _places_lock
     _places_lock = threading.Lock()
+    _modules.open()
 
 
 if hasattr(os, "register_at_fork"):

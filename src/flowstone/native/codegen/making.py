@@ -30,19 +30,21 @@ _PAUSE_S = 0.2  # after code for somebody who waits, before better code is begun
 
 
 class Locks:
-    """A lock for each key."""
+    """A lock for each key, as long as somebody has it."""
 
     def __init__(self) -> None:
-        self._locks: dict[Hashable, threading.Lock] = {}
+        self.open()
         _all_locks.add(self)
 
     def of(self, key: Hashable) -> threading.Lock:
         """The lock of this key."""
-        return self._locks.setdefault(key, threading.Lock())
+        with self._lock:
+            return self._locks.setdefault(key, threading.Lock())
 
     def open(self) -> None:
         """Forgets who holds them."""
-        self._locks = {}
+        self._locks: weakref.WeakValueDictionary[Hashable, threading.Lock] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()
 
 
 def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]:

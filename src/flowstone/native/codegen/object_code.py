@@ -82,7 +82,7 @@ def _loaded(code: bytes, symbols: Mapping[str, int], names: Sequence[str]) -> Lo
     addresses = table.functions()
     if _protect(start, size) or any(name not in addresses for name in names):
         raise Unsupported("memory that can be executed")
-    return Loaded(memory, addresses)
+    return Loaded(memory, {name: addresses[name] for name in names})
 
 
 def _sections(code: bytes) -> list[_Section]:
