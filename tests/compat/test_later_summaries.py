@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.compat.summary_programs import written
+from tests.compat.later_summary_programs import written
 
 import flowstone as tf
 from flowstone.compat import version_two

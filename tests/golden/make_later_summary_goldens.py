@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE.parent / "compat"))
 if __name__ == "__main__":
     import tensorflow as tf
 
-    from summary_programs import written
+    from later_summary_programs import written
 
     with tempfile.TemporaryDirectory() as folder:
         answers = written(tf, tf.compat.v2.summary, folder)

@@ -27,6 +27,7 @@ SKIPPED = {
         ("NcclAllReduce", "NcclBroadcast", "NcclReduce"),
         "of several devices; tests/contrib/nccl",
     ),
+    "EagerPyFunc": "a function of Python's; tests/client/test_eager_functions.py",
     "CudnnRNN": "no case, for the oracle has none; tests/ops/networks/test_cudnn_rnn.py",
     **dict.fromkeys(
         ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),

@@ -227,6 +227,13 @@ def _(d: Draft) -> list[Any]:
     return [first, second]
 
 
+@program("convolve_directly", dtypes=())
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(2, 5, 4, 3), d.variable(3, 3, 3, 8)
+    y = tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 2, 1, 1], "SAME"), d.fed(8))
+    return [tf.sigmoid(y), *gradients(tf.nn.conv2d(x, w, [1] * 4, "VALID"), x, w.value())]
+
+
 @program("lay_out_filters", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     x, w = d.fed(None, 6, 5, 2), d.variable(3, 3, 2, 4)

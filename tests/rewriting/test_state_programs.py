@@ -33,6 +33,7 @@ WITHOUT_MACHINE_CODE = {
     "compile_row_updates",
     "compile_updates",
     "convolve_channels",
+    "convolve_directly",
     "convolve_in_tiles",
     "join_clusters",
     "join_descents",

@@ -11,7 +11,7 @@ tfe = tf.contrib.eager
 
 def test_functions_of_graphs() -> None:
     assert not tfe.executing_eagerly()
-    assert tfe.py_func is tf.py_func
+    assert tfe.py_func is tf.py_function
     assert tfe.num_gpus() == sum("GPU:" in name for name in tfe.list_devices())
     assert any("CPU:0" in name for name in tfe.list_devices())
     with tf.Graph().as_default():

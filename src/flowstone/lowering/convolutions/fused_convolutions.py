@@ -112,7 +112,7 @@ FORMS["filter"] = Form(
 @biased_conv2d_op.kernel(CPU, GPU)
 def _(node: Any, env: Any) -> Any:
     """`packed`: the filter comes in the form "filter" of `packed_weights.py`, for oneDNN alone."""
-    return _small(node, env) or _usual(node, env)
+    return _small(node, env) or _usual(node, env, node.attributes["activation"])
 
 
 def _small(node: Any, env: Any) -> Any:
@@ -120,17 +120,18 @@ def _small(node: Any, env: Any) -> Any:
     seen = arrange(Geometry(node), node.static_shape(0), node.static_shape(1), False)
     if seen is None:
         return None
-    activation, usual = node.attributes["activation"], functools.partial(_usual, node, env)
-    is_relu = activation == "Relu"
-    found = small_convolution(node, "results", seen, usual, biased=True, rectified=is_relu)
-    if found is None or is_relu or not activation:
+    activation = node.attributes["activation"]
+    within = activation if activation == "Relu" else ""  # what comes before the sums are stored
+    usual = functools.partial(_usual, node, env, within)
+    found = small_convolution(node, "results", seen, usual, biased=True, rectified=bool(within))
+    if found is None or activation == within:
         return found
     activate, summed = ACTIVATED[activation], found
     return lambda *inputs: activate(summed(*inputs))
 
 
-def _usual(node: Any, env: Any) -> Any:
-    convolution, activation = conv2d_op.kernels[env.device_type](node, env), node.attributes["activation"]
+def _usual(node: Any, env: Any, activation: str) -> Any:
+    convolution = conv2d_op.kernels[env.device_type](node, env)
     last = is_channels_last(node.attributes["data_format"])
     if type(convolution) is Call and env.device.type == "cpu" and _suits_onednn(node):
         return _with_bias(convolution, node, node.attributes.get("packed", False))

@@ -11,7 +11,6 @@ from flowstone.framework.declarations.building import graph_of
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.machine import machine
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.numbers.elementwise import broadcast_shape, same_shape, sum_to, undone
@@ -35,10 +34,9 @@ def _copied(function: Callable[..., torch.Tensor]) -> Callable[[torch.dtype], Ca
 
 
 def _sizes(x: torch.Tensor) -> torch.Tensor:
-    """Absolute values; of many numbers on a host by `hypot`, which unlike ATen's `abs` goes by vectors."""
-    if x.device.type == "cpu" and machine.current().repays(x.numel(), 4):
-        return torch.hypot(x.real, x.imag)
-    return torch.abs(x)
+    """Absolute values by `hypot`, which unlike ATen's `abs` goes by vectors, and is right where denormal
+    numbers are zeros and a size is beyond all numbers."""
+    return torch.hypot(x.real, x.imag)
 
 
 real_op = _part("Real", "input", "output", _copied(torch.real))
