@@ -43,9 +43,10 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     if called and called.params["program"].name in OF_LARGE_LOOPS:
         monkeypatch.setattr(program_regions, "LIMITS", [NARROW._replace(memory=-1, in_loops=-1)])
     takes_convolutions = called and called.params["program"].name in ("lay_out_filters", "pack_filters")
-    direct = 0 if takes_convolutions else machine.current().profile.direct_products
-    set_profile(direct_products=direct)
-    set_profile(**{**SMALL, "layer_cells": machine.current().profile.layer_cells, "narrow_columns": 16})
+    usual = machine.current().profile
+    direct = 0 if takes_convolutions else usual.direct_products
+    own = {"layer_cells": usual.layer_cells, "narrow_columns": 16, "direct_products": direct}
+    set_profile(**{**SMALL, **own})
     for module in (joined_values, memory_schedule, recomputation):
         monkeypatch.setattr(module, "WORTHWHILE", 1)
     monkeypatch.setattr(swapping, "SMALLEST", 1)

@@ -22,7 +22,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.summary import summary_writers
-from flowstone.contrib.summary.recording import recording, recording_condition
+from flowstone.contrib.summary.recording import recorded_if, recording, recording_condition
 from flowstone.contrib.summary.summary_ops import SUMMARIES
 from flowstone.contrib.summary.summary_writers import SummaryWriter as SummaryWriter
 from flowstone.contrib.summary.summary_writers import flush as flush
@@ -125,10 +125,9 @@ def write(tag: Any, tensor: Any, step: Any = None, metadata: Any = None, name: s
 
         condition = recording_condition(by_default=True)
         condition = condition() if callable(condition) else condition
-        if isinstance(condition, tf.Tensor):
-            written = tf.cond(condition, record, lambda: tf.constant(False), name="summary_cond")
-        else:
-            written = record() if condition else tf.constant(False)
+        if not isinstance(condition, tf.Tensor):
+            condition = bool(condition)
+        written = recorded_if(condition, record, "summary_cond")
         tf.add_to_collection(SUMMARIES, written)
         return written
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import flowstone as tf
@@ -13,6 +13,7 @@ __all__ = [
     "current",
     "never_record_summaries",
     "record_summaries_every_n_global_steps",
+    "recorded_if",
     "recording",
     "recording_condition",
     "should_record_summaries",
@@ -41,6 +42,13 @@ def current() -> Any:
     """The condition that holds here: a bool, or a bool scalar tensor."""
     condition = recording_condition()
     return condition() if callable(condition) else condition
+
+
+def recorded_if(condition: Any, record: Callable[[], Any], name: str | None = None) -> Any:
+    """What `record` gives, a bool scalar, where a bool, or a bool scalar tensor, is true; elsewhere False."""
+    if isinstance(condition, bool):
+        return record() if condition else tf.constant(False)
+    return tf.cond(condition, record, lambda: tf.constant(False), name=name)
 
 
 def always_record_summaries() -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.contrib.summary.recording import current
+from flowstone.contrib.summary.recording import current, recorded_if
 from flowstone.contrib.summary.summary_writers import default_writer, summary_writer_initializer_op
 from flowstone.framework.declarations.operation import F
 from flowstone.ops.summaries.summaries import summary_scope
@@ -58,10 +58,7 @@ def _recorded(name: str, family: Any, step: Any, tensor: Any, summary: Callable[
                 with tf.control_dependencies([operation]):
                     return tf.constant(True)
 
-        if isinstance(condition, bool):
-            written = write() if condition else tf.constant(False)
-        else:
-            written = tf.cond(condition, write, lambda: tf.constant(False))
+        written = recorded_if(condition, write)
     tf.add_to_collection(SUMMARIES, written)
     return written
 

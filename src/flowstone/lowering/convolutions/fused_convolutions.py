@@ -117,6 +117,8 @@ def _(node: Any, env: Any) -> Any:
 
 def _small(node: Any, env: Any) -> Any:
     """The kernel where images are small enough for machine code; None elsewhere."""
+    if not node.attributes.get("direct"):
+        return None
     seen = arrange(Geometry(node), node.static_shape(0), node.static_shape(1), False)
     if seen is None:
         return None

@@ -74,11 +74,7 @@ class CodeLibrary:
         memory = array.array("q", [0, *addresses, *map(words.get, self._words, itertools.repeat(0))])
         start = memory.buffer_info()[0]
         memory[0] = start + 8 * (1 + len(addresses))
-        function = self._functions.get(name) or self._function(name)
-        function(start)
-        if name in self._quick:
-            self._quick.clear()
-            making.later(self._take_best)
+        self._run(name, start)
 
     def bound(
         self, name: str, words: Mapping[str, int], places: Mapping[str, int], more: int = 0
@@ -98,14 +94,18 @@ class CodeLibrary:
             place = memory.buffer_info()[0]
             memory[:count] = array.array("q", (place + 8 * start, *addresses))
             memory[start] = threads
-            function = self._functions.get(name) or self._function(name)
-            function(place)
-            if name in self._quick:
-                self._quick.clear()
-                making.later(self._take_best)
+            self._run(name, place)
             return memory
 
         return call
+
+    def _run(self, name: str, place: int) -> None:
+        """Calls a function with the memory at an address, and has better code made where it was quick."""
+        function = self._functions.get(name) or self._function(name)
+        function(place)
+        if name in self._quick:
+            self._quick.clear()
+            making.later(self._take_best)
 
     def _function(self, name: str) -> Callable[[int], None]:
         with self._locks.of(name if not self._waits else ""):

@@ -19,7 +19,7 @@ from flowstone.framework.machine.network_code import Windows
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.networks.direct_code import PLACES, WORDS, direct_code
-from flowstone.native.networks.direct_tables import Tables, tables
+from flowstone.native.networks.direct_tables import Tables, least_products, tables
 
 __all__ = ["direct_windows", "pays"]
 
@@ -43,8 +43,11 @@ def pays(kind: str, seen: Windows) -> bool:
     """Whether a convolution, or a gradient, is expected to be faster in this code than by a library."""
     if not flags.NATIVE or host.reason():
         return False
+    most = machine.current().profile.direct_products
+    if least_products(kind, seen, host.lanes()) > most:  # tables of large images take long to make
+        return False
     made = _tables(kind, seen)
-    return made is not None and made.products <= machine.current().profile.direct_products
+    return made is not None and made.products <= most
 
 
 @functools.lru_cache(maxsize=256)

@@ -14,6 +14,7 @@ positions as there are steps in a skip, each with terms of its own.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ import numpy as np
 from flowstone.framework.machine.network_code import Windows
 from flowstone.native.networks.direct_code import rows_of_blocks
 
-__all__ = ["Tables", "tables"]
+__all__ = ["Tables", "least_products", "tables"]
 
 _Array = np.ndarray[Any, Any]
 _SHORTEST = 8  # sums at once, with fewer of which an addition waits for the one before
@@ -104,6 +105,15 @@ def tables(kind: str, seen: Windows, lanes: int) -> Tables | None:
     """Those of a convolution ("results"), or of its gradient by "images" or "filter"; None where a position
     has no terms."""
     return {"results": _results, "images": _by_images, "filter": _by_filter}[kind](seen, lanes)
+
+
+def least_products(kind: str, seen: Windows, lanes: int) -> int:
+    """A number that `Tables.products` is not below, without tables."""
+    taps, channels = math.prod(seen.taps), seen.images[3]
+    if kind != "images":
+        return math.prod(seen.counts) * taps * channels * -(-seen.outputs // lanes)
+    positions = [length // stride for length, stride in zip(seen.images[1:3], seen.strides)]
+    return seen.images[0] * math.prod(positions) * taps * seen.outputs * -(-channels // lanes)
 
 
 def _results(seen: Windows, lanes: int) -> Tables:

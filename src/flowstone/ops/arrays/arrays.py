@@ -20,6 +20,7 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import Call, Input
 from flowstone.framework.declarations.operation import Known, evaluate
+from flowstone.framework.machine.machine_code import tuple_rows
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.values import to_numpy
@@ -33,6 +34,13 @@ _STATIC_VALUE_LIMIT = 4096
 def invalid(message: str) -> errors.InvalidArgumentError:
     """The error of a kernel whose arguments do not fit; the step adds the node."""
     return errors.InvalidArgumentError(None, None, message)
+
+
+def places_by_code(indices: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor | None:
+    """The row-major numbers of index tuples [..., depth] in an array of these sizes, as a vector, by machine
+    code; None where there is none, or a tuple is outside."""
+    code = tuple_rows(indices.dtype) if len(sizes) and indices.device.type == "cpu" else None
+    return None if code is None else code.places(indices, sizes)
 
 
 def is_text(node: Node, i: int = 0) -> bool:

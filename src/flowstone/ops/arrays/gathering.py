@@ -11,7 +11,6 @@ from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradient, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.machine.machine_code import tuple_rows
 from flowstone.framework.tensors.composite import IndexedSlices
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -23,6 +22,7 @@ from flowstone.ops.arrays.arrays import (
     invalid,
     is_handle,
     is_text,
+    places_by_code,
     product,
     sizes_of,
     unboxing,
@@ -268,8 +268,7 @@ def flat_places(indices: Any, sizes: Any) -> Any:
         return _flat_places(indices, sizes).reshape(-1)
     if indices.numel() <= _FEW_INDICES:
         return _few_places(indices, sizes)
-    code = tuple_rows(indices.dtype)
-    found = None if code is None or not len(sizes) else code.places(indices, sizes)
+    found = places_by_code(indices, sizes)
     if found is not None:
         return found
     for n, column in zip(sizes, indices.unbind(-1)):

@@ -57,10 +57,8 @@ def _(node: Node, env: Environment) -> Kernel:
     picked, depth = _picked(node, compared) if is_host else None, node.constant(1)
     if picked is None or depth is None:
         return compared
-    many, types = (
-        machine.current().profile.native_hot // int(depth),
-        (node.dtype(0).torch, node.dtype(2).torch),
-    )
+    many = machine.current().profile.native_hot // int(depth)
+    types = node.dtype(0).torch, node.dtype(2).torch
 
     def one_hot(indices: Any, depth: Any, on: Any, off: Any) -> Any:
         is_large = indices.numel() >= many

@@ -110,10 +110,8 @@ def encoded(audio: Array, rate: int) -> bytes:
     """Samples, float32 [samples, channels], as a file; what lies beyond [-1, 1) is cut, NaN is silence."""
     channels = audio.shape[1]
     values = torch.mul(torch.from_numpy(audio), 32768).nan_to_num_(0.0).clamp_(-32768, 32767)
-    halves = torch.copysign(
-        _HALF, values
-    )  # which are rounded away from zero; what follows cuts fractions off
-    samples = values.add_(halves).to(torch.int16).numpy().astype("<i2", copy=False)
+    values.add_(torch.copysign(_HALF, values))  # halves are rounded away from zero: fractions are cut off
+    samples = values.to(torch.int16).numpy().astype("<i2", copy=False)
     frame = 2 * channels
     head = _FORMAT.pack(_PCM, channels, rate, frame * rate & 0xFFFFFFFF, frame & 0xFFFF, _BITS)
     body = b"WAVEfmt " + struct.pack("<I", 16) + head + b"data" + struct.pack("<I", samples.nbytes)

@@ -68,6 +68,13 @@ class Arrangement(NamedTuple):
             return lengths
         return tuple([b + n + a for b, n, a in zip(self.extra[0], lengths, self.extra[1])])
 
+    @property
+    def before(self) -> tuple[int, ...]:
+        """How many zeros lie before the image, spatially."""
+        if self.extra is None:
+            return self.padding
+        return tuple(map(sum, zip(self.padding, self.extra[0])))
+
     def result_dims(self, counts: tuple[int, ...]) -> tuple[int, ...]:
         """The dims of a result of these lengths, channels last."""
         return (self.image[0], *counts, self.kernel[-1])  # only images with channels last are ever transposed

@@ -35,7 +35,6 @@ def windows_of(seen: Arrangement, dtype: Any) -> Windows | None:
         return None
     if set(seen.kernel[:2]) == {1}:
         return None
-    extra = (0, 0) if seen.extra is None else seen.extra[0]
     return Windows(
         images=tuple(seen.image),  # type: ignore[arg-type]
         taps=_pair(seen.kernel[:2]),
@@ -43,7 +42,7 @@ def windows_of(seen: Arrangement, dtype: Any) -> Windows | None:
         counts=(seen.image[0], *_pair(seen.counts)),
         strides=_pair(seen.strides),
         dilations=_pair(seen.dilations),
-        before=_pair([n + more for n, more in zip(seen.padding, extra)]),
+        before=_pair(seen.before),
     )
 
 

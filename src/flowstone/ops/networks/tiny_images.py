@@ -45,10 +45,9 @@ def _places(seen: Arrangement) -> torch.Tensor:
     """Of every element of an image and every result, the number of the filter that joins them, flat; behind
     the last one where none does."""
     lengths = seen.geometry.sizes_of(seen.image)
-    before = seen.padding if seen.extra is None else tuple(map(sum, zip(seen.padding, seen.extra[0])))
     taps: Any = np.zeros((1, 1), np.int64)  # [positions of images, of results]
     for i, (length, count, size) in enumerate(zip(lengths, seen.counts, seen.kernel)):
-        distances = np.arange(length)[:, None] - (np.arange(count) * seen.strides[i] - before[i])
+        distances = np.arange(length)[:, None] - (np.arange(count) * seen.strides[i] - seen.before[i])
         tap, rest = np.divmod(distances, seen.dilations[i])
         is_tap = (rest == 0) & (tap >= 0) & (tap < size)
         outer, inner = taps[:, None, :, None], np.where(is_tap, tap, -1)[None, :, None, :]

@@ -37,9 +37,8 @@ def normal_within(
     if uniform.device.type != "cpu" or columns < 2 or any(p.shape[-1:] != (1,) for p in (*ends, *numbers)):
         return _of_uniform(uniform, ends, numbers)
     cached = machine.current().profile.core_cache // (2 * uniform.itemsize)  # elements
-    for part in uniform.split(
-        max(1, cached * columns // uniform.numel()) if uniform.numel() else columns, -1
-    ):
+    some = max(1, cached * columns // uniform.numel()) if uniform.numel() else columns
+    for part in uniform.split(some, -1):
         _of_uniform(part, ends, numbers)
     return uniform
 

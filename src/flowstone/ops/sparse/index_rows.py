@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.machine.machine_code import tuple_rows
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types.shape import Dims, format_dims
-from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.arrays import invalid, places_by_code
 
 LARGEST = 2**63 - 1
 _FEW_COLUMNS = 4
@@ -198,8 +197,7 @@ def positions(rows: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
 
 def checked_positions(rows: torch.Tensor, sizes: Sequence[int], what: str = "indices") -> torch.Tensor:
     """`positions` after `check_within`, in one pass of machine code where there is some."""
-    code = tuple_rows(rows.dtype) if rows.device.type == "cpu" and rows.numel() and fits(sizes) else None
-    found = None if code is None else code.places(rows, sizes)
+    found = places_by_code(rows, sizes) if rows.numel() and fits(sizes) else None
     if found is None:
         check_within(rows, sizes, what)
         return positions(rows, sizes)

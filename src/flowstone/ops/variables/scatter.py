@@ -29,6 +29,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims, format_dims, merge
+from flowstone.ops.arrays.arrays import places_by_code
 from flowstone.ops.arrays.row_additions import add_rows
 from flowstone.ops.variables.repeated_rows import copy_rows, rounds
 from flowstone.ops.variables.stateful import ALL_NUMBERS, check_handle_dtype, handle_dims, locked
@@ -285,8 +286,7 @@ def flat_elements(shape: tuple[int, ...], indices: torch.Tensor) -> torch.Tensor
             None,
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}",
         )
-    code = tuple_rows(indices.dtype) if depth and indices.device.type == "cpu" else None
-    found = None if code is None else code.places(indices, shape[:depth])
+    found = places_by_code(indices, shape[:depth])
     if found is not None:
         return found
     tuples = indices.reshape(-1, depth)
