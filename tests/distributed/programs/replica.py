@@ -30,7 +30,7 @@ def train(run, should_stop, ops, x, t):
 
     loss = step = None
     for given, wanted in batches(FLAGS.task_index):
-        if should_stop():
+        if step is not None and should_stop():  # who comes late takes a step, too
             break
         loss, step, _ = run(ops, {x: given, t: wanted})
         time.sleep(FLAGS.pause)
