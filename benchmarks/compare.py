@@ -6,7 +6,8 @@ python benchmarks/compare.py [--workloads a,b] [--peers tensorflow,torch,jax] [-
 The peers' interpreters are those of `setup_peers.sh` ($PEERS), Flowstone's is the one that runs this script.
 A peer that is missing is left out, one that fails is shown as '-'. The table's figure is the median over
 rounds; `ratio` is Flowstone's figure over the best peer's (below 1 is faster). `--results` measures the
-workloads of committed tables and writes these; `readme_table.py` makes the README's of them.
+workloads of committed tables and writes these; with `--workloads`, those among them alone: what a table
+says of the others stays, if it comes from this processor. `readme_table.py` makes the README's of them.
 """
 
 from __future__ import annotations
@@ -229,6 +230,17 @@ def table(figures: dict[str, list[float]], implementations: list[str]) -> str:
     return markdown_table(rows)
 
 
+def kept(json_file: Path, workloads: list[str]) -> tuple[dict[str, list[float]], list[str]]:
+    """The figures of other workloads, and what did not end, by a table's file if this processor made it."""
+    if not json_file.exists():
+        return {}, []
+    table = json.loads(json_file.read_text())
+    if table["machine"] != machine():
+        return {}, []
+    figures = {key: values for key, values in table["figures"].items() if key.split("|")[0] not in workloads}
+    return figures, [words for words in table.get("endless", ()) if words.split()[0] not in workloads]
+
+
 def markdown_table(rows: list[list[str]]) -> str:
     """A table whose first row is its heading."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
@@ -250,7 +262,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--workloads", default=",".join(SCRIPTS))
+    parser.add_argument("--workloads", help="all if not said")
     parser.add_argument("--results", help=f"tables of `results` to write: {', '.join(RESULTS)} or all")
     parser.add_argument("--peers", default="tensorflow,torch,jax")
     parser.add_argument("--rounds", type=int, default=3)
@@ -261,32 +273,42 @@ def main() -> None:
     arguments = parser.parse_args()
     wanted = ["flowstone", *filter(None, arguments.peers.split(","))]
     implementations = [name for name in wanted if Path(INTERPRETERS[name]).exists()]
+    asked = arguments.workloads.split(",") if arguments.workloads else list(SCRIPTS)
     if arguments.results is None:
-        run(arguments, arguments.workloads, implementations, arguments.json, arguments.markdown)
+        run(arguments, asked, implementations, arguments.json, arguments.markdown)
         return
     for name in RESULTS if arguments.results == "all" else arguments.results.split(","):
         stem = HERE / "results" / name
-        run(arguments, RESULTS[name], implementations, stem.with_suffix(".json"), stem.with_suffix(".md"))
+        workloads = [workload for workload in RESULTS[name].split(",") if workload in asked]
+        if workloads:
+            run(arguments, workloads, implementations, stem.with_suffix(".json"), stem.with_suffix(".md"))
 
 
 def run(
     arguments: argparse.Namespace,
-    workloads: str,
+    workloads: list[str],
     implementations: list[str],
     json_file: Path | None,
     markdown: Path | None,
 ) -> None:
     """Measures the workloads, prints their table and writes what is asked for."""
     figures, endless = collect(
-        workloads.split(","), implementations, arguments.rounds, arguments.seconds, arguments.limit
+        workloads, implementations, arguments.rounds, arguments.seconds, arguments.limit
     )
+    if arguments.results and arguments.workloads and json_file:
+        others, endless_others = kept(json_file, workloads)
+        order = list(SCRIPTS)
+        figures = dict(sorted((others | figures).items(), key=lambda row: order.index(row[0].split("|")[0])))
+        endless = endless_others + endless
     heading = f"{machine()}; {time.strftime('%Y-%m-%d')}; medians of {arguments.rounds} rounds\n"
     text = f"{heading}\n{table(figures, implementations)}\n"
     if endless:
         text += f"\nNot ended within {arguments.limit:.0f} s: {', '.join(endless)}.\n"
     print(text)
     if json_file:
-        json_file.write_text(json.dumps({"machine": machine(), "figures": figures}, indent=1) + "\n")
+        json_file.write_text(
+            json.dumps({"machine": machine(), "figures": figures, "endless": endless}, indent=1) + "\n"
+        )
     if markdown:
         markdown.write_text(text)
 
