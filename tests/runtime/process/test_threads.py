@@ -40,6 +40,14 @@ def test_small_steps_are_limited_whose_kernels_start_a_team_for_anything(functio
     assert wants_one_thread(prune([function(x)], [], [x])) is expected
 
 
+@pytest.mark.parametrize(
+    "function", [tf.conj, tf.real, tf.abs, tf.angle], ids=["conj", "real", "abs", "angle"]
+)
+def test_a_complex_number_counts_as_two(function):
+    x = tf.placeholder(tf.complex64, [131_072])
+    assert not wants_one_thread(prune([function(x)], [], [x]))
+
+
 def _pooled(x):
     return tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
 

@@ -21,8 +21,10 @@ _COMPLEX = "T: type in [complex64, complex128] = complex64"
 _REAL_RESULT = f"{_COMPLEX} ; Tout: type in [float, double] = float"
 
 
-def _part(name: str, argument: str, output: str, kernel: Callable[[torch.dtype], Call]) -> OpDeclaration:
-    declaration = op(name, f"{argument}: T -> {output}: Tout", _REAL_RESULT)
+def _part(
+    name: str, argument: str, output: str, kernel: Callable[[torch.dtype], Call], cost: int = 1
+) -> OpDeclaration:
+    declaration = op(name, f"{argument}: T -> {output}: Tout", _REAL_RESULT, cost=cost)
     declaration.infer(same_shape)
     declaration.kernel(CPU, GPU)(lambda node, env: kernel(node.attributes["Tout"].torch))
     return declaration
@@ -41,8 +43,8 @@ def _sizes(x: torch.Tensor) -> torch.Tensor:
 
 real_op = _part("Real", "input", "output", _copied(torch.real))
 imag_op = _part("Imag", "input", "output", _copied(torch.imag))
-angle_op = _part("Angle", "input", "output", lambda dtype: Call(torch.angle, X0))
-complex_abs_op = _part("ComplexAbs", "x", "y", lambda dtype: Call(_sizes, X0))
+angle_op = _part("Angle", "input", "output", lambda dtype: Call(torch.angle, X0), cost=20)
+complex_abs_op = _part("ComplexAbs", "x", "y", lambda dtype: Call(_sizes, X0), cost=5)
 
 
 @real_op.gradient
