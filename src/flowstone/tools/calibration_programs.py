@@ -199,6 +199,11 @@ CHOICES: tuple[Choice, ...] = (
         _convolution((8, 7, 7, 512), 1, 512, trains=True),
     ),
     _taken_whole(
+        {"pointwise_rows": 1024, "pointwise_positions_in_all": 4096},
+        {"pointwise_rows": 0},
+        _convolution((4, 7, 7, 2048), 1, 512, trains=True),
+    ),
+    _taken_whole(
         {"pointwise_products": 1 << 26},
         {"pointwise_products": 0},
         _convolution((32, 8, 8, 64), 1, 64, trains=True),

@@ -49,7 +49,7 @@ def test_gradients_by_filters_are_products_where_positions_are_few(monkeypatch) 
     found = []
     inner = pointwise_convolutions.suits_product
     monkeypatch.setattr(
-        pointwise_convolutions, "suits_product", lambda *a: found.append(inner(*a)) or found[-1]
+        pointwise_convolutions, "suits_product", lambda *a, **k: found.append(inner(*a, **k)) or found[-1]
     )
     with tf.Graph().as_default(), tf.Session() as s:
         for side in (16, 17):
@@ -110,25 +110,63 @@ def test_gradients_by_strided_filters_stay_in_their_buffers(channels: int, known
     np.testing.assert_allclose(found[0, 0], expected, rtol=1e-4, atol=1e-3)
 
 
-@pytest.mark.parametrize("most", [0, 2 * 42 * 24 * 16])
+_FEW = {"pointwise_rows": 84, "pointwise_positions_in_all": 84, "pointwise_products": 0}
+_NONE = {"pointwise_rows": 0, "pointwise_positions_in_all": 0, "pointwise_products": 0}
+
+
+@pytest.mark.parametrize(
+    ("profile", "are_products"),
+    [({**_NONE, "pointwise_products": 2 * 42 * 24 * 16}, True), (_FEW, True), (_NONE, False)],
+    ids=["small", "few positions", "neither"],
+)
 @pytest.mark.parametrize(
     ("dims", "filters"),
     [((2, 7, 6, 24), (1, 1, 24, 16)), ((2, 1, 42, 24), (1, 1, 24, 16)), ((2, 42, 1, 24), (1, 1, 24, 16))],
 )
-def test_small_ones_are_products_of_matrices(dims, filters, most, set_profile, monkeypatch) -> None:
-    set_profile(pointwise_products=most)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_products_of_matrices(dims, filters, stride, profile, are_products, set_profile, monkeypatch) -> None:
+    set_profile(**profile)
     found = []
-    inner = pointwise_convolutions.suits_small_product
+    inner = pointwise_convolutions.suits_product
     monkeypatch.setattr(
-        pointwise_convolutions, "suits_small_product", lambda *a: found.append(inner(*a)) or found[-1]
+        pointwise_convolutions, "suits_product", lambda *a, **k: found.append(inner(*a, **k)) or found[-1]
     )
     x, w = values(*dims), values(*filters)
-    direction = values(*dims[:3], filters[3])
+    counting = x[:, ::stride, ::stride]
+    direction = values(*counting.shape[:3], filters[3])
     with tf.Graph().as_default(), tf.Session() as s:
         image, kernel = tf.placeholder(tf.float32, dims), tf.placeholder(tf.float32, filters)
-        y = tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "VALID")
+        y = tf.nn.conv2d(image, kernel, [1, stride, stride, 1], "VALID")
         y, dx, dw = s.run([y, *tf.gradients(y, [image, kernel], direction)], {image: x, kernel: w})
-    np.testing.assert_allclose(y, x @ w[0, 0], rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(dx, direction @ w[0, 0].T, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(dw[0, 0], np.einsum("nhwi,nhwo->io", x, direction), rtol=1e-3, atol=1e-3)
-    assert found == [bool(most)] * 3
+    np.testing.assert_allclose(y, counting @ w[0, 0], rtol=1e-4, atol=1e-4)
+    wanted = np.zeros_like(x)
+    wanted[:, ::stride, ::stride] = direction @ w[0, 0].T
+    np.testing.assert_allclose(dx, wanted, rtol=1e-4, atol=1e-4)
+    wanted = np.einsum("nhwi,nhwo->io", counting, direction)
+    np.testing.assert_allclose(dw[0, 0], wanted, rtol=1e-3, atol=1e-3)
+    assert found == [are_products] * 3
+
+
+@pytest.mark.parametrize(
+    "profile", [_FEW, _NONE, {**_NONE, "pointwise_positions": 84, "pointwise_strides": True}]
+)
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("pads", [(0, 1, 0, 1), (1, 0, 0, 1), (1, 1, 1, 1), (2, 0, 1, 3)])
+def test_paddings_of_one_by_one_filters(pads, stride, profile, set_profile) -> None:
+    set_profile(**profile)
+    top, bottom, left, right = pads
+    x, w = values(2, 5, 4, 8), values(1, 1, 8, 6)
+    padding = [[0, 0], [top, bottom], [left, right], [0, 0]]
+    padded = np.pad(x, padding)
+    counting = padded[:, ::stride, ::stride]
+    direction = values(*counting.shape[:3], 6)
+    with tf.Graph().as_default(), tf.Session() as s:
+        image, kernel = tf.placeholder(tf.float32, x.shape), tf.placeholder(tf.float32, w.shape)
+        y = tf.nn.conv2d(image, kernel, [1, stride, stride, 1], padding)
+        y, dx, dw = s.run([y, *tf.gradients(y, [image, kernel], direction)], {image: x, kernel: w})
+    np.testing.assert_allclose(y, counting @ w[0, 0], rtol=1e-4, atol=1e-4)
+    wanted = np.zeros_like(padded)
+    wanted[:, ::stride, ::stride] = direction @ w[0, 0].T
+    np.testing.assert_allclose(dx, wanted[:, top : top + 5, left : left + 4], rtol=1e-4, atol=1e-4)
+    wanted = np.einsum("nhwi,nhwo->io", counting, direction)
+    np.testing.assert_allclose(dw[0, 0], wanted, rtol=1e-3, atol=1e-3)

@@ -74,6 +74,7 @@ class Profile(NamedTuple):
     pointwise_positions: int = 0  # of an image, up to which 1x1 convolutions are one row of positions
     pointwise_positions_in_all: int = 0  # of all images, up to which a filter's gradient is a product
     pointwise_products: int = 0  # multiplications up to which 1x1 convolutions are products of matrices
+    pointwise_rows: int = 0  # positions of all images up to which they are, whatever they multiply
     tiny_images: int = 0  # their elements, times output channels, up to which convolutions are products
     tiny_gradients: int = 0  # the same of the gradients
     direct_products: int = 0  # of two vectors, up to which small images are convolved by machine code
@@ -201,7 +202,9 @@ INTEL = X86._replace(
     features=("avx512f", "avx512dq", "avx512bw", "avx512vl"),
     operations_per_us=150e3,
     convolution_by_onednn=1_800_000,  # a call of oneDNN costs 22 us there
+    pointwise_positions_in_all=4096,
     pointwise_products=1 << 26,
+    pointwise_rows=1024,
     tiny_images=800,
     tiny_gradients=256,
     direct_products=400_000,  # 042

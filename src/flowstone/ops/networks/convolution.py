@@ -170,10 +170,10 @@ def _forward_kernel(depthwise: bool) -> KernelFactory:
 def _forward_call(node: Node, env: Environment, seen: Arrangement) -> Call:
     convolve, weights = _FORWARD[seen.geometry.rank - 2], seen.filter_of(X1)
     is_alone = len(node.inputs) == 2  # a bias is added by the convolution's own call
-    if is_alone and pointwise_convolutions.suits_small_product(node.dtype(0), env, seen):
-        product = pointwise_convolutions.small_product(seen.flat_image_of(X0), X1, seen)
+    if is_alone and pointwise_convolutions.suits_product(node.dtype(0), env, seen):
+        product = pointwise_convolutions.product(seen.flat_image_of(X0), X1, seen)
         return seen.given_flat_result(product)
-    if pointwise_convolutions.suits(node, env, seen.geometry, seen.kernel, seen.known):
+    if pointwise_convolutions.suits(node.dtype(0), env, seen):
         found = seen.image[0], *seen.counts
         row = row_of_positions(seen.flat_image_of(X0), seen.strides, (*found, seen.image[-1]))
         call = Call(convolve, row, weights, None, (1, 1), seen.padding, seen.dilations, seen.groups)
@@ -211,10 +211,10 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
         constant = shape_argument(node, 0)
         seen = arrange_gradient(geometry, constant, node.static_shape(1), node.static_shape(2), depthwise)
         if seen is not None:
-            if pointwise_convolutions.suits_small_product(node.dtype(1), env, seen):
-                product = pointwise_convolutions.small_gradient_by_image(X2, X1, seen)
+            if pointwise_convolutions.suits_product(node.dtype(1), env, seen):
+                product = pointwise_convolutions.gradient_by_image(X2, X1, seen)
                 return seen.given_flat_gradient(product)
-            if pointwise_convolutions.suits(node, env, geometry, seen.kernel, seen.known):
+            if pointwise_convolutions.suits(node.dtype(1), env, seen):
                 return _pointwise_input_gradient(seen)
             usual = functools.partial(_input_gradient_call, seen, env, node.dtype(1))
             if tiny_images.suits(seen, env, node.dtype(1), is_gradient=True):

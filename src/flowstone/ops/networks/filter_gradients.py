@@ -17,9 +17,6 @@ from flowstone.framework.types.dtypes import DType
 from flowstone.ops.networks import pointwise_convolutions, single_images, tiny_images
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry, shape_only
-from flowstone.ops.networks.pointwise_convolutions import (
-    gradient_by_filter,
-)
 from flowstone.ops.networks.small_convolutions import small_convolution
 from flowstone.ops.networks.windows import (
     pad_spatial,
@@ -94,13 +91,9 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
         constant = shape_argument(node, 1)
         seen = arrange_gradient(geometry, node.static_shape(0), constant, node.static_shape(2), depthwise)
         if seen is not None:
-            if pointwise_convolutions.suits_small_product(node.dtype(0), env, seen):
+            if pointwise_convolutions.suits_product(node.dtype(0), env, seen, by_filter=True):
                 x = seen.flat_image_of(X0)
-                return seen.given_flat_filter(pointwise_convolutions.small_gradient_by_filter(x, X2, seen))
-            if pointwise_convolutions.suits_product(node, env, geometry, seen.kernel, seen.known):
-                x, dims = seen.flat_image_of(X0), node.static_shape(2)
-                assert dims is not None  # or nothing would have been arranged
-                gradient = gradient_by_filter(x, X2, seen.strides, dims, seen.kernel[2])
+                gradient = pointwise_convolutions.gradient_by_filter(x, X2, seen, env.machine)
                 return seen.given_flat_filter(gradient)
             if tiny_images.suits(seen, env, node.dtype(0), is_gradient=True):
                 return tiny_images.by_filter(seen)

@@ -1,4 +1,5 @@
-"""Convolutions by 1 x 1 filters that skip positions or see few: on a host, as one row of positions.
+"""Convolutions by 1 x 1 filters that skip positions or see few: on a host, as one row of positions, or as
+products of matrices.
 
 Such a convolution is a product of all positions of all images with the filter. oneDNN cuts the positions of
 one image into blocks, of which a 7 x 7 image leaves some half empty, and reads every second position of every
@@ -14,10 +15,14 @@ convolution's gradient, which is made in blocks and copied out of them twice:
     [4, 7, 7, 2048] to [4, 7, 7, 512]: 2.2 ms, so 1.1; one such image 1.4 and 0.25
     [4, 14, 14, 1024] to [4, 7, 7, 2048], stride 2: 4.5 ms, so 2.4
 
-Small convolutions without strides, and both their gradients, are products of matrices on processors where
-those are quicker called (`pointwise_products` of a machine's profile):
+On processors whose BLAS is faster than oneDNN, small convolutions (`pointwise_products` of a machine's
+profile) and those of few positions (`pointwise_rows`) are products of matrices in all three directions. There
+(Intel with AVX-512, two cores; forward, gradients by images and by filter):
 
-    [64, 1, 8, 160] to [64, 1, 8, 16]: 75 us, so 16; its gradients 78 and 16 us, 107 and 32 us
+    [64, 1, 8, 160] to [64, 1, 8, 16]: 75, 78, 107 us, so 16, 16, 32
+    [4, 7, 7, 2048] to [4, 7, 7, 512]: 2.1, 1.9, 3.7 ms, so 1.4, 1.5, 1.3; one such image 1.0, 0.7, 2.6 and
+    0.7, 0.5, 0.4
+    [4, 14, 14, 1024] to [4, 7, 7, 2048], stride 2: 3.8, 5.6, 7.8 ms, so 3.5, 3.2, 2.8
 """
 
 from __future__ import annotations
@@ -30,41 +35,29 @@ import torch
 
 from flowstone.framework.declarations.kernel import Call, Environment
 from flowstone.framework.machine import onednn
-from flowstone.framework.tensors.node import Node
+from flowstone.framework.machine.machine import Machine
 from flowstone.framework.types import dtypes
 
 __all__: list[str] = []
 
-_product = onednn.product
 
-
-def suits(node: Node, env: Environment, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
-    """Whether this convolution, or gradient with respect to the input, of known shapes is computed so.
-
-    `known`: groups, the result's spatial lengths, and the padding.
-    """
-    if not _is_product(node.dtype(1), env, geometry, kernel, known):
+def suits(dtype: Any, env: Environment, seen: Any) -> bool:
+    """Whether this arranged convolution of images of a type, or its gradient with respect to the images, is
+    computed as a row."""
+    if not _is_product(dtype, env, seen):
         return False
     profile = env.machine.profile
-    if max(geometry.strides) > 1:
-        return profile.pointwise_strides
-    return bool(math.prod(known[1]) <= profile.pointwise_positions)
+    if max(seen.strides) > 1:
+        return bool(profile.pointwise_strides)
+    return bool(math.prod(seen.counts) <= profile.pointwise_positions)
 
 
-def suits_product(node: Node, env: Environment, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
-    """Whether the gradient with respect to this filter is computed as a matrix product; arguments as for
-    `suits`."""
-    if not _is_product(node.dtype(0), env, geometry, kernel, known) or not env.machine.has_onednn:
-        return False
-    positions = node.known_dims(0)[0] * math.prod(known[1])
-    return bool(positions <= env.machine.profile.pointwise_positions_in_all)
-
-
-def _is_product(dtype: Any, env: Environment, geometry: Any, kernel: tuple[int, ...], known: Any) -> bool:
-    groups, _, padding = known
+def _is_product(dtype: Any, env: Environment, seen: Any) -> bool:
+    geometry = seen.geometry
     if env.device.type != "cpu" or dtype is not dtypes.float32 or not geometry.last or geometry.rank != 4:
         return False
-    return bool(groups == 1 and set(kernel[:2]) == {1} and not any(padding))
+    is_padded = any(seen.padding) or seen.extra is not None
+    return bool(seen.groups == 1 and set(seen.kernel[:2]) == {1} and not is_padded)
 
 
 def row_of_positions(x: Any, strides: tuple[int, ...], dims: tuple[int, ...]) -> Call:
@@ -82,21 +75,6 @@ def _counting(x: Any, strides: tuple[int, ...]) -> Any:
     if max(strides) == 1:
         return x
     return Call(operator.getitem, x, (slice(None), *[slice(None, None, stride) for stride in strides]))
-
-
-def gradient_by_filter(
-    x: Any, dy: Any, strides: tuple[int, ...], dims: tuple[int, ...], channels: int
-) -> Call:
-    """The call that makes [1, 1, channels, out], in memory by outputs as
-    `lowering/convolutions/filter_layout.py` keeps filters, from images with so many channels and a gradient
-    of shape `dims`.
-    """
-    *positions, outputs = dims
-    count = math.prod(positions)
-    rows = Call(torch.reshape, _counting(x, strides), (count, channels))
-    by_outputs = Call(torch.t, Call(torch.reshape, dy, (count, outputs)))
-    product = Call(_product, by_outputs, Call(torch.t, rows), None, "none", (), "")
-    return Call(torch.reshape, Call(torch.t, product), (1, 1, channels, outputs))
 
 
 def images_of_row(row: Call, dims: tuple[int, ...]) -> Call:
@@ -118,34 +96,49 @@ def spread(x: Call, strides: tuple[int, ...], dims: tuple[int, ...]) -> Call:
     return Call(put, x)
 
 
-# ---- small products
+# ---- products of matrices
 
 
-def suits_small_product(dtype: Any, env: Environment, seen: Any) -> bool:
-    """Whether this arranged convolution of images of a type, or a gradient of it, is one small product of
-    matrices."""
-    if not _is_product(dtype, env, seen.geometry, seen.kernel, seen.known) or max(seen.strides) > 1:
+def suits_product(dtype: Any, env: Environment, seen: Any, by_filter: bool = False) -> bool:
+    """Whether this arranged convolution of images of a type, or a gradient of it (with respect to the filter:
+    `by_filter`), is a product of matrices."""
+    if not _is_product(dtype, env, seen):
         return False
-    work = seen.image[0] * math.prod(seen.counts) * math.prod(seen.kernel)
-    return bool(work <= env.machine.profile.pointwise_products)
+    profile = env.machine.profile
+    positions = seen.image[0] * math.prod(seen.counts)
+    if positions * math.prod(seen.kernel) <= profile.pointwise_products:
+        return True
+    return bool(positions <= (profile.pointwise_positions_in_all if by_filter else profile.pointwise_rows))
 
 
-def small_product(x: Any, kernel: Any, seen: Any) -> Call:
+def product(x: Any, kernel: Any, seen: Any) -> Call:
     """The call that convolves images of dims `image` by one product."""
     channels, outputs = seen.kernel[2:]
-    return _product_of(_rows_of(x, channels), _rows_of(kernel, outputs), seen.result_dims(seen.counts))
+    rows = _rows_of(_counting(x, seen.strides), channels)
+    return _product_of(rows, _rows_of(kernel, outputs), seen.result_dims(seen.counts))
 
 
-def small_gradient_by_image(dy: Any, kernel: Any, seen: Any) -> Call:
+def gradient_by_image(dy: Any, kernel: Any, seen: Any) -> Call:
     """The same of the gradient with respect to the images."""
-    outputs = seen.kernel[3]
-    return _product_of(_rows_of(dy, outputs), Call(torch.t, _rows_of(kernel, outputs)), seen.image)
-
-
-def small_gradient_by_filter(x: Any, dy: Any, seen: Any) -> Call:
-    """The same of the gradient with respect to the filter."""
     channels, outputs = seen.kernel[2:]
-    return _product_of(Call(torch.t, _rows_of(x, channels)), _rows_of(dy, outputs), seen.kernel)
+    dims = (seen.image[0], *seen.counts, channels)
+    found = _product_of(_rows_of(dy, outputs), Call(torch.t, _rows_of(kernel, outputs)), dims)
+    return spread(found, seen.strides, seen.image)
+
+
+def gradient_by_filter(x: Any, dy: Any, seen: Any, machine: Machine) -> Call:
+    """The same of the gradient with respect to the filter: in memory by outputs where
+    `lowering/convolutions/filter_layout.py` keeps such filters so."""
+    channels, outputs = seen.kernel[2:]
+    rows, by_outputs = _rows_of(_counting(x, seen.strides), channels), _rows_of(dy, outputs)
+    if not machine.packs(channels * outputs, 4):
+        return _product_of(Call(torch.t, rows), by_outputs, seen.kernel)
+    by_outputs = Call(torch.t, by_outputs)
+    if machine.multiplies_by_onednn():
+        found = Call(onednn.product, by_outputs, Call(torch.t, rows), None, "none", (), "")
+    else:
+        found = Call(torch.mm, by_outputs, rows)
+    return Call(torch.reshape, Call(torch.t, found), seen.kernel)
 
 
 def _rows_of(images: Any, channels: int) -> Call:
