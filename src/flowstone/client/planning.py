@@ -38,6 +38,7 @@ from flowstone.runtime.plans.plan import Plan, make_plan, placed_subgraph
 from flowstone.runtime.plans.plan_options import PlanOptions
 from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 from flowstone.runtime.process.device import Device
+from flowstone.runtime.process.process import tune_for_plans
 
 _MOST_TRACED = 16  # plans of the same fetches and feeds; beyond these, traced plans are not made by shape
 
@@ -101,6 +102,7 @@ class Planner:
             if plan is None:
                 options = self.options._replace(feed_dims=shapes, watched=watched, traced=traced)
                 plan = make_plan(structure.elements, structure.targets, feeds, options)
+                tune_for_plans()
                 self.plans[key] = plan
                 self.assigned.update(plan.assigned)
                 if self._log is not None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -46,3 +50,50 @@ def test_an_allocator_that_the_environment_set_is_left_alone(allocator: list[Any
 
 def test_both_set_the_same_things() -> None:
     assert {setting for setting, _ in pages._GIVEN_BACK} == {setting for setting, _ in pages._KEPT}
+
+
+HEAP = """
+import sys
+import flowstone as tf
+
+def advised():
+    heap, found = False, []
+    for line in open("/proc/self/smaps"):
+        words = line.split()
+        if "-" in words[0] and not words[0].endswith(":"):
+            heap = line.rstrip().endswith("[heap]")
+        elif heap and words[0] == "VmFlags:":
+            found.append("hg" in words)
+    return found
+
+tf.config.tune_process(sys.argv[1] == "tuned")
+with tf.Session() as session:
+    large = tf.Variable(tf.zeros([50_000_000]))
+    session.run(large.initializer)
+    print(any(advised()), session.run(tf.reduce_sum(large)))
+"""
+
+
+@pytest.mark.skipif(
+    not pages._LARGE_PAGES.exists() or "[madvise]" not in pages._LARGE_PAGES.read_text(),
+    reason="the system does not give large pages on request",
+)
+@pytest.mark.parametrize("how", ["tuned", "left alone"])
+def test_large_pages_are_asked_for_where_the_process_is_tuned(how: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if "MALLOC" not in name}
+    environment.pop("GLIBC_TUNABLES", None)
+    done = subprocess.run(
+        [sys.executable, "-c", HEAP, how], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [str(how == "tuned"), "0.0"]
+
+
+def test_a_system_without_large_pages_is_not_asked(monkeypatch: Any, tmp_path: Any) -> None:
+    pages.keep_pages()
+    monkeypatch.setattr(pages, "_LARGE_PAGES", tmp_path / "none")
+    monkeypatch.setattr(ctypes, "CDLL", None)
+    pages._are_on_request.cache_clear()
+    try:
+        pages.ask_for_large_pages()
+    finally:
+        pages._are_on_request.cache_clear()

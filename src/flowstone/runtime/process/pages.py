@@ -8,12 +8,18 @@ end, as each call of oneDNN does. The cost: memory is not given back to the syst
 Measured in docs/design/010. An allocator that the environment has set (``MALLOC_…``, ``GLIBC_TUNABLES``) is
 left alone. `give_pages_back` restores glibc's initial settings; only the size from which buffers get their
 own mapping is no longer adapted.
+
+`ask_for_large_pages` asks the system for pages of 2 MB, where it gives them to who asks: a processor then
+looks up fewer addresses. They come with the first write to a page, so the heap is made longer ahead of its
+use, by addresses alone, and what it has grown by is asked for whenever a plan is made.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import platform
+from pathlib import Path
 
 from flowstone.framework import flags
 
@@ -29,6 +35,10 @@ _GIVEN_BACK = (
     (_LARGEST_FAST, 16 * ctypes.sizeof(ctypes.c_size_t)),
 )
 _are_kept = False
+_AHEAD = 1 << 30  # bytes of addresses by which the heap is made longer than it is
+_LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_ADVISE_LARGE_PAGES = 14  # of <sys/mman.h>
+_end = 0  # of the heap when large pages were asked for
 
 
 def keep_pages() -> bool:
@@ -46,6 +56,41 @@ def give_pages_back() -> None:
         _set(_GIVEN_BACK)
         ctypes.CDLL(None).malloc_trim(0)
         _are_kept = False
+
+
+def ask_for_large_pages() -> None:
+    """Asks for large pages of the heap, if freed memory stays with the process and the heap has grown."""
+    global _end
+    if not _are_kept or not _are_on_request():
+        return
+    library = ctypes.CDLL(None)
+    library.sbrk.restype = library.malloc.restype = ctypes.c_void_p
+    if library.sbrk(0) == _end:
+        return
+    memory = library.malloc(ctypes.c_size_t(_AHEAD))
+    library.free(ctypes.c_void_p(memory))
+    _end, start = library.sbrk(0), _start_of_heap()
+    if start is not None:
+        size = ctypes.c_size_t(_end - start)
+        library.madvise(ctypes.c_void_p(start), size, _ADVISE_LARGE_PAGES)
+
+
+@functools.cache
+def _are_on_request() -> bool:
+    """Whether the system has large pages for who asks, and for nobody else."""
+    try:
+        return "[madvise]" in _LARGE_PAGES.read_text()
+    except OSError:
+        return False
+
+
+def _start_of_heap() -> int | None:
+    """Where the heap begins; None if the system does not tell."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split("-")[0], 16) for line in lines if line.endswith("[heap]")), None)
 
 
 def _set(settings: tuple[tuple[int, int], ...]) -> bool:

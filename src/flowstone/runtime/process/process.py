@@ -9,6 +9,8 @@ it is imported     the garbage collector no longer walks what is       if the pr
                    there then (`framework/process/collector.py`)               has frozen some
 the first session  freed memory stays with the process                 if the environment sets the
                    (`runtime/process/pages.py`)                                allocator
+the first session, the heap has pages of 2 MB where the system         the same
+and each plan      gives them on request (the same file)
 steps with a team  its other threads keep off the step's core          for teams of more than eight
                    (`runtime/process/team_cores.py`)
 =================  ==================================================  ====================================
@@ -21,7 +23,7 @@ from __future__ import annotations
 
 from flowstone.framework import flags
 from flowstone.framework.process import collector
-from flowstone.runtime.process.pages import give_pages_back, keep_pages
+from flowstone.runtime.process.pages import ask_for_large_pages, give_pages_back, keep_pages
 
 _is_tuned = flags.TUNE_PROCESS
 
@@ -55,3 +57,10 @@ def tune_for_sessions() -> None:
     """Makes the settings of the first session, if that is allowed."""
     if _is_tuned:
         keep_pages()
+        ask_for_large_pages()
+
+
+def tune_for_plans() -> None:
+    """Makes the settings of each plan, if that is allowed."""
+    if _is_tuned:
+        ask_for_large_pages()
