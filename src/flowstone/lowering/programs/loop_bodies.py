@@ -65,7 +65,7 @@ def _adds_up(node: PlanNode) -> bool:
 
 
 def _is_of_arrays(node: PlanNode) -> bool:
-    """Whether all arrays are small, and none is a loop's counter or decision, which is a number of Python's."""
+    """Whether all arrays are small, and none is a counter or decision of a loop, a number of Python's."""
     for x in (*node.inputs, *node.outputs):
         size = num_elements(x.dims)
         if x.dtype.name == "resource" or size is None or not 0 < size <= NARROW.elements:
