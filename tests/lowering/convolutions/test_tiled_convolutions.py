@@ -115,6 +115,7 @@ def test_large_convolutions_pay(images, outputs, taps, expected) -> None:
         ((64, 12, 12, 20), 50, 5, None, (True, True, False)),
         ((16, 28, 28, 16), 16, 3, None, (True, True, False)),
         ((1, 64, 64, 64), 64, 3, None, (True, True, True)),
+        ((8, 7, 7, 512), 512, 3, None, (False, False, True)),  # 38 MB of matrices
         ((2, 16, 16, 32), 32, 3, 294_912, (True, True, True)),  # instead of both others
         ((1, 4, 4, 16), 16, 3, 2_304, (False, False, False)),
     ],

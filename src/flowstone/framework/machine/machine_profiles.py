@@ -35,7 +35,8 @@ class Tiles(NamedTuple):
     `called` is that of a call, `library` that of a library's; `left` of a multiplication that is left,
     `moved` of an element of a tile's matrices and `summed` of a filter's, both once more for gradients by
     filters; `product` of two vectors where small images are convolved directly. A library that is `padded`
-    multiplies whole vectors of both channels, others of the results' alone.
+    multiplies whole vectors of both channels, others of the results' alone. A filter's matrices that no cache
+    holds cost `uncached` times as much.
     """
 
     called: float = 1.5e6
@@ -46,6 +47,7 @@ class Tiles(NamedTuple):
     moved_by_filter: float = 18
     summed_by_filter: float = 30
     product: float = 26
+    uncached: float = 1
     padded: bool = True
 
 
@@ -226,7 +228,7 @@ INTEL = X86._replace(
     tiny_images=800,
     tiny_gradients=256,
     direct_products=400_000,  # 042
-    tiles=Tiles(1.6e6, 3.5e6, 1.15, 16, 40, 39, 22, padded=False),  # 033
+    tiles=Tiles(1.6e6, 3.5e6, 1.1, 15, 40, 36, 22, uncached=3, padded=False),  # 033
     narrow_plain=False,  # 007
     packed_rows=64,
     layer_cells=16,
