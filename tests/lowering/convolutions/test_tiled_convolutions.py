@@ -27,7 +27,7 @@ def needs_native(function: Any) -> Any:
 def everywhere(monkeypatch) -> None:
     """Uses tiles wherever they can be, compiled at plan time."""
     monkeypatch.setattr(flags, "NATIVE", 2)
-    monkeypatch.setattr(tiles, "pays", lambda convolution, what: True)
+    monkeypatch.setattr(tiles, "pays", lambda *_: True)
 
 
 def run(x: Any, w: Any, dy: Any, padding: Any = "SAME", stride: int = 1) -> list[Any]:
@@ -104,7 +104,27 @@ def test_zeros_of_folded_filters_meet_no_infinities(everywhere, monkeypatch, val
 )
 def test_large_convolutions_pay(images, outputs, taps, expected) -> None:
     convolution = Convolution(images, (*images[:3], outputs), taps, taps // 2, taps // 2)
-    assert (pays(convolution, "results"), pays(convolution, "filter")) == expected
+    with using(ZEN5):
+        assert (pays(convolution, "results"), pays(convolution, "filter")) == expected
+
+
+@pytest.mark.parametrize(
+    ("images", "outputs", "taps", "products", "expected"),
+    [
+        ((16, 14, 14, 8), 16, 5, None, (False, False, False)),
+        ((64, 12, 12, 20), 50, 5, None, (True, True, False)),
+        ((16, 28, 28, 16), 16, 3, None, (True, True, False)),
+        ((1, 64, 64, 64), 64, 3, None, (True, True, True)),
+        ((8, 7, 7, 512), 512, 3, None, (False, False, True)),  # 38 MB of matrices
+        ((2, 16, 16, 32), 32, 3, 294_912, (True, True, True)),  # instead of both others
+        ((1, 4, 4, 16), 16, 3, 2_304, (False, False, False)),
+    ],
+)
+def test_what_pays_beside_the_library_of_intel(images, outputs, taps, products, expected) -> None:
+    convolution = Convolution(images, (*images[:3], outputs), taps, taps // 2, taps // 2)
+    with using(INTEL):
+        found = [pays(convolution, what, products) for what in ("results", "images", "filter")]
+    assert tuple(found) == expected
 
 
 def test_folded_convolutions_pay_for_large_filters() -> None:

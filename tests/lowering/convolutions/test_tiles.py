@@ -28,7 +28,7 @@ def native(monkeypatch) -> None:
 @pytest.fixture
 def everywhere(monkeypatch) -> None:
     """Uses tiles wherever they can be."""
-    monkeypatch.setattr(tiles, "pays", lambda found, what: found.computed.taps in tile_kernels.TAPS)
+    monkeypatch.setattr(tiles, "pays", lambda found, *_: found.computed.taps in tile_kernels.TAPS)
 
 
 def values(*dims: int) -> Any:

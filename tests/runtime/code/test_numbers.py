@@ -205,3 +205,43 @@ def test_branches_nested_loops_and_logic():
     )
     with tf.Session() as session:
         assert session.run(out, {n: 9}) == (9, 4, sum(min(i, 4) for i in range(9)))
+
+
+@pytest.mark.by_aten
+def test_logic_asks_truths_of_arrays_for_their_value():
+    """As decoders do: as long as there is time and something is not finished."""
+    x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [])
+
+    def body(i, v, odd):
+        below = tf.reduce_any(v < 0.0)
+        return i + 1, v - 1.0, tf.cond(tf.logical_or(below, i > 7), lambda: odd + 1, lambda: odd)
+
+    out = tf.while_loop(
+        lambda i, v, _: tf.logical_and(i < n, tf.logical_not(tf.reduce_all(v < -2.0))),
+        body,
+        [tf.constant(0), x, tf.constant(0)],
+    )
+    source = source_of(list(out), [x, n])
+    assert source.count("bool(") == 2 and "logical" not in source
+    with tf.Session() as session:
+        for most, start in ((4, [1.0, 2, 3]), (99, [1.0, 2, 3]), (99, [-9.0, -9, -9]), (99, [9.0, -9, -9])):
+            steps = min(most, max(0, int(max(start)) + 3))
+            found = session.run(out, {x: start, n: most})
+            odd = sum(min(start) - i < 0 or i > 7 for i in range(steps))
+            assert (found[0], found[2]) == (steps, odd)
+            np.testing.assert_array_equal(found[1], np.array(start) - steps)
+
+
+@pytest.mark.by_aten
+def test_a_truth_that_is_taken_elsewhere_stays_a_tensor():
+    x = tf.placeholder(tf.float32, [3])
+
+    def body(i, v, seen):
+        below = tf.reduce_any(v < 0.0)
+        return i + 1, v - 1.0, tf.concat([seen, [tf.logical_not(below)]], 0)
+
+    shapes = [tf.TensorShape([]), tf.TensorShape([3]), tf.TensorShape([None])]
+    start = [tf.constant(0), x, tf.constant([True])]
+    seen = tf.while_loop(lambda i, *_: i < 4, body, start, shape_invariants=shapes)[2]
+    with tf.Session() as session:
+        assert session.run(seen, {x: [1.0, 2, 3]}).tolist() == [True, True, True, False, False]

@@ -36,7 +36,7 @@ import torch
 
 from flowstone.framework import flags
 from flowstone.framework.machine import onednn
-from flowstone.framework.machine.machine_profiles import NEVER, PROFILES, Profile, Winograd, generic
+from flowstone.framework.machine.machine_profiles import NEVER, PROFILES, Profile, Tiles, Winograd, generic
 
 
 class ProductKernel(NamedTuple):
@@ -218,7 +218,7 @@ def save(profile: Profile, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     record = profile._asdict()
     for key, value in record.items():
-        if isinstance(value, Winograd):
+        if isinstance(value, (Tiles, Winograd)):
             record[key] = value._asdict()
     beside = path.with_suffix(f".{os.getpid()}")
     beside.write_text(json.dumps(record, indent=1) + "\n")
@@ -229,9 +229,9 @@ def load(path: Path) -> Profile:
     """The profile in a file that `save` wrote. ValueError, naming the file, if it is none; OSError."""
     try:
         record = json.loads(path.read_text())
-        for key in ("winograd", "winograd_by_filter"):
+        for key, kind in (("tiles", Tiles), ("winograd", Winograd), ("winograd_by_filter", Winograd)):
             if record.get(key) is not None:
-                record[key] = Winograd(**record[key])
+                record[key] = kind(**record[key])
         for key in ("processors", "features"):
             record[key] = tuple(record.get(key, ()))
         profile = Profile(**record)

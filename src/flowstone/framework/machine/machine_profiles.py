@@ -29,6 +29,28 @@ class Winograd(NamedTuple):
     uncached: float = 15
 
 
+class Tiles(NamedTuple):
+    """Costs of convolutions in tiles, in multiplications of a library's convolution.
+
+    `called` is that of a call, `library` that of a library's; `left` of a multiplication that is left,
+    `moved` of an element of a tile's matrices and `summed` of a filter's, both once more for gradients by
+    filters; `product` of two vectors where small images are convolved directly. A library that is `padded`
+    multiplies whole vectors of both channels, others of the results' alone. A filter's matrices that no cache
+    holds cost `uncached` times as much.
+    """
+
+    called: float = 1.5e6
+    library: float = 0
+    left: float = 1
+    moved: float = 12
+    summed: float = 30
+    moved_by_filter: float = 18
+    summed_by_filter: float = 30
+    product: float = 26
+    uncached: float = 1
+    padded: bool = True
+
+
 class Profile(NamedTuple):
     """What is known of a kind of processor; the defaults choose ATen's own kernels.
 
@@ -78,6 +100,7 @@ class Profile(NamedTuple):
     tiny_images: int = 0  # their elements, times output channels, up to which convolutions are products
     tiny_gradients: int = 0  # the same of the gradients
     direct_products: int = 0  # of two vectors, up to which small images are convolved by machine code
+    tiles: Tiles = Tiles()
     band_channels: int = 0  # up to which a product with a band matrix adds up neighbouring channels fastest
     filter_elements: int = 1 << 12  # from which a filter's order in memory matters
     scaled_images: int = 1 << 15  # elements from which a filter is scaled instead of the image
@@ -208,6 +231,7 @@ INTEL = X86._replace(
     tiny_images=800,
     tiny_gradients=256,
     direct_products=400_000,  # 042
+    tiles=Tiles(1.6e6, 3.5e6, 1.1, 15, 40, 36, 22, uncached=3, padded=False),  # 033
     narrow_plain=False,  # 007
     packed_rows=64,
     layer_cells=16,

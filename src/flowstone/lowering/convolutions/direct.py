@@ -10,7 +10,8 @@ and orders of memory for libraries: filters of such convolutions stay in the pro
 from __future__ import annotations
 
 from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
-from flowstone.native.networks.direct_kernels import pays
+from flowstone.framework.machine.network_code import Windows
+from flowstone.native.networks.direct_kernels import pays, products
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry
 from flowstone.ops.networks.filter_gradients import shape_argument
@@ -29,11 +30,22 @@ def convolve_directly(subgraph: Subgraph) -> None:
         subgraph.log.append(("convolve_directly", node.name, "its images are small"))
 
 
+def direct_products(node: PlanNode) -> int | None:
+    """The products of two vectors of a node that is left to machine code; None of others."""
+    kind = _KINDS.get(node.type, "results")
+    windows = _windows(node, kind) if node.attributes.get("direct") else None
+    return None if windows is None else products(kind, windows)
+
+
 def _pays(node: PlanNode) -> bool:
     kind = _KINDS[node.type]
-    arranged = _arranged(node, kind)
-    windows = None if arranged is None else windows_of(arranged, node.outputs[0].dtype)
+    windows = _windows(node, kind)
     return windows is not None and pays(kind, windows)
+
+
+def _windows(node: PlanNode, kind: str) -> Windows | None:
+    arranged = _arranged(node, kind)
+    return None if arranged is None else windows_of(arranged, node.outputs[0].dtype)
 
 
 def _arranged(node: PlanNode, kind: str) -> Arrangement | None:

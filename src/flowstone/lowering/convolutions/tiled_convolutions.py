@@ -262,35 +262,44 @@ for _declaration in (_filter, _forward, _by_input, _by_filter):
 
 # ---- when it pays
 
-_CALL = 1.5e6  # in multiplications of a direct convolution, what a call costs
-_MOVED, _MOVED_BY_FILTER = 12.0, 18.0  # an element of the 36 matrices of a tile
-_SUMMED = 30.0  # an element of the 36 matrices of a filter
 WORTHWHILE = 0.85  # of the direct convolution's time, from which the algorithm is taken
 _CHANNELS = 8  # the fewest that are worth it
 
 
-def pays(convolution: Convolution, what: str) -> bool:
+def pays(convolution: Convolution, what: str, products: int | None = None) -> bool:
     """Whether a convolution ("results"), or its gradient with respect to the "images" or by the "filter", is
-    expected to be faster in tiles.
-
-    Most kernels, oneDNN's as well, compute as many channels as fill vectors. Measured in docs/design/033.
+    expected to be faster in tiles; `products`: those of two vectors, where small images would be convolved
+    directly. Measured in docs/design/033.
     """
-    geometry = convolution.computed
+    geometry, costs = convolution.computed, current().profile.tiles
     if geometry.taps not in tile_kernels.TAPS or min(geometry.images[3], geometry.results[3]) < _CHANNELS:
         return False
-    given = convolution.images[3]
-    given = given if given < _CHANNELS else _wide(given)  # oneDNN has kernels for few channels
-    direct = math.prod(convolution.results[:3]) * given * _wide(convolution.results[3]) * convolution.taps**2
+    otherwise = costs.library + _multiplications(convolution, what, costs.padded)
+    if products is not None:
+        otherwise = min(otherwise, products * costs.product)
     images, results, taps, *_ = geometry.backward() if what == "images" else geometry
     step = 7 - taps
     tiles = results[0] * -(-results[1] // step) * -(-results[2] // step)
     channels, outputs = _wide(images[3]), _wide(results[3])
     by_filter = what == "filter"
-    left = 36 * tiles * (channels * results[3] if by_filter else images[3] * outputs)
-    moved = 36 * tiles * (channels + outputs) * (_MOVED_BY_FILTER if by_filter else _MOVED)
+    left = 36 * tiles * (channels * results[3] if by_filter else images[3] * outputs) * costs.left
+    moved = 36 * tiles * (channels + outputs) * (costs.moved_by_filter if by_filter else costs.moved)
+    summed = 36 * channels * outputs * (costs.summed_by_filter if by_filter else costs.summed)
+    if current().exceeds_caches(4 * 36 * channels * outputs):
+        summed *= costs.uncached
     if convolution.stride != 1:
         moved += math.prod(geometry.images) * current().profile.folded_element
-    return left + moved + 36 * channels * outputs * _SUMMED + _CALL <= WORTHWHILE * direct
+    return left + moved + summed + costs.called <= WORTHWHILE * otherwise
+
+
+def _multiplications(convolution: Convolution, what: str, padded: bool) -> float:
+    """Those of a library, of as many channels as fill vectors."""
+    inner, outer = convolution.images[3], convolution.results[3]
+    if padded:
+        inner = inner if inner < _CHANNELS else _wide(inner)  # oneDNN has kernels for few channels
+    elif what == "images":
+        inner, outer = outer, inner
+    return math.prod(convolution.results[:3]) * inner * _wide(outer) * convolution.taps**2
 
 
 def _wide(channels: int) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 from flowstone.framework.declarations.operation import registry
 from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.framework.types import dtypes
+from flowstone.lowering.convolutions.direct import direct_products
 from flowstone.lowering.convolutions.tiled_convolutions import Convolution, pays
 from flowstone.lowering.convolutions.winograd import BY_FILTER, BY_INPUT, TYPES, Shapes, shapes_of
 from flowstone.native.clusters import kernels
@@ -35,7 +36,8 @@ def convolve_in_tiles(subgraph: Subgraph) -> None:
             return None
         shapes = shapes_of(node)
         convolution = None if shapes is None else _convolution(node, shapes)
-        if convolution is None or not pays(convolution, _WHAT.get(node.type, "results")):
+        what = _WHAT.get(node.type, "results")
+        if convolution is None or not pays(convolution, what, direct_products(node)):
             return None
         new = _nodes(subgraph, node, convolution)
         return Replacement(list(new[-1].outputs), "36 products for a tile", new)

@@ -379,6 +379,7 @@ def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str
             for x in new.inputs:
                 if x.op.is_constant:  # which waited for a loop or branch that is no more
                     x.op.control_inputs = []
+        subgraph.nodes = _in_order(subgraph.nodes)  # frames are told in an order of the edges
         order_by_frames(subgraph)
         subgraph.nodes = _in_order(subgraph.nodes)
 

@@ -27,6 +27,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.programs.array_statements import WEIGHTS, terms_of_products
 from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
+from flowstone.lowering.programs.loop_bodies import exact_in_bodies
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers
@@ -39,7 +40,7 @@ from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import TRUE, Liveness
-from flowstone.rewriting.analyses.frames import Frame, Frames
+from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, Frame, Frames
 from flowstone.rewriting.analyses.state_versions import References, changed_by
 from flowstone.rewriting.patterns import remove_unneeded
 
@@ -50,8 +51,11 @@ _MOST_CONVOLVED = 4096  # of an array that is convolved, which takes a library l
 _MOST_PRODUCTS = 1 << 13  # of a matrix product, the same
 _MOST_STATEMENTS = 300  # of a region
 _MOST_BYTES = 1 << 17  # of the values of a region
+_MOST_IN_LOOP = 1 << 18  # the same of a loop's body, whose arrays may be larger
+_ITERATIONS = 16  # that a loop is taken to have
 _FEWEST_CALLS = 32  # that regions save
 _CONVOLUTION = 3  # calls that one takes as long as, with its views
+_CALLS_IN_LOOP = 2  # which a program's own call there is worth, with what it takes and gives
 _CLUSTER = 24  # element-wise nodes that a cluster is taken to join
 
 
@@ -61,7 +65,7 @@ def join_straight_programs(subgraph: Subgraph) -> None:
         return
     for takes_states in (True, False):
         found = _Finder(subgraph, takes_states)
-        if len(found.sizes) < _FEWEST_CALLS:
+        if sum(found.times(node) for node in found.sizes) < _FEWEST_CALLS:
             return
         regions = found.programs(found.regions())
         if not regions or put_in(subgraph, regions, "join_straight_programs"):
@@ -86,18 +90,23 @@ class _Finder:
         """Whether the node is a constant that waits for nothing."""
         return node.is_constant and not node.control_inputs
 
+    def times(self, node: PlanNode) -> int:
+        """How often a node is taken to run in a step."""
+        return 1 if self.frames.home(node) is None else _ITERATIONS
+
     def _find(self, takes_states: bool) -> None:
         """Tries to translate each node by itself."""
         subgraph, trial = self.subgraph, Translation(self.subgraph, (), ())
         liveness, frames = subgraph.analysis(Liveness), self.frames
         targets, references = set(subgraph.targets), References(memory=True)
+        in_loops = exact_in_bodies(subgraph, frames, self.consumers)
         changed: set[Any] = set()
         if not takes_states:
             changed = {state for node in subgraph.nodes for state in changed_by(node, references)}
         for node in subgraph.nodes:
-            if node.type not in STATEMENTS or node in targets or frames.home(node) is not None:
+            if node.type not in STATEMENTS or node in targets or liveness.node(node) != TRUE:
                 continue
-            if liveness.node(node) != TRUE or not _is_small(node):
+            if node not in in_loops and (frames.home(node) is not None or not _is_small(node)):
                 continue
             if changed and any(not changed.isdisjoint(references[x]) for x in node.inputs):
                 continue
@@ -117,7 +126,7 @@ class _Finder:
                 trial.block([x.op], None)
             else:
                 trial.take(x, node)
-        trial.block([node], None)
+        trial.block([node], self.frames.home(node))
         made = [each for i, each in enumerate(builder.values[first:], first) if each.memory == i]
         weight = WEIGHTS.get(node.type, 1)
         return (builder.statements - statements) * weight, sum(x.size * SIZES[x.dtype] for x in made)
@@ -133,8 +142,8 @@ class _Finder:
         for node in self.subgraph.nodes:
             if node in self.constants:
                 continue
-            place, loop = self.place[node], self._loop(node)
-            sources = {x for x in node.sources() if x not in self.constants and self.place[x] < place}
+            loop = self._loop(node)
+            sources = {x for x in node.sources() if x not in self.constants and x.type not in NEXT_ITERATIONS}
             if loop is not None:  # a loop is one: it begins when all is there that any of it takes
                 loops.setdefault(loop, []).append(node)
                 entering = {x for x in sources if self._loop(x) is not loop}
@@ -176,8 +185,10 @@ class _Finder:
             heap = min((heap for heap in joinable.values() if heap), default=None)
             if heap:
                 regions = self._cut(heap, run)
-                if sum(self._calls(nodes) for nodes in regions) >= _FEWEST_CALLS:
-                    found += [nodes for nodes in regions if self._calls(nodes) > 1]
+                times = self.times(regions[0][0])
+                least = 1 if times == 1 else _CALLS_IN_LOOP
+                if times * sum(self._calls(nodes) for nodes in regions) >= _FEWEST_CALLS:
+                    found += [nodes for nodes in regions if self._calls(nodes) > least]
         return [self._with_constants(nodes) for nodes in found]
 
     def _loop(self, node: PlanNode) -> Frame | None:
@@ -202,13 +213,14 @@ class _Finder:
         weights = []
         for node in nodes:
             statements, memory = self.sizes[node]
-            weights.append(max(statements, -(-memory * _MOST_STATEMENTS // _MOST_BYTES)))
+            most = _MOST_BYTES if self.times(node) == 1 else _MOST_IN_LOOP
+            weights.append(max(statements, -(-memory * _MOST_STATEMENTS // most)))
         keys = [(node.type, *[x.dims for x in (*node.inputs, *node.outputs)]) for node in nodes]
         found = ends(keys, weights, _MOST_STATEMENTS)
         return [nodes[start:end] for start, end in zip([0, *found], found)]
 
     def _key(self, node: PlanNode) -> Any:
-        return node.device, 0 if self.late is None else self.late(node)
+        return self.frames.home(node), node.device, 0 if self.late is None else self.late(node)
 
     def _calls(self, nodes: Sequence[PlanNode]) -> float:
         """How many calls a region stands for, where clusters join what is element-wise."""
@@ -261,11 +273,12 @@ class _Finder:
         taken = list(dict.fromkeys(x for node in nodes for x in node.inputs if x.op not in inside))
         inputs = [x for x in taken if x not in pack_of]
         taken_packs = list(dict.fromkeys(pack_of[x] for x in taken if x in pack_of))
-        program = translated(self.subgraph, nodes, inputs, outputs, taken_packs, packs)
+        home = self.frames.home(next(node for node in nodes if node not in self.constants))
+        program = translated(self.subgraph, nodes, inputs, outputs, taken_packs, packs, frame=home)
         reads = program.reads()
         read = [x for i, x in enumerate(inputs) if reads[i] or not x.op.is_constant]
         if len(read) < len(inputs):  # the others are shapes and axes, which are part of the code
-            program = translated(self.subgraph, nodes, read, outputs, taken_packs, packs)
+            program = translated(self.subgraph, nodes, read, outputs, taken_packs, packs, frame=home)
         return ProgramMembers(nodes, read, outputs, program, taken_packs, packs)
 
 

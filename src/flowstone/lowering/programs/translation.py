@@ -54,16 +54,17 @@ def translated(
     packed_inputs: Sequence[Packed] = (),
     packed_outputs: Sequence[Packed] = (),
     limits: Limits = NARROW,
+    frame: Frame | None = None,
 ) -> Program:
-    """The program that computes `outputs`, and packs, from `inputs`, and packs, by these nodes, which are in
-    an order in which loops are blocks. A stream for each that draws is the last of both. Raises
+    """The program that computes `outputs`, and packs, from `inputs`, and packs, by these nodes of a frame,
+    which are in an order in which loops are blocks. A stream for each that draws is the last of both. Raises
     Untranslatable for the first node that cannot be part of it.
     """
     translation, drawing = Translation(subgraph, nodes, inputs, limits), drawing_nodes(nodes)
     if packed_inputs:
         translation.unpack(packed_inputs)
     translation.begin_streams(drawing)
-    translation.block(nodes, None)
+    translation.block(nodes, frame)
     results = [translation.of(x) for x in outputs] + [translation.packed(each) for each in packed_outputs]
     results += [translation.stream(node) for node in drawing]
     program = translation.builder.program(len(inputs) + len(packed_inputs) + len(drawing), results)

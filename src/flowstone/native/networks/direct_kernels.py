@@ -21,7 +21,7 @@ from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.networks.direct_code import PLACES, WORDS, direct_code
 from flowstone.native.networks.direct_tables import Tables, least_products, tables
 
-__all__ = ["direct_windows", "pays"]
+__all__ = ["direct_windows", "pays", "products"]
 
 _MOST_NUMBERS = 1 << 16  # of all tables of a call
 _MOST_PRODUCTS = 1 << 26  # of numbers, beyond which no table is made to see
@@ -48,6 +48,12 @@ def pays(kind: str, seen: Windows) -> bool:
         return False
     made = _tables(kind, seen)
     return made is not None and made.products <= most
+
+
+def products(kind: str, seen: Windows) -> int | None:
+    """How many products of two vectors the code takes; None where it has no tables."""
+    made = _tables(kind, seen)
+    return None if made is None else made.products
 
 
 @functools.lru_cache(maxsize=256)

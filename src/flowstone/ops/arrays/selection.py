@@ -17,7 +17,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, is_compatible, merge
-from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, product
+from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, product, whole_numbers
 from flowstone.ops.arrays.distinct_texts import numbered
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS
@@ -69,7 +69,7 @@ def _check_vector(x: Any, what: str = "unique expects a 1D vector.") -> None:
 _FEW_LABELS, _FEW_PARTS = 32, 8  # up to which Python, and a comparison for each part, are faster
 _LONGEST_TABLE = 1 << 16  # entries; and as many for each element
 _ENTRIES = 16
-_FEW_PLACES = 256  # up to which calls take longer than what they do
+_FEW_PLACES = 28  # up to which calls take longer than what they do
 
 
 def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
@@ -110,7 +110,7 @@ def _ranked_few(x: Any) -> tuple[Any, Any]:
         if rank == len(places):
             places.append(place)
         ranks.append(rank)
-    return torch.tensor(ranks, dtype=torch.int64), torch.tensor(places, dtype=torch.int64)
+    return whole_numbers(ranks), whole_numbers(places)
 
 
 _TABULATED = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from flowstone.ops.arrays.arrays import whole_numbers
 from flowstone.ops.sparse.index_rows import rows_at
 
 __all__ = ["FEW", "few_combined"]
@@ -33,8 +34,10 @@ def few_combined(
     for each, _ in found:
         places.append(places[-1] + 1 if each == before else 0)
         before = each
-    sets = torch.tensor([each for each, _ in found], dtype=torch.int64)
-    upper = sets[:, None] if len(sizes) == 1 else rows_at(sets, sizes)
-    rows = torch.cat((upper, torch.tensor(places, dtype=torch.int64)[:, None]), 1)
-    values = torch.tensor([value for _, value in found], dtype=first[1].dtype)
-    return rows, values, torch.tensor([*sizes, max(places, default=-1) + 1], dtype=torch.int64)
+    numbers = [each for each, _ in found]
+    if len(sizes) == 1:
+        rows = whole_numbers([n for pair in zip(numbers, places) for n in pair]).view(-1, 2)
+    else:
+        rows = torch.cat((rows_at(whole_numbers(numbers), sizes), whole_numbers(places)[:, None]), 1)
+    values = whole_numbers([value for _, value in found], first[1].dtype)
+    return rows, values, whole_numbers([*sizes, max(places, default=-1) + 1])

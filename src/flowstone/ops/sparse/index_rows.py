@@ -22,7 +22,7 @@ import torch
 
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types.shape import Dims, format_dims
-from flowstone.ops.arrays.arrays import invalid, places_by_code
+from flowstone.ops.arrays.arrays import invalid, places_by_code, whole_numbers
 
 LARGEST = 2**63 - 1
 _FEW_COLUMNS = 4
@@ -174,7 +174,7 @@ def _numbers_of_few(rows: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor | 
             return None
         numbers.append(number)
         last = number
-    return torch.tensor(numbers, dtype=torch.int64, device=rows.device)
+    return whole_numbers(numbers).to(rows.device)
 
 
 # ---- numbers

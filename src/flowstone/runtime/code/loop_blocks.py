@@ -173,7 +173,7 @@ class LoopBlocks:
     def write_number(self, node: PlanNode, depth: int) -> None:
         """Writes the line of a node that makes a number."""
         output = node.outputs[0]
-        arguments = [self.number(x) or "None" for x in node.inputs]
+        arguments = [self.number(x) or self._asked(node, i) for i, x in enumerate(node.inputs)]
         if node.declaration.role == "identity":
             self._names.of[output] = self._number_names[output] = arguments[0]
             return
@@ -188,6 +188,10 @@ class LoopBlocks:
         else:
             text = f"{name} = {self._numbers.expression(node, arguments)}"
         self._code.computation(depth, text, node, [], [name])
+
+    def _asked(self, node: PlanNode, i: int) -> str:
+        """The truth of an input that is a tensor."""
+        return f"bool({self._names.expression(node, i)})" if self._numbers.asks(node.inputs[i]) else "None"
 
     def hand_on(self, node: PlanNode, output: PlanOutput) -> None:
         """Makes the output of a Switch, Enter or Exit another name of its input, number or tensor."""

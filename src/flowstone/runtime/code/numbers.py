@@ -3,9 +3,10 @@
 Counters, predicates and scalar sums are expensive as tensors: an ATen call takes 0.8 µs, Python's own
 arithmetic a twentieth of that. Inside a loop on the CPU a scalar is a number if the ops that make it have
 their arithmetic declared (`OpDeclaration.number`) and all its consumers take numbers: such ops, the loop's
-predicate, a Switch, and arguments that a declaration names in ``numbers=``. Results are what the tensors
-would hold: int32 and int64 wrap around, float32 is rounded after every operation (a float64 result of two
-float32 operands, rounded once more, is correctly rounded for + - and *).
+predicate, a Switch, and arguments that a declaration names in ``numbers=``. Truths that a body makes as
+tensors, ``All`` of an array for one, such ops ask for their value. Results are what the tensors would hold:
+int32 and int64 wrap around, float32 is rounded after every operation (a float64 result of two float32
+operands, rounded once more, is correctly rounded for + - and *).
 
 A number is a copy. So a reference to a variable is not kept as a number in a loop that changes the variable:
 its consumers must see the change (such as a predicate `n < 7` in a loop whose body increments ``n``). Outside
@@ -26,6 +27,7 @@ from flowstone.rewriting.analyses.state_versions import References, changed_by
 
 _BITS = {dtypes.int32: 32, dtypes.int64: 64}
 _TYPES = frozenset((*_BITS, dtypes.float32, dtypes.bool))
+_TRUTHS = frozenset({dtypes.bool})
 _COMPARED = _TYPES | {dtypes.float64}
 _CARRIERS = frozenset({"switch", "enter", "exit", "next_iteration", "identity"})  # roles
 ROUNDING_CELL = "cell"  # the local name of the one-element float32 array that rounds
@@ -112,9 +114,14 @@ class Numbers:
         if node.declaration.role in _CARRIERS:
             return node.inputs[0] in self
         declaration = node.declaration
-        if not declaration.number_text or not all(x in self for x in node.inputs):
+        if not declaration.number_text or not all(x in self or self.asks(x) for x in node.inputs):
             return False
         return not (declaration.number_integers_only and node.dtype(0).is_floating)
+
+    def asks(self, x: PlanOutput) -> bool:
+        """Whether the output is a truth that a loop's body makes as a tensor: logic asks it for its value."""
+        is_made = self._frames.of.get(x.op) is not None and x.op.declaration.role not in _CARRIERS
+        return is_made and x.op.type not in MERGES and _is_scalar(x, _TRUTHS) and x not in self
 
     # ---- dropping those that do not fit
 
