@@ -39,8 +39,9 @@ class _Chains:
     def constant(self, name: str) -> Any:
         """The value of a constant; None for other nodes."""
         node = self.nodes.get(node_of(name))
-        is_constant = node is not None and node.op == "Const"
-        return tf.make_ndarray(node.attr["value"].tensor) if is_constant else None
+        if node is None or node.op != "Const":
+            return None
+        return tf.make_ndarray(node.attr["value"].tensor)
 
 
 def _replaced(graph: Any, outputs: Sequence[str], kind: str, rule: _Rule) -> Any:

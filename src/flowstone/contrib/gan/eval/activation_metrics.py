@@ -146,8 +146,7 @@ def _as(kind: Any, value: Any) -> Any:
 
 
 def _squared_difference_of_means(real: Any, generated: Any) -> Any:
-    means = [tf.reduce_mean(x, axis=0) for x in (real, generated)]
-    return tf.reduce_sum(tf.squared_difference(*means))
+    return tf.reduce_sum(tf.squared_difference(tf.reduce_mean(real, axis=0), tf.reduce_mean(generated, axis=0)))
 
 
 def _covariance(activations: Any) -> Any:
