@@ -93,7 +93,7 @@ def kernel_classifier_distance_and_std_from_activations(
     real, generated = tf.cast(real, kind), tf.cast(generated, kind)
     real.shape[1:].assert_is_compatible_with(generated.shape[1:])
     sizes = tf.shape(real)[0], tf.shape(generated)[0]
-    count = tf.maximum(*(-(-size // max_block_size) for size in sizes))
+    count = -(-tf.maximum(sizes[0], sizes[1]) // max_block_size)
 
     def ends(size: Any) -> Any:
         """Where the parts end: the last ones have a row more where they are not all of one size."""
@@ -146,7 +146,9 @@ def _as(kind: Any, value: Any) -> Any:
 
 
 def _squared_difference_of_means(real: Any, generated: Any) -> Any:
-    return tf.reduce_sum(tf.squared_difference(tf.reduce_mean(real, axis=0), tf.reduce_mean(generated, axis=0)))
+    return tf.reduce_sum(
+        tf.squared_difference(tf.reduce_mean(real, axis=0), tf.reduce_mean(generated, axis=0))
+    )
 
 
 def _covariance(activations: Any) -> Any:
