@@ -165,3 +165,18 @@ def test_messages_of_a_saved_model(files: Files) -> None:
         MODELS.get_meta_graph_def(files("sm"), "train")
     with pytest.raises(OSError, match="does not exist"):
         MODELS.read_saved_model(files("nothing"))
+
+
+def test_optimize_for_inference_is_a_program(files: Files) -> None:
+    tool: Any = alias_module("tensorflow.python.tools.optimize_for_inference")
+    frozen(files, "g.pb")
+    named = ["--input_names=x", "--output_names=y"]
+    tool.main([f"--input={files('frozen.pb')}", f"--output={files('small.pb')}", *named])
+    graph = tf.GraphDef.FromString(Path(files("small.pb")).read_bytes())
+    assert {node.name for node in graph.node} >= {"x", "y"}
+    text = ["--frozen_graph=false", f"--output={files('small.pbtxt')}", *named]
+    Path(files("frozen.pbtxt")).write_text(str(graph))
+    tool.main([f"--input={files('frozen.pbtxt')}", *text])
+    assert 'name: "y"' in Path(files("small.pbtxt")).read_text()
+    with pytest.raises(tf.errors.NotFoundError):
+        tool.main([f"--input={files('absent.pb')}", *text])

@@ -29,3 +29,18 @@ def test_how_a_dataset_prints() -> None:
         printed = repr(tf.data.Dataset.from_tensor_slices(elements).batch(2))
     _, _, said = printed.partition(" ")
     assert said == "shapes: {a: (?,), b: ((?, 3), (?,))}, types: {a: tf.int32, b: (tf.float32, tf.string)}>"
+
+
+@pytest.mark.parametrize(
+    ("shards", "index", "message"),
+    [
+        (3, 3, r"Index must be between 0 and 2 \(currently index = 3\)"),
+        (3, -1, r"Index must be between 0 and 2 \(currently index = -1\)"),
+        (0, 0, r"Number of shards must be greater than zero \(currently num_shards = 0\)"),
+    ],
+)
+def test_shards_that_are_not_there(shards: int, index: int, message: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        element = tf.data.Dataset.range(10).shard(shards, index).make_one_shot_iterator().get_next()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            session.run(element)

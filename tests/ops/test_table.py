@@ -104,6 +104,7 @@ EXEMPT: dict[str, str] = {
         "TensorFlow has them on GPUs alone; tests/ops/collectives/test_nccl_ops.py",
     ),
     **dict.fromkeys(("NegTrain", "Skipgram"), "tests/ops/networks/test_word_vectors.py"),
+    "SkipGramGenerateCandidates": "tests/contrib/text/test_skip_gram_ops.py",
     **dict.fromkeys(
         (
             "AudioSummary",

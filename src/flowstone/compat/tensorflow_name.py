@@ -7,7 +7,8 @@ After `install()`, an import of
 - `tensorflow.compat.v2` and what is below it gives modules of `version_two`,
 - `tensorflow_estimator` and what is below it gives what `tensorflow` has under the names of that package,
 - an internal module that `module_paths` (here or in `contrib`) lists gives an alias module, which looks its
-  names up where that table says, each when it is first asked for,
+  names up where that table says, each when it is first asked for; `python -m tensorflow.python.tools.NAME`
+  calls its `main()`,
 - anything else fails with a `ModuleNotFoundError` that says flowstone does not have it.
 
 Old names that flowstone lacks as attributes are then found in `eras`, and `tf.contrib`, `tf.python` and
@@ -26,7 +27,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import flowstone
@@ -43,6 +44,8 @@ __all__ = ["TensorFlowFinder", "install"]
 # Roots that are attributes of `tf` without an import: tf.python.ops.
 _ROOTS = ("core", "examples", "models", "python")
 _ESTIMATORS = "tensorflow_estimator"
+_TOOLS = "tensorflow.python.tools."
+_PROGRAM = ".__main__"
 
 
 def _is_from_import() -> bool:
@@ -71,6 +74,8 @@ class TensorFlowFinder(MetaPathFinder, Loader):
             return ModuleSpec(fullname, self, is_package=True)
         if not fullname.startswith("tensorflow."):
             return None
+        if _tool(fullname) is not None:
+            return ModuleSpec(fullname, self)
         if _public_module(fullname) is None and sources_of(fullname) is None:
             # `from a import b` swallows an error that is named a.b; pydoc.locate knows one by that name.
             name = "tensorflow" if _is_from_import() else fullname
@@ -95,6 +100,19 @@ class TensorFlowFinder(MetaPathFinder, Loader):
             public = _public_module(module.__name__)
             assert public is not None, "find_spec has found it"
             sys.modules[module.__name__] = public
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """What `python -m` executes of a tool; None for other modules."""
+        tool = _tool(fullname)
+        return None if tool is None else compile(f"from {tool} import main\nmain()", fullname, "exec")
+
+
+def _tool(fullname: str) -> str | None:
+    """The tool that is the program `fullname`, NAME.__main__; None where there is none."""
+    name = fullname.removesuffix(_PROGRAM)
+    if name == fullname or not name.startswith(_TOOLS) or sources_of(name) is None:
+        return None
+    return name if hasattr(alias_module(name), "main") else None
 
 
 def _same_of_tensorflow(fullname: str) -> ModuleType:

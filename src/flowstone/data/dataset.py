@@ -205,12 +205,8 @@ class Dataset(Described, Tunable, Windowed, ABC):
     def shard(self, num_shards: Any, index: Any) -> Dataset:
         """Every element whose number modulo `num_shards` is `index`.
 
-        ValueError if numbers that are not tensors are out of range.
+        InvalidArgumentError in the step that makes its iterator, if the numbers are out of range.
         """
-        if not isinstance(num_shards, Tensor) and num_shards < 1:
-            raise ValueError(f"num_shards must be >= 1; got {num_shards}")
-        if not (isinstance(index, Tensor) or isinstance(num_shards, Tensor)) and not 0 <= index < num_shards:
-            raise ValueError(f"index must be >= 0 and < num_shards; got {index}, num_shards {num_shards}")
         shards, number = as_int64(num_shards, "num_shards"), as_int64(index, "index")
         return _derived(
             "ShardDataset", self, lambda x, elements: F.ShardDataset(x, shards, number, **elements)

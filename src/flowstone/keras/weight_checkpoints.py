@@ -4,18 +4,22 @@
 
 The layers that have weights are numbered in the model's order; below each a weight is named by the attributes
 that lead to it, through the layers that a layer holds (`cell`, `forward_layer`, `layer`).
+
+Weights and optimisers' slots that are made after `load_weights` get their values of its checkpoint when the
+model is next used (`restore_awaited`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import flowstone as tf
 from flowstone.keras.published import own
 
-__all__ = ["is_checkpoint", "load_weights", "save_weights"]
+__all__ = ["is_checkpoint", "load_weights", "restore_awaited", "save_weights"]
 
 _NOT_PARTS = ("_layer_entries", "_inbound_nodes", "_outbound_nodes", "_input_layers", "_output_layers")
+_AWAITED = "_awaited_weights"
 _HDF5 = (".h5", ".keras", ".hdf5")
 
 
@@ -84,6 +88,46 @@ def load_weights(model: Any, path: str) -> Any:
     restored = checkpoint_of(model, with_optimizer=False).restore(path)
     restored.assert_existing_objects_matched()
     restored.run_restore_ops(session)
-    if getattr(model.optimizer, "weights", None) if hasattr(model.optimizer, "get_slot_names") else False:
-        checkpoint_of(model).restore(path).run_restore_ops(session)
+    known = restored.matched_keys
+    if _trained_weights(model.optimizer):
+        whole = checkpoint_of(model).restore(path)
+        whole.run_restore_ops(session)
+        known |= whole.matched_keys
+    vars(model)[_AWAITED] = _Awaited(path, _count(model), known)
     return restored
+
+
+class _Awaited(NamedTuple):
+    """A checkpoint that a model has loaded; it had `count` weights then, and those of the keys `known`."""
+
+    path: str
+    count: int
+    known: frozenset[str]
+
+
+def _trained_weights(optimizer: Any) -> list[Any]:
+    """The variables of an optimiser that can be saved; none before it has trained."""
+    return list(optimizer.weights or ()) if hasattr(optimizer, "get_slot_names") else []
+
+
+def _count(model: Any) -> int:
+    return len(model.weights) + len(_trained_weights(model.optimizer))
+
+
+def restore_awaited(model: Any) -> None:
+    """Gives the weights that a model has got since it loaded a checkpoint their values there.
+
+    Of an optimiser these are slots and the number of its steps: its settings stay as they are.
+    """
+    awaited = vars(model).get(_AWAITED)
+    if awaited is None or awaited.count == _count(model):
+        return
+    restored = checkpoint_of(model, bool(_trained_weights(model.optimizer))).restore(awaited.path)
+    new = [key for key in restored.matched_keys - awaited.known if not _is_setting(key)]
+    restored.load_variables(sorted(new), own("backend").get_session())
+    vars(model)[_AWAITED] = _Awaited(awaited.path, _count(model), awaited.known.union(new))
+
+
+def _is_setting(key: str) -> bool:
+    """Whether a key is that of an optimiser's own value, such as its learning rate, but for its steps."""
+    return key.startswith("optimizer/") and not key.startswith("optimizer/iter/")

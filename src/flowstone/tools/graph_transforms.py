@@ -19,9 +19,16 @@ from flowstone.framework.graphs.graph_def_parts import extract_sub_graph
 from flowstone.framework.graphs.inference_graphs import fold_batch_norms, strip_unused
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import LOOP_TYPES
+from flowstone.tools.convolution_transforms import (
+    flatten_atrous_conv,
+    fuse_pad_and_conv,
+    fuse_resize_and_conv,
+    fuse_resize_pad_and_conv,
+)
 from flowstone.tools.node_transforms import (
     add_default_attributes,
     backport_concatv2,
+    backport_tensor_array_v3,
     insert_logging,
     obfuscate_names,
 )
@@ -352,9 +359,14 @@ def _rename_node(graph: Any, inputs: list[str], outputs: list[str], arguments: A
 TRANSFORMS: dict[str, Callable[..., Any]] = {
     "add_default_attributes": add_default_attributes,
     "backport_concatv2": backport_concatv2,
+    "backport_tensor_array_v3": backport_tensor_array_v3,
+    "flatten_atrous_conv": flatten_atrous_conv,
     "fold_batch_norms": _fold_batch_norms,
     "fold_constants": _fold_constants,
     "fold_old_batch_norms": _fold_batch_norms,
+    "fuse_pad_and_conv": fuse_pad_and_conv,
+    "fuse_resize_and_conv": fuse_resize_and_conv,
+    "fuse_resize_pad_and_conv": fuse_resize_pad_and_conv,
     "insert_logging": insert_logging,
     "merge_duplicate_nodes": _merge_duplicate_nodes,
     "obfuscate_names": obfuscate_names,

@@ -13,8 +13,15 @@ from flowstone.framework.graphs.graph_def import op_def
 from flowstone.framework.graphs.later_attributes import LATER_ATTRIBUTES
 from flowstone.tools.transform_parts import Arguments, node_of, one, rewired, with_nodes
 
-__all__ = ["add_default_attributes", "backport_concatv2", "insert_logging", "obfuscate_names"]
+__all__ = [
+    "add_default_attributes",
+    "backport_concatv2",
+    "backport_tensor_array_v3",
+    "insert_logging",
+    "obfuscate_names",
+]
 
+_FLOW = "replacement_flow_node"
 _DIGITS = string.digits + string.ascii_lowercase + string.ascii_uppercase
 
 
@@ -64,6 +71,23 @@ def backport_concatv2(graph: Any, inputs: list[str], outputs: list[str], _: Argu
             node.input.extend([own[-1], *own[:-1], *rest])
             del node.attr["Tidx"]
     return made
+
+
+def backport_tensor_array_v3(graph: Any, inputs: list[str], outputs: list[str], _: Arguments) -> Any:
+    """Makes the ops of TensorArrays those of version two; the first flow of an array becomes a constant."""
+    flows = {f"{node.name}:1": f"{node.name}/{_FLOW}" for node in graph.node if node.op == "TensorArrayV3"}
+    nodes = []
+    for node in graph.node:
+        made = rewired(node, lambda name: flows.get(name, name))
+        nodes.append(made)
+        if node.op.startswith("TensorArray") and node.op.endswith("V3"):
+            made.op = f"{node.op[:-1]}2"
+        if node.op == "TensorArrayV3":
+            flow = tf.NodeDef(name=f"{node.name}/{_FLOW}", op="Const", device=node.device)
+            flow.attr["dtype"].type = tf.float32.as_datatype_enum
+            flow.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(0.0))
+            nodes.append(flow)
+    return with_nodes(graph, nodes)
 
 
 def insert_logging(graph: Any, inputs: list[str], outputs: list[str], arguments: Arguments) -> Any:

@@ -54,6 +54,63 @@ def test_scores_take_vectors_of_whole_batches(outputs):
         evaluation.frechet_classifier_distance(outputs[0], outputs[1][:6], lambda x: x)
 
 
+@pytest.fixture
+def arrays():
+    return [np.random.RandomState(seed).randn(size, 3) * (seed + 1) for seed, size in ((0, 8), (1, 7))]
+
+
+def test_distances_of_activations(arrays):
+    real, generated = arrays
+    squared = np.sum((real.mean(0) - generated.mean(0)) ** 2)
+    spread = np.sum((real.std(0) - generated.std(0)) ** 2)
+    covariances = [np.cov(x, rowvar=False) for x in arrays]
+    roots = np.sqrt(np.linalg.eigvals(covariances[0] @ covariances[1]).real).sum()
+    expected = {
+        "mean_only_frechet_classifier_distance_from_activations": squared,
+        "diagonal_only_frechet_classifier_distance_from_activations": squared + spread,
+        "frechet_classifier_distance_from_activations": squared + sum(map(np.trace, covariances)) - 2 * roots,
+    }
+    with tf.Graph().as_default(), tf.Session() as session:
+        for name, value in expected.items():
+            distance = getattr(evaluation, name)
+            assert session.run(distance(*arrays)) == pytest.approx(value, rel=1e-9), name
+            assert distance(*(tf.constant(x, tf.float32) for x in arrays)).dtype == tf.float32
+        with pytest.raises(ValueError):
+            evaluation.frechet_classifier_distance_from_activations(real[0], generated)
+
+
+def discrepancy(real, generated):
+    """The unbiased squared maximum mean discrepancy by the kernel (x y / 3 + 1) ** 3, pair by pair."""
+
+    def kernel(x, y):
+        return (x @ y / 3 + 1) ** 3
+
+    within = [
+        np.mean([kernel(x, y) for i, x in enumerate(part) for j, y in enumerate(part) if i != j])
+        for part in (real, generated)
+    ]
+    return sum(within) - 2 * np.mean([kernel(x, y) for x in real for y in generated])
+
+
+def test_kernel_distances(arrays):
+    real, generated = arrays
+    parts = [(real[:2], generated[:2]), (real[2:5], generated[2:4]), (real[5:], generated[4:])]
+    estimates = [discrepancy(*part) for part in parts]
+    with tf.Graph().as_default(), tf.Session() as session:
+        whole = evaluation.kernel_classifier_distance_and_std_from_activations(*arrays)
+        mean, error = session.run(whole)
+        assert mean == pytest.approx(discrepancy(real, generated), rel=1e-9) and np.isnan(error)
+        cut = evaluation.kernel_classifier_distance_and_std_from_activations(*arrays, max_block_size=3)
+        found = session.run(cut)
+        assert found == pytest.approx([np.mean(estimates), np.std(estimates, ddof=1) / 3**0.5], rel=1e-9)
+        single = evaluation.kernel_classifier_distance_from_activations(*arrays, dtype=tf.float32)
+        assert single.dtype == tf.float32
+        of_images = evaluation.kernel_classifier_distance(
+            *(tf.constant(x[:6]) for x in arrays), lambda x: 2.0 * x, num_classifier_batches=2
+        )
+        assert session.run(of_images) == pytest.approx(discrepancy(2 * real[:6], 2 * generated[:6]), rel=1e-9)
+
+
 def test_images_as_inception_takes_them():
     with tf.Graph().as_default(), tf.Session() as session:
         image = tf.constant((np.arange(1800) % 256).reshape(20, 30, 3), tf.uint8)

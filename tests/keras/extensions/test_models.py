@@ -87,6 +87,64 @@ def test_weights_are_saved_as_checkpoints(tmp_path: Path) -> None:
         model.load_weights(path, by_name=True)
 
 
+def two_layers(optimizer: Any = "adam") -> Any:
+    """A model of a class of the program's own, which has no weights yet."""
+
+    class Two(tf.keras.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = tf.keras.layers.Dense(5, "relu")
+            self.others = [tf.keras.layers.Dense(3, "softmax")]
+
+        def call(self, inputs: Any) -> Any:
+            return self.others[0](self.first(inputs))
+
+    model = Two()
+    model.compile(optimizer, "sparse_categorical_crossentropy")
+    return model
+
+
+def open_classifier() -> Any:
+    layers = tf.keras.layers
+    return tf.keras.Sequential([layers.Dense(8, "relu"), layers.Dense(3, "softmax")])
+
+
+@pytest.mark.parametrize(("made", "loaded"), [(two_layers, two_layers), (classifier, open_classifier)])
+def test_weights_that_are_made_later_are_those_of_the_checkpoint(
+    made: Any, loaded: Any, tmp_path: Path
+) -> None:
+    x, y = examples()
+    model = made()
+    model.fit(x, y, verbose=0)
+    path = str(tmp_path / "weights")
+    model.save_weights(path)
+    other = loaded()
+    other.load_weights(path)
+    other.compile("sgd", "sparse_categorical_crossentropy")
+    np.testing.assert_array_equal(other.predict(x), model.predict(x))
+    other.fit(x, y, verbose=0)
+    trained = other.get_weights()
+    assert any((a != b).any() for a, b in zip(trained, model.get_weights()))
+    other.predict(x)
+    assert all((a == b).all() for a, b in zip(trained, other.get_weights()))
+
+
+@pytest.mark.parametrize("make", [classifier, two_layers])
+def test_slots_that_are_made_later_are_those_of_the_checkpoint(make: Any, tmp_path: Path) -> None:
+    x, y = examples()
+    model, other = (make(tf.keras.optimizers.SGD(0.1, momentum=0.9)) for _ in range(2))
+    model.fit(x, y, verbose=0, shuffle=False)
+    model.save_weights(str(tmp_path / "weights"))
+    other.load_weights(str(tmp_path / "weights"))
+    tf.keras.backend.set_value(other.optimizer.lr, 0.05)
+    tf.keras.backend.set_value(model.optimizer.lr, 0.05)
+    for each in (model, other):
+        each.fit(x, y, verbose=0, shuffle=False)
+    for mine, theirs in zip(model.get_weights(), other.get_weights()):
+        np.testing.assert_array_equal(mine, theirs)
+    assert int(tf.keras.backend.get_value(other.optimizer.iterations)) == 6
+
+
 def test_a_model_of_tensorflow_is_loaded() -> None:
     values = np.load(GOLDEN / "values.npz")
     model = tf.keras.models.load_model(str(GOLDEN / "model.h5"))

@@ -1,13 +1,34 @@
-"""`tensorflow.python.tools.freeze_graph`: a graph and its checkpoint as one GraphDef."""
+"""`tensorflow.python.tools.freeze_graph`: a graph and its checkpoint as one GraphDef.
+
+    python -m tensorflow.python.tools.freeze_graph --input_graph=graph.pbtxt --input_checkpoint=model.ckpt \\
+        --output_node_names=out --output_graph=frozen.pb
+"""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import flowstone as tf
 from flowstone.io import any_messages
 
-__all__ = ["freeze_graph", "freeze_graph_with_def_protos"]
+__all__ = ["freeze_graph", "freeze_graph_with_def_protos", "main"]
+
+_TEXTS = {
+    "input_graph": "the file of a GraphDef",
+    "input_saver": "the file of a SaverDef",
+    "input_checkpoint": "the checkpoint's prefix",
+    "output_graph": "the file to write",
+    "output_node_names": "names of nodes, separated by commas",
+    "restore_op_name": "not used",
+    "filename_tensor_name": "not used",
+    "initializer_nodes": "names of operations to run after restoring, separated by commas",
+    "variable_names_whitelist": "variables that alone become constants, separated by commas",
+    "variable_names_blacklist": "variables that stay, separated by commas",
+    "input_meta_graph": "the file of a MetaGraphDef",
+    "input_saved_model_dir": "the folder of a SavedModel",
+}
 
 
 def freeze_graph_with_def_protos(
@@ -166,3 +187,21 @@ def freeze_graph(
         saved_model_tags.replace(" ", "").split(","),
         checkpoint_version,
     )
+
+
+def _boolean(text: str) -> bool:
+    return text.lower() == "true"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Writes a frozen graph as the command line (by default the process's) says."""
+    parser = argparse.ArgumentParser(
+        "freeze_graph", description="A graph and its checkpoint as one GraphDef."
+    )
+    for name, text in _TEXTS.items():
+        parser.add_argument(f"--{name}", default="", help=text)
+    for name, default in (("input_binary", False), ("clear_devices", True)):
+        parser.add_argument(f"--{name}", nargs="?", const=True, type=_boolean, default=default)
+    parser.add_argument("--checkpoint_version", type=int, default=2)
+    parser.add_argument("--saved_model_tags", default="serve", help="separated by commas")
+    freeze_graph(**vars(parser.parse_args(arguments)))

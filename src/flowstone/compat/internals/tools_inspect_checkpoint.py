@@ -1,17 +1,22 @@
-"""`tensorflow.python.tools.inspect_checkpoint`: prints what a checkpoint holds."""
+"""`tensorflow.python.tools.inspect_checkpoint`: prints what a checkpoint holds.
+
+python -m tensorflow.python.tools.inspect_checkpoint --file_name=model.ckpt --all_tensors
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
 import re
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import flowstone as tf
 
-__all__ = ["parse_numpy_printoption", "print_tensors_in_checkpoint_file"]
+__all__ = ["main", "parse_numpy_printoption", "print_tensors_in_checkpoint_file"]
 
 
 def print_tensors_in_checkpoint_file(
@@ -76,3 +81,25 @@ def parse_numpy_printoption(kv_str: str) -> None:
         np.set_printoptions(**chosen)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _boolean(text: str) -> bool:
+    return text.lower() == "true"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Prints what the command line (by default the process's) asks for."""
+    parser = argparse.ArgumentParser("inspect_checkpoint", description="Prints what a checkpoint holds.")
+    parser.add_argument("--file_name", default="", help="the checkpoint's prefix")
+    parser.add_argument("--tensor_name", default="", help="the tensor whose value to print")
+    parser.add_argument("--count_exclude_pattern", default="", help="of tensors that are no parameters")
+    for name, text in (("all_tensors", "print all values"), ("all_tensor_names", "print all names")):
+        parser.add_argument(f"--{name}", nargs="?", const=True, type=_boolean, default=False, help=text)
+    parser.add_argument("--printoptions", nargs="*", type=parse_numpy_printoption, help="NumPy's, as k=v")
+    args = parser.parse_args(arguments)
+    if not args.file_name:
+        parser.print_usage()
+        sys.exit(1)
+    print_tensors_in_checkpoint_file(
+        args.file_name, args.tensor_name, args.all_tensors, args.all_tensor_names, args.count_exclude_pattern
+    )

@@ -59,9 +59,12 @@ def optimize_for_inference(
     input_node_names: Sequence[str],
     output_node_names: Sequence[str],
     placeholder_type_enum: int | Sequence[int],
+    toco_compatible: bool = False,
 ) -> Any:
     """A frozen GraphDef for inference: unused nodes, checks and Identities are left out, and batch
-    normalisations folded. See `strip_unused` for the arguments; outputs keep their names."""
+    normalisations folded. See `strip_unused` for the arguments; outputs keep their names. All graphs are
+    `toco_compatible`: they have no fused ops of their own."""
+    del toco_compatible
     graph = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
     graph = remove_training_nodes(graph, output_node_names)
     return extract_sub_graph(_folded(graph, frozenset(output_node_names)), output_node_names)

@@ -202,6 +202,7 @@ def _changed_save_weights(published: Method) -> Method:
         self: Any, filepath: Any, overwrite: bool = True, save_format: str | None = None
     ) -> None:
         """Saves the weights: as HDF5 if the path ends so or `save_format` is 'h5', else as a checkpoint."""
+        weight_checkpoints.restore_awaited(self)
         if weight_checkpoints.is_checkpoint(filepath, save_format):
             weight_checkpoints.save_weights(self, filepath)
         else:
@@ -223,6 +224,18 @@ def _changed_load_weights(published: Method) -> Method:
         return weight_checkpoints.load_weights(self, filepath)
 
     return load_weights
+
+
+def _with_awaited(published: Method) -> Method:
+    """A method that makes a step, which then reads the weights of a checkpoint that was loaded before."""
+
+    def make(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        made = published(self, *arguments, **keywords)
+        weight_checkpoints.restore_awaited(self)
+        return made
+
+    make.__name__ = published.__name__
+    return make
 
 
 def _changed_save(_: Method) -> Method:
@@ -247,6 +260,9 @@ _CHANGES: dict[str, Callable[[Method], Method]] = {
     "predict": _changed_predict,
     "save": _changed_save,
     "save_weights": _changed_save_weights,
+    "_make_predict_function": _with_awaited,
+    "_make_test_function": _with_awaited,
+    "_make_train_function": _with_awaited,
     "_set_inputs": first_data.changed_set_inputs,
     "_standardize_user_data": first_data.changed_standardize,
 }

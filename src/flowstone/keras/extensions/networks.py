@@ -13,6 +13,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.framework.tensors import nest
+from flowstone.keras import weight_checkpoints
 from flowstone.keras.extensions.calls import has_argument, training_of_call
 from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.extensions.operation_layers import with_history
@@ -154,12 +155,14 @@ def _weights(self: Any) -> list[Any]:
 
 def get_weights(self: Any) -> list[Any]:
     """The values of `weights`."""
+    weight_checkpoints.restore_awaited(self)
     values: list[Any] = own("backend").batch_get_value(self.weights)
     return values
 
 
 def set_weights(self: Any, weights: Sequence[Any]) -> None:
     """Gives each of `weights` its value; ValueError for another number of them or other shapes."""
+    weight_checkpoints.restore_awaited(self)
     variables = self.weights
     if len(variables) != len(weights):
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -252,9 +253,18 @@ class Restored:
     def run_restore_ops(self, session: Any = None) -> None:
         """Gives the variables that were matched their values in `session` (None: the default one)."""
         session = session_or_default(session)
-        for key, variable in self._keys.items():
-            variable.load(self._reader.get_tensor(key), session)
+        self.load_variables(self._keys, session)
         session.run(self._operations)
+
+    @property
+    def matched_keys(self) -> frozenset[str]:
+        """The checkpoint's keys of the variables that were matched."""
+        return frozenset(self._keys)
+
+    def load_variables(self, keys: Iterable[str], session: Any) -> None:
+        """Gives the variables of these keys, which were matched, their values in `session`."""
+        for key in keys:
+            self._keys[key].load(self._reader.get_tensor(key), session)
 
     def initialize_or_restore(self, session: Any = None) -> None:
         """`run_restore_ops`; first the variables that were not matched are initialised."""

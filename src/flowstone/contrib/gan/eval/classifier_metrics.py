@@ -15,15 +15,24 @@ from typing import Any
 from urllib.request import urlretrieve
 
 import flowstone as tf
+from flowstone.contrib.gan.eval.activation_metrics import (
+    classifier_score_from_logits,
+    frechet_classifier_distance_from_activations,
+    kernel_classifier_distance_and_std_from_activations,
+)
 
 __all__ = [
     "classifier_score",
+    "classifier_score_from_logits",
     "frechet_classifier_distance",
+    "frechet_classifier_distance_from_activations",
     "frechet_inception_distance",
     "get_graph_def_from_disk",
     "get_graph_def_from_resource",
     "get_graph_def_from_url_tarball",
     "inception_score",
+    "kernel_classifier_distance",
+    "kernel_classifier_distance_and_std",
     "preprocess_image",
     "run_image_classifier",
     "run_inception",
@@ -149,24 +158,7 @@ def classifier_score(images: Any, classifier_fn: Callable[[Any], Any], num_batch
     Returns a scalar from 1 to the number of classes; the higher, the more distinct and varied the images are.
     Raises ValueError if n is not divided or the logits have another rank.
     """
-    logits = _classified(images, classifier_fn, num_batches)
-    probabilities = tf.nn.softmax(logits)
-    marginal = tf.log(tf.reduce_mean(probabilities, axis=0))
-    divergences = tf.reduce_sum(probabilities * (tf.nn.log_softmax(logits) - marginal), axis=1)
-    return tf.exp(tf.reduce_mean(divergences))
-
-
-def _square_root(matrix: Any) -> Any:
-    """The symmetric square root of a symmetric matrix without negative eigenvalues."""
-    singular, left, right = tf.svd(matrix)
-    roots = tf.where(singular < 1e-10, singular, tf.sqrt(singular))
-    return tf.matmul(left * roots, right, transpose_b=True)
-
-
-def _trace_of_root_of_product(first: Any, second: Any) -> Any:
-    """The trace of the square root of a product of covariances, by that of a similar symmetric matrix."""
-    root = _square_root(first)
-    return tf.trace(_square_root(tf.matmul(root, tf.matmul(second, root))))
+    return classifier_score_from_logits(_classified(images, classifier_fn, num_batches))
 
 
 def frechet_classifier_distance(
@@ -183,19 +175,43 @@ def frechet_classifier_distance(
     Returns a scalar: 0 for equal distributions. Raises ValueError if n is not divided or not the same, or the
     outputs have another rank.
     """
-    real = tf.cast(_classified(real_images, classifier_fn, num_batches), tf.float64)
-    generated = tf.cast(_classified(generated_images, classifier_fn, num_batches), tf.float64)
+    real = _classified(real_images, classifier_fn, num_batches)
+    generated = _classified(generated_images, classifier_fn, num_batches)
     real.shape.assert_is_compatible_with(generated.shape)
-    means, covariances = [], []
-    for outputs in (real, generated):
-        mean = tf.reduce_mean(outputs, axis=0)
-        centred = outputs - mean
-        count = tf.cast(tf.shape(outputs)[0] - 1, tf.float64)
-        means.append(mean)
-        covariances.append(tf.matmul(centred, centred, transpose_a=True) / count)
-    trace = tf.trace(covariances[0] + covariances[1]) - 2.0 * _trace_of_root_of_product(*covariances)
-    distance = trace + tf.reduce_sum(tf.square(means[0] - means[1]))
-    return tf.cast(distance, tf.float32)
+    return frechet_classifier_distance_from_activations(real, generated)
+
+
+def kernel_classifier_distance(
+    real_images: Any,
+    generated_images: Any,
+    classifier_fn: Callable[[Any], Any],
+    num_classifier_batches: int = 1,
+    max_block_size: int = 1024,
+    dtype: Any = None,
+) -> Any:
+    """The estimate of `kernel_classifier_distance_and_std`, without its deviation."""
+    return kernel_classifier_distance_and_std(
+        real_images, generated_images, classifier_fn, num_classifier_batches, max_block_size, dtype
+    )[0]
+
+
+def kernel_classifier_distance_and_std(
+    real_images: Any,
+    generated_images: Any,
+    classifier_fn: Callable[[Any], Any],
+    num_classifier_batches: int = 1,
+    max_block_size: int = 1024,
+    dtype: Any = None,
+) -> Any:
+    """`kernel_classifier_distance_and_std_from_activations` of what a classifier makes of images.
+
+    The classifier runs in `num_classifier_batches` batches, which divide the numbers of images.
+    """
+    real, generated = (
+        _classified(images, classifier_fn, num_classifier_batches)
+        for images in (real_images, generated_images)
+    )
+    return kernel_classifier_distance_and_std_from_activations(real, generated, max_block_size, dtype)
 
 
 inception_score = functools.partial(
