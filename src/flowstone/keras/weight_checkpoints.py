@@ -98,10 +98,10 @@ def load_weights(model: Any, path: str) -> Any:
 
 
 class _Awaited(NamedTuple):
-    """A checkpoint that a model has loaded; it had `count` weights then, and those of the keys `known`."""
+    """A checkpoint that a model has loaded; it had `size` weights then, and those of the keys `known`."""
 
     path: str
-    count: int
+    size: int
     known: frozenset[str]
 
 
@@ -120,7 +120,7 @@ def restore_awaited(model: Any) -> None:
     Of an optimiser these are slots and the number of its steps: its settings stay as they are.
     """
     awaited = vars(model).get(_AWAITED)
-    if awaited is None or awaited.count == _count(model):
+    if awaited is None or awaited.size == _count(model):
         return
     restored = checkpoint_of(model, bool(_trained_weights(model.optimizer))).restore(awaited.path)
     new = [key for key in restored.matched_keys - awaited.known if not _is_setting(key)]
