@@ -29,3 +29,13 @@ def test_how_a_dataset_prints() -> None:
         printed = repr(tf.data.Dataset.from_tensor_slices(elements).batch(2))
     _, _, said = printed.partition(" ")
     assert said == "shapes: {a: (?,), b: ((?, 3), (?,))}, types: {a: tf.int32, b: (tf.float32, tf.string)}>"
+
+
+def test_batches_of_mapped_elements_are_nodes_that_tensorflow_1_15_knows() -> None:
+    """Its MapAndBatchDataset takes other inputs than that of TensorFlow 1.4."""
+    batches = tf.data.experimental.map_and_batch(lambda i: i * 2, 3, num_parallel_batches=2)
+    with tf.Graph().as_default() as graph:
+        tf.data.Dataset.range(7).apply(batches).make_initializable_iterator()
+        types = {operation.type for operation in graph.get_operations()}
+    assert "MapAndBatchDataset" not in types
+    assert {"ParallelMapDataset", "BatchDataset"} <= types
