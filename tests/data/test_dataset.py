@@ -44,3 +44,13 @@ def test_shards_that_are_not_there(shards: int, index: int, message: str) -> Non
         element = tf.data.Dataset.range(10).shard(shards, index).make_one_shot_iterator().get_next()
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             session.run(element)
+
+
+def test_batches_of_mapped_elements_are_nodes_that_tensorflow_1_15_knows() -> None:
+    """Its MapAndBatchDataset takes other inputs than that of TensorFlow 1.4."""
+    batches = tf.data.experimental.map_and_batch(lambda i: i * 2, 3, num_parallel_batches=2)
+    with tf.Graph().as_default() as graph:
+        tf.data.Dataset.range(7).apply(batches).make_initializable_iterator()
+        types = {operation.type for operation in graph.get_operations()}
+    assert "MapAndBatchDataset" not in types
+    assert {"ParallelMapDataset", "BatchDataset"} <= types

@@ -51,7 +51,7 @@ def test_examples_of_one_bucket_come_together() -> None:
 
 def test_sizes_and_capacities_of_each_bucket() -> None:
     item = numbers(14)
-    which, (batch,) = bucket(
+    which, batch = bucket(
         [item], item % 2, [2, 3], 2, bucket_capacities=[4, 6], allow_smaller_final_batch=True, capacity=2
     )
     assert batch.shape.as_list() == [None]
@@ -62,7 +62,7 @@ def test_sizes_and_capacities_of_each_bucket() -> None:
 
 def test_examples_that_are_not_kept() -> None:
     item = numbers(8)
-    _, (batch,) = bucket([item], 0, 2, 1, keep_input=tf.equal(item % 2, 1))
+    _, batch = bucket([item], 0, 2, 1, keep_input=tf.equal(item % 2, 1))
     assert [values.tolist() for values in all_values(batch)] == [[1, 3], [5, 7]]
 
 
@@ -89,12 +89,20 @@ def test_sequences_of_like_length_are_padded_together() -> None:
         assert [(row > 0).sum() for row in sequences] == [max(size - 1, 0) for size in sizes]
 
 
+def test_names_are_tensorflows() -> None:
+    item = numbers(4)
+    _, batch = bucket([item], item % 2, 2, 2)
+    runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+    assert [runner.name for runner in runners][1:] == ["bucket/bucket_queue_0", "bucket/top_queue"]
+    assert batch.name == "bucket/dequeue_top:1"  # a list of one example tensor gives a tensor
+
+
 def test_summaries() -> None:
     item = numbers(4)
     bucket([item], item % 2, 2, 2, capacity=5)
     names = {summary.op.name for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)}
     assert {
-        "bucket/fifo_queue/size", "bucket/fifo_queue_1/size", "bucket/top_queue/fraction_of_5_full"
+        "bucket/bucket_queue_0/size", "bucket/bucket_queue_1/size", "bucket/top_queue/fraction_of_5_full"
     } <= names  # fmt: skip
 
 

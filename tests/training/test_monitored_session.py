@@ -225,3 +225,20 @@ def test_the_hook_of_synchronous_replicas() -> None:
         for _ in range(3):
             session.run(train)
         np.testing.assert_allclose(session.run(v), -0.5)
+
+
+@pytest.mark.parametrize(
+    ("session_class", "layers"), [(tf.train.MonitoredSession, 4), (tf.train.SingularMonitoredSession, 3)]
+)
+def test_the_session_is_taken_out_layer_by_layer(session_class: Any, layers: int) -> None:
+    value, graph = tf.constant(3), tf.get_default_graph()
+    with session_class() as session:
+        inner, graphs = session, [session.graph]
+        for _ in range(layers):
+            inner = inner._sess
+            graphs.append(inner.graph)
+        assert type(inner).__name__ == "Session"
+        assert inner.run(value) == 3
+        coordinated = session._sess if layers == 3 else session._sess._sess
+    assert all(each is graph for each in graphs)
+    assert coordinated.graph is None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.data.arguments import as_int64, prefixed_by, seed_tensors
+from flowstone.data.arguments import as_int64, seed_tensors
 from flowstone.data.dataset import Dataset, op_dataset
 from flowstone.data.functions import DatasetFunction, MapFunction
 from flowstone.data.readers import SqlDataset
@@ -21,6 +21,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape
+from flowstone.ops.numbers.casts import cast
 
 __all__ = [
     "SqlDataset",
@@ -161,19 +162,12 @@ def map_and_batch(
         raise ValueError("`map_and_batch` allows only one of num_parallel_batches and num_parallel_calls.")
 
     def apply(dataset: Dataset) -> Dataset:
-        if num_parallel_calls is not None or drop_remainder:
-            calls = 1 if num_parallel_calls is None else num_parallel_calls
-            return dataset.map(map_func, calls).batch(batch_size, drop_remainder)
-        function = MapFunction(map_func, dataset._structure, name="tf_map_func")
-        size = as_int64(batch_size, "batch_size")
-        batches = as_int64(
-            1 if num_parallel_batches is None else num_parallel_batches, "num_parallel_batches"
-        )
-        structure = function.structure.with_shapes(prefixed_by(size, False))
-        return op_dataset("MapAndBatchDataset", structure, lambda: F.MapAndBatchDataset(
-            dataset._as_variant_tensor(), function.captured, size, batches,
-            f=function.name_in(get_default_graph()), Targuments=function.captured_types,
-            **structure.attributes))  # fmt: skip
+        calls = num_parallel_calls
+        if calls is None:
+            batches = 1 if num_parallel_batches is None else num_parallel_batches
+            at_once = as_int64(batch_size, "batch_size") * as_int64(batches, "num_parallel_batches")
+            calls = cast(at_once, dtypes.int32)
+        return dataset.map(map_func, calls).batch(batch_size, drop_remainder)
 
     return apply
 

@@ -41,3 +41,13 @@ def test_a_message_survives_its_bytes() -> None:
 def test_a_value_of_no_field_has_no_message() -> None:
     with pytest.raises(ValueError, match="Unsupported parameter type"):
         training.HParams(structure={}).to_proto()
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"), [("7", True), ("-1", True), ("0", False), ("1", True), ("true", True)]
+)
+def test_truths_may_be_whole_numbers(text: str, truth: bool) -> None:
+    parameters = training.HParams(deep=not truth)
+    assert parameters.parse(f"deep={text}").deep is truth
+    with pytest.raises(ValueError, match="Could not parse hparam 'deep'"):
+        parameters.parse("deep=yes")

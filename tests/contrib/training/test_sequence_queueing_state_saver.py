@@ -105,7 +105,7 @@ def test_its_properties() -> None:
     saver = training.SequenceQueueingStateSaver(
         2, 3, 3, "k", {"x": tf.zeros([3, 4])}, {}, {"s": tf.zeros([])}, name="saver"
     )
-    assert (saver.name, saver.batch_size, saver.num_unroll) == ("saver", 2, 3)
+    assert (saver.name, saver.batch_size, saver.num_unroll) == ("saver/", 2, 3)
     assert saver.barrier.name == "saver/barrier"
     batch = saver.next_batch
     assert isinstance(batch, training.NextQueuedSequenceBatch)

@@ -56,6 +56,38 @@ def test_sparse_lookups_and_their_updates_list_nothing(use_resource: bool) -> No
     assert ("Unique(" in plan) == use_resource
 
 
+@pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+def test_gradients_of_tables_that_are_computed(combiner: str) -> None:
+    given, ids = tf.placeholder(tf.float32, [7, 3]), tf.placeholder(tf.int64, [4])
+    table = tf.exp(given)
+    where = tf.SparseTensor(tf.constant([[0, 0], [0, 1], [2, 0], [3, 0]], tf.int64), ids, [4, 7])
+    found = tf.nn.embedding_lookup_sparse(table, where, None, combiner=combiner)
+    gradients = tf.gradients(tf.reduce_sum(tf.sin(found)), [table, given])
+    assert isinstance(gradients[0], tf.IndexedSlices)
+    feed = {given: np.random.rand(7, 3), ids: [5, 1, 5, 0]}
+    with tf.Session() as session:
+        plan = str(session.explain([found, gradients[1]], feed))
+        values, flows = session.run([found, gradients[1]], feed)
+    assert "Unique(" not in plan
+    rows = np.exp(feed[given])
+    scale = {"sum": 1, "mean": 1 / 2, "sqrtn": 1 / np.sqrt(2)}[combiner]
+    total = scale * (rows[5] + rows[1])
+    np.testing.assert_allclose(values, [total, np.zeros(3), rows[5], rows[0]], rtol=1e-5)
+    expected = np.zeros([7, 3])
+    expected[5] = np.cos(total) * scale + np.cos(rows[5])
+    expected[1], expected[0] = np.cos(total) * scale, np.cos(rows[0])
+    np.testing.assert_allclose(flows, expected * rows, rtol=1e-4)
+
+
+def test_rows_of_which_only_the_number_is_wanted_are_not_picked() -> None:
+    table, ids = tf.placeholder(tf.float32, [7, 3]), tf.placeholder(tf.int64, [4])
+    rows, _ = picked(table, ids)
+    count = tf.gather(tf.shape(rows), 0)
+    assert "GatherV2" not in ops(text([count], [table, ids], NAME))
+    with tf.Session() as session:
+        assert session.run(count, {table: np.zeros([7, 3]), ids: [5, 1, 5, 0]}) == 3
+
+
 def test_other_places_stay() -> None:
     table, ids = tf.placeholder(tf.float32, [7, 3]), tf.placeholder(tf.int64, [6])
     rows, _ = picked(table, ids)

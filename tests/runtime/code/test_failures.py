@@ -57,7 +57,8 @@ def test_class_node_and_line(raised, expected, when_planned):
         assert type(caught.value) is expected
         assert caught.value.op is node.op and caught.value.node_def.name == "failing"
         assert f"[[node failing (op Failing) defined at {__file__}:" in caught.value.message
-        assert ("float32[2]" in caught.value.message) != when_planned
+        said = not when_planned and expected is not errors.OutOfRangeError
+        assert ("float32[2]" in caught.value.message) == said
         assert session.run(tf.constant(1)) == 1
 
 
@@ -129,3 +130,15 @@ def test_messages_have_no_words_of_plans():
     with tf.Session() as session, pytest.raises(errors.InvalidArgumentError) as caught:
         session.run(tf.reduce_sum(tf.exp(x) * tf.tanh(y) + 1.0), {x: [1, 2], y: [1, 2, 3]})
     assert "(op _" not in caught.value.message and "Incompatible shapes: [2] vs. [3]" in caught.value.message
+
+
+def test_ends_of_data_say_nothing_of_inputs():
+    following = tf.data.Dataset.range(1).make_one_shot_iterator().get_next()
+    queue = tf.FIFOQueue(2, tf.int32, [[]])
+    taken = queue.dequeue_many(tf.placeholder_with_default(2, []))
+    with tf.Session() as session:
+        session.run([following, queue.close()])
+        for fetch in (following, taken):
+            with pytest.raises(errors.OutOfRangeError) as raised:
+                session.run(fetch)
+            assert "inputs" not in raised.value.message

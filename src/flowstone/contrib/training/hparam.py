@@ -28,7 +28,7 @@ _ASSIGNMENT = re.compile(
     r"(?P<name>[a-zA-Z][\w.]*)(?:\[ *(?P<index>\d+) *\])?\s*=\s*"
     r"(?:(?P<value>[^,\[]*)|\[(?P<list>[^\]]*)\])(?:,|$)"
 )
-_TRUTHS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
+_TRUTHS = {"true": True, "True": True, "false": False, "False": False}
 
 
 def parse_values(
@@ -76,10 +76,15 @@ def _assign(results: dict[str, Any], match: re.Match[str], kind: Callable[[Any],
     by_index[int(index)] = _parsed(match["value"], name, kind, values)
 
 
+def _truth(text: str) -> bool:
+    """A truth by its name or as a whole number; ValueError for other texts."""
+    return _TRUTHS[text] if text in _TRUTHS else bool(int(text))
+
+
 def _parsed(text: str, name: str, kind: Callable[[Any], Any], values: str) -> Any:
     try:
-        return _TRUTHS[text] if kind is bool else kind(text)
-    except (KeyError, ValueError):
+        return _truth(text) if kind is bool else kind(text)
+    except ValueError:
         kind_name = getattr(kind, "__name__", str(kind))
         raise ValueError(
             f"Could not parse hparam '{name}' of type '{kind_name}' with value '{text}' in {values}"

@@ -141,7 +141,7 @@ class SequenceQueueingStateSaver:
     ) -> None:
         self._batch_size, self._num_unroll = batch_size, num_unroll
         with tf.name_scope(name, "InputQueueingStateSaver") as scope:
-            self._name = scope.rstrip("/")
+            self._name = scope
             self._length = tf.convert_to_tensor(input_length, tf.int32, name="length")
             self._key = tf.convert_to_tensor(input_key, tf.string, name="key")
             self._inputs = {

@@ -6,15 +6,24 @@
 
 become ``SparseSegmentSum(table, indices, segments)`` and ``GatherV2(table, indices)``, with the same bits.
 `embedding_lookup_sparse` writes the former, to send each row once where tables are elsewhere. On a host, to
-find the distinct indices takes several times as long as to read a row twice.
+find the distinct indices takes several times as long as to read a row twice. The gradients are alike:
+
+    UnsortedSegmentSum(SparseSegmentMeanGrad(dy, places, segments, count), ids, size)     # or …SqrtNGrad
+    UnsortedSegmentSum(UnsortedSegmentSum(dy, places, count), ids, size)
+
+become ``SparseSegmentMeanGrad(dy, indices, segments, size)`` and ``UnsortedSegmentSum(dy, indices, size)``.
+Where only the number of picked rows is wanted, ``GatherV2(Shape(GatherV2(table, ids)), 0)``, none is picked:
+it is ``Size(ids)``.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from flowstone.framework.declarations.registry import registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.rewriting.matching import Number, Op, Pattern, Rules, Surroundings, Value
+from flowstone.framework.types import dtypes
+from flowstone.rewriting.matching import Either, Number, Op, Pattern, Rules, Surroundings, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
 __all__ = ["pick_rows_directly"]
@@ -51,6 +60,73 @@ _AGAIN = Pattern(
 )
 
 
+def _is_int32(x: PlanOutput) -> bool:
+    return x.dtype is dtypes.int32
+
+
+def _is_list(x: PlanOutput) -> bool:
+    return x.dims is not None and len(x.dims) == 1
+
+
+class _Spread(NamedTuple):
+    """A gradient by places among distinct indices, whose rows go to where the indices say."""
+
+    by_places: PlanOutput
+    indices: PlanOutput
+    size: PlanOutput
+    distinct: PlanNode
+    listed: PlanNode
+    root: PlanNode
+
+
+_SPREAD = Pattern(
+    Op(
+        "UnsortedSegmentSum",
+        Either(
+            Op(
+                "SparseSegmentMeanGrad|SparseSegmentSqrtNGrad",
+                Value(),
+                _PLACES,
+                Value(),
+                Value(),
+                name="by_places",
+                alone=True,
+            ),
+            Op("UnsortedSegmentSum", Value(), _PLACES, Value(), name="by_places", alone=True),
+        ),
+        _IDS,
+        Value("size", where=_is_int32),
+    ),
+    _Spread,
+    where=_is_of_one_list,
+    waits=False,
+)
+
+
+class _Counted(NamedTuple):
+    """The number of rows that are picked by a list of ids."""
+
+    ids: PlanOutput
+    root: PlanNode
+
+
+_COUNTED = Pattern(
+    Op(
+        "GatherV2",
+        Op(
+            "Shape",
+            Op("GatherV2", Value(), Value("ids", where=_is_list), _FIRST, batch_dims=0),
+            out_type=dtypes.int32,
+        ),
+        _FIRST,
+        _FIRST,
+        batch_dims=0,
+    ),
+    _Counted,
+    waits=False,
+)
+
+
 def pick_rows_directly(subgraph: Subgraph) -> None:
     """Reads a table's rows by the indices that a program first made distinct."""
     if not any(node.type == "Unique" for node in subgraph.nodes):
@@ -64,6 +140,20 @@ def pick_rows_directly(subgraph: Subgraph) -> None:
         new = subgraph.new_node(node.declaration, inputs, attributes, like=node)
         return Replacement([new.outputs[0]], "rows are picked without a list of distinct ones", (new,))
 
-    around = Surroundings.of(subgraph)
-    rewrite(subgraph, "pick_rows_directly", Rules(around, (_SUMS, direct), (_AGAIN, direct)))
+    def spread(found: _Spread) -> Replacement:
+        node = found.by_places.op
+        key = "Tindices" if node.type == "UnsortedSegmentSum" else "Tidx"
+        dy, _, *segments, _ = node.inputs
+        attributes = {**node.attributes, key: found.indices.dtype}
+        inputs = [dy, found.indices, *segments, found.size]
+        new = subgraph.new_node(node.declaration, inputs, attributes, like=found.root)
+        return Replacement([new.outputs[0]], "rows are summed without a list of distinct ones", (new,))
+
+    def counted(found: _Counted) -> Replacement:
+        attributes = {"T": found.ids.dtype, "out_type": dtypes.int32}
+        new = subgraph.new_node(registry["Size"], [found.ids], attributes, like=found.root)
+        return Replacement([new.outputs[0]], "as many rows as ids", (new,))
+
+    rules = ((_SUMS, direct), (_AGAIN, direct), (_SPREAD, spread), (_COUNTED, counted))
+    rewrite(subgraph, "pick_rows_directly", Rules(Surroundings.of(subgraph), *rules))
     remove_unneeded(subgraph)

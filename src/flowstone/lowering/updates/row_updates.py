@@ -96,6 +96,7 @@ _LENGTH = Either(
     ),
     Op("GatherV2", Op("Shape", Op("GatherV2", Value(), Value("indices"), _FIRST)), _FIRST, Value()),
     Op("GatherV2", Op("Shape", Op("ResourceGather", Value(), Value("indices"))), _FIRST, Value()),
+    Op("Size", Value("indices")),
 )
 _PLACES = Op("Unique", Value("repeated"), node="distinct", part=1)
 _SUMMED = Pattern(

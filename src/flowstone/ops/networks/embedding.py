@@ -144,13 +144,6 @@ def embedding_lookup_sparse(
         segments = F.StridedSlice(
             sp_ids.indices, [0, 0], [0, 1], [1, 1], begin_mask=1, end_mask=1, shrink_axis_mask=2
         )
-        is_one = not isinstance(params, (list, tuple)) or len(params) == 1
-        table = params[0] if isinstance(params, (list, tuple)) and is_one else params
-        is_tensor = is_one and not hasattr(table, "read_value")  # the gradient of a variable is its rows
-        is_tensor = is_tensor and not hasattr(table, "_get_variable_list")
-        if sp_weights is None and is_tensor and max_norm is None:
-            reduce = {"sum": F.SparseSegmentSum, "mean": F.SparseSegmentMean, "sqrtn": F.SparseSegmentSqrtN}
-            return reduce[combiner](convert_to_tensor(table), sp_ids.values, _int32(segments), name=scope)
         ids, positions = F.Unique(sp_ids.values)
         rows = embedding_lookup(params, ids, partition_strategy, None, True, max_norm)
         segments = _int32(segments)

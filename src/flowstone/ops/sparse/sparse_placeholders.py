@@ -1,7 +1,7 @@
 """Placeholders of sparse tensors: three placeholders that one SparseTensorValue feeds.
 
-The three are named NAME/indices, NAME/values and NAME/shape; the sizes have a default where a shape is given,
--1 in it being a size that is not known.
+The three are named NAME/indices, NAME/values and NAME/shape; sizes that are all known are a constant, as in
+TensorFlow 1.15.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from flowstone.framework.tensors.node import static_value
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape
-from flowstone.ops.arrays.constants import constant, placeholder, placeholder_with_default
+from flowstone.ops.arrays.constants import constant, placeholder
 
 __all__ = ["sparse_placeholder"]
 
@@ -21,20 +21,20 @@ __all__ = ["sparse_placeholder"]
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
     """A SparseTensor of elements of `dtype` that must be fed, with a SparseTensorValue or its three arrays.
 
-    `shape`: sizes, None or -1 for any, or an int64 vector tensor; None for any rank. ValueError for a shape
+    `shape`: sizes, None or -1 for any, or an int64 vector tensor; None for any rank. Sizes that are all known
+    need not be fed. ValueError for a shape
     of unknown rank, TypeError for what is no sequence.
     """
 
     def named(part: str) -> str | None:
         return None if name is None else f"{name}/{part}"
 
-    if shape is None:
-        rank = static = None
-        sizes = placeholder(dtypes.int64, [None], named("shape"))
-    else:
-        default, static = _default_sizes(shape, named("shape_default"))
+    sizes, rank, static = None, None, None
+    if shape is not None:
+        sizes, static = _sizes(shape, named("shape"))
         rank = static.ndims
-        sizes = placeholder_with_default(default, default.shape, named("shape"))
+    if sizes is None:
+        sizes = placeholder(dtypes.int64, [rank], named("shape"))
     values = placeholder(dtype, [None], named("values"))
     result = SparseTensor(placeholder(dtypes.int64, [None, rank], named("indices")), values, sizes)
     if static is not None:
@@ -42,8 +42,8 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     return result
 
 
-def _default_sizes(shape: Any, name: str | None) -> tuple[Tensor, TensorShape]:
-    """The sizes as a tensor, and as far as they are known."""
+def _sizes(shape: Any, name: str | None) -> tuple[Tensor | None, TensorShape]:
+    """The sizes as a tensor, None if some are open, and as far as they are known."""
     if isinstance(shape, Tensor):
         known = static_value(shape)
         dims = [None] * (shape.shape[0].value or 0) if known is None else known.tolist()
@@ -52,5 +52,7 @@ def _default_sizes(shape: Any, name: str | None) -> tuple[Tensor, TensorShape]:
         raise ValueError("Cannot take the length of shape with unknown rank.")
     len(shape)  # a number is no shape
     static = TensorShape([None if n in (None, -1) else n for n in shape])
-    sizes = [-1 if n is None else n for n in static.as_list()]
+    if not static.is_fully_defined():
+        return None, static
+    sizes = static.as_list()
     return constant(sizes, dtypes.int64, [len(sizes)], name=name or "Const"), static

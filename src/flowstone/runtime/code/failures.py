@@ -62,7 +62,8 @@ def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exc
     `inputs` and the user's line.
 
     An error that already names an operation is returned as it is. Of nodes that were joined to `node`, the
-    one that the error holds as its `failed_node` (`lowering/clusters/cluster_kernel.py`) is named.
+    one that the error holds as its `failed_node` (`lowering/clusters/cluster_kernel.py`) is named. Ends of
+    data say nothing of inputs.
     """
     node, inputs = getattr(error, "failed_node", (node, inputs))
     if isinstance(error, errors.OpError):
@@ -73,14 +74,17 @@ def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exc
     else:
         kind, message = _class_of(error), _message_of(error, node, inputs)
     origin = node.origin
-    described = "" if _is_uninitialised(error) else _in_words(inputs)
+    described = "" if _says_nothing_of_inputs(error) else _in_words(inputs)
     text = f"{message}{described}\n\t [[node {node.name} (op {_type_of(node)}){_location(origin)}]]"
     result: Exception = kind(lambda: origin.node_def, origin, text)
     return result
 
 
-def _is_uninitialised(error: Exception) -> bool:
-    return isinstance(error, AttributeError) and "tensor" in str(error)
+def _says_nothing_of_inputs(error: Exception) -> bool:
+    """Whether a variable has no value, data has come to its end, or the step was ended."""
+    if isinstance(error, AttributeError):
+        return "tensor" in str(error)
+    return isinstance(error, (errors.OutOfRangeError, errors.CancelledError))
 
 
 def _failed_line(error: BaseException) -> tuple[Any, int]:
@@ -108,7 +112,7 @@ _NO_MEMORY = ("not enough memory", "can't allocate memory")  # ATen's words, by 
 
 
 def _class_of(error: Exception) -> Any:
-    if _is_uninitialised(error):
+    if isinstance(error, AttributeError) and "tensor" in str(error):
         return errors.FailedPreconditionError
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return errors.ResourceExhaustedError

@@ -71,7 +71,8 @@ def bucket(
         allow_smaller_final_batch: at the end of the input each bucket gives what it has.
         keep_input: a bool scalar: whether to take the example.
 
-    Returns (the batch's bucket, an int32 scalar; the batch, a list or dict of tensors [batch_size, ...]).
+    Returns (the batch's bucket, an int32 scalar; the batch: a list or dict of tensors [batch_size, ...], or
+    the tensor of a list of one).
     Raises ValueError for lists of another length than `num_buckets` and unknown shapes.
     """
     sizes = _one_each(batch_size, num_buckets, "batch_size")
@@ -84,7 +85,13 @@ def bucket(
         types, example_shapes = common_types(stored), common_shapes(stored, shapes, False)
         kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
         buckets: list[QueueBase] = [
-            kind(size, types, example_shapes, shared_name=shared_name and f"{shared_name}_{i}")
+            kind(
+                size,
+                types,
+                example_shapes,
+                shared_name=shared_name and f"{shared_name}_{i}",
+                name=f"bucket_queue_{i}",
+            )
             for i, size in enumerate(capacities)
         ]
         _fill(buckets, stored[0], chosen, keep, num_threads)
@@ -97,7 +104,9 @@ def bucket(
         for tensor, queue_shape in zip(batch, buckets[0].shapes):
             tensor.set_shape(TensorShape([rows]).concatenate(queue_shape))
         batch = restore_sparse_tensors(batch, sparse)
-    return number, dict(zip(sorted(tensors), batch)) if isinstance(tensors, dict) else batch
+    if isinstance(tensors, dict):
+        return number, dict(zip(sorted(tensors), batch))
+    return number, batch[0] if len(batch) == 1 else batch
 
 
 def _one_each(value: int | Sequence[int], count: int, name: str) -> list[int]:

@@ -5,7 +5,8 @@
 - `CoordinatedSession` ends the threads of the session's Coordinator, and raises their errors.
 - `HookedSession` calls the hooks around each step; innermost is the Session itself.
 
-Each has `run`, `run_step_fn`, `should_stop` and `close`. A closed session holds None and should stop.
+Each has `run`, `run_step_fn`, `should_stop` and `close`. A closed session holds None and should stop. What it
+holds is `_sess`: programs take the Session out by that name, where a Saver wants it.
 """
 
 from __future__ import annotations
@@ -62,34 +63,45 @@ class StepContext:
         raise StopIteration("step_fn has requested the iterations to stop.")
 
 
-class HookedSession:
+class _Layer:
+    """A session around another one."""
+
+    _sess: Any
+
+    @property
+    def graph(self) -> Any:
+        """The session's graph; None once it is closed."""
+        return None if self._sess is None else self._sess.graph
+
+
+class HookedSession(_Layer):
     """Calls hooks around each step of a session."""
 
     def __init__(self, session: Any, hooks: Sequence[SessionRunHook]) -> None:
-        self.session, self._hooks, self._should_stop = session, list(hooks), False
+        self._sess, self._hooks, self._should_stop = session, list(hooks), False
         self._calls: dict[Any, Callable[..., Any]] = {}
         protos = messages("config_pb2")
         self._new_options, self._new_metadata = protos.RunOptions, protos.RunMetadata
 
     def should_stop(self) -> bool:
         """Whether a hook asked to stop, or the session is closed."""
-        return self._should_stop or self.session is None
+        return self._should_stop or self._sess is None
 
     def close(self) -> None:
         """Closes the session."""
-        session, self.session = self.session, None
+        session, self._sess = self._sess, None
         if session is not None:
             session.close()
 
     def run_step_fn(self, step_fn: Callable[[StepContext], Any], run: Any = None) -> Any:
         """Calls the function."""
-        return step_fn(StepContext(self.session, run))
+        return step_fn(StepContext(self._sess, run))
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """Makes a step with the hooks' fetches and feeds, and gives them their values."""
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
-        context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self.session)
+        context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
         all_fetches: list[Any] = [fetches]
         places: list[int] = []  # where each hook's fetches are; 0: it has none
         hook_feeds: dict[Any, Any] = {}
@@ -117,7 +129,7 @@ class HookedSession:
             results = self._run_plainly(all_fetches, feeds)
         else:
             options = self._new_options() if options is None else options
-            results = self.session.run(all_fetches, feeds, options, metadata)
+            results = self._sess.run(all_fetches, feeds, options, metadata)
         for hook, place in zip(self._hooks, places):
             values = results[place] if place else None
             hook.after_run(context, SessionRunValues(values, options, metadata))
@@ -131,11 +143,11 @@ class HookedSession:
             key = (*map(_identity, fetches), _identity, *feeds) if feeds else (*map(_identity, fetches),)
             call = self._calls.get(key)
         except TypeError:  # something nested
-            return self.session.run(fetches, feeds)
+            return self._sess.run(fetches, feeds)
         if call is None:
-            if type(self.session) is not Session or not all(map(_is_flat, [*fetches, *(feeds or ())])):
-                return self.session.run(fetches, feeds)
-            call = self._calls[key] = self.session.make_callable(fetches, list(feeds or ()))
+            if type(self._sess) is not Session or not all(map(_is_flat, [*fetches, *(feeds or ())])):
+                return self._sess.run(fetches, feeds)
+            call = self._calls[key] = self._sess.make_callable(fetches, list(feeds or ()))
         return call(*feeds.values()) if feeds else call()
 
 
@@ -176,21 +188,21 @@ def _merged(options: Any, further: Any) -> Any:
     return merged
 
 
-class CoordinatedSession:
+class CoordinatedSession(_Layer):
     """Ends the threads of a Coordinator with the session, and raises their errors."""
 
     def __init__(self, session: HookedSession, coord: Coordinator, stop_grace_period_secs: float) -> None:
-        self._session: HookedSession | None = session
+        self._sess: HookedSession | None = session
         self._coord, self._stop_grace_period_secs = coord, stop_grace_period_secs
 
     def check(self) -> bool:
         """Raises the error of a thread, if any; returns whether a thread or hook asked to stop."""
         self._coord.raise_requested_exception()
-        return self._coord.should_stop() or self._session is None or self._session.should_stop()
+        return self._coord.should_stop() or self._sess is None or self._sess.should_stop()
 
     def should_stop(self) -> bool:
         """Whether a thread failed, or a thread or hook asked to stop, or the session is closed."""
-        return self._coord.should_stop() or self._session is None or self._session.should_stop()
+        return self._coord.should_stop() or self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:
         """Waits for the threads, closes the session, and raises the error of a thread, if any."""
@@ -198,7 +210,7 @@ class CoordinatedSession:
         try:
             self._coord.join(stop_grace_period_secs=self._stop_grace_period_secs, ignore_live_threads=True)
         finally:
-            session, self._session = self._session, None
+            session, self._sess = self._sess, None
             if session is not None:
                 try:
                     session.close()
@@ -214,9 +226,9 @@ class CoordinatedSession:
         return self._guarded(self._inner().run_step_fn, step_fn, run or self.run)
 
     def _inner(self) -> HookedSession:
-        if self._session is None:
+        if self._sess is None:
             raise RuntimeError("Attempted to use a closed Session.")
-        return self._session
+        return self._sess
 
     def _guarded(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         try:
@@ -235,34 +247,34 @@ class CoordinatedSession:
             raise
 
 
-class RecoverableSession:
+class RecoverableSession(_Layer):
     """Makes its session by `create`, and anew after a step that lost a process; that step is repeated."""
 
     def __init__(self, create: Callable[[], CoordinatedSession]) -> None:
         self._create = create
-        self._session: CoordinatedSession | None = None
+        self._sess: CoordinatedSession | None = None
         self._closed = False
         self._renew()
 
     def _renew(self) -> CoordinatedSession:
         while True:
             try:
-                self._session = self._create()
-                return self._session
+                self._sess = self._create()
+                return self._sess
             except LOST as error:
                 logging.info(_RECREATED, "Creating", error)
 
     def _drop(self, error: Exception) -> None:
         logging.info(_RECREATED, "A step of", error)
-        session, self._session = self._session, None
+        session, self._sess = self._sess, None
         _close_lost(session)
 
     def should_stop(self) -> bool:
         """Whether the session says so. One that lost a process does not stop, but is made anew."""
-        if self._session is None:
+        if self._sess is None:
             return self._closed
         try:
-            return self._session.check()
+            return self._sess.check()
         except LOST as error:
             self._drop(error)
             self._renew()
@@ -272,7 +284,7 @@ class RecoverableSession:
 
     def close(self) -> None:
         """Closes the session."""
-        session, self._session = self._session, None
+        session, self._sess = self._sess, None
         self._closed = True
         _close_lost(session)
 
@@ -280,7 +292,7 @@ class RecoverableSession:
         """Makes a step, again and again until it loses no process."""
         while True:
             try:
-                session = self._session
+                session = self._sess
                 if session is None:
                     session = self._renew()
                 return session.run(fetches, feed_dict, options, run_metadata)
@@ -291,7 +303,7 @@ class RecoverableSession:
         """Calls the function, again and again until it loses no process."""
         while True:
             try:
-                session = self._session
+                session = self._sess
                 if session is None:
                     session = self._renew()
                 return session.run_step_fn(step_fn, session.run)
