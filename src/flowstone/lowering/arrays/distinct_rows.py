@@ -39,14 +39,25 @@ class _Picked(NamedTuple):
     root: PlanNode
 
 
+class _Spread(NamedTuple):
+    """A gradient by places among distinct indices, whose rows go to where the indices say."""
+
+    by_places: PlanOutput
+    indices: PlanOutput
+    size: PlanOutput
+    distinct: PlanNode
+    listed: PlanNode
+    root: PlanNode
+
+
+def _is_of_one_list(found: _Picked | _Spread) -> bool:
+    return found.distinct is found.listed
+
+
 _FIRST = Number(where=lambda axis: int(axis) == 0)
 _IDS = Op("Unique", Value("indices"), node="distinct", part=0)
 _PLACES = Op("Unique", Value(), node="listed", part=1)
 _ROWS = Op("GatherV2", Value("table"), _IDS, _FIRST, batch_dims=0)
-
-
-def _is_of_one_list(found: _Picked) -> bool:
-    return found.distinct is found.listed
 
 
 _SUMS = Pattern(
@@ -66,17 +77,6 @@ def _is_int32(x: PlanOutput) -> bool:
 
 def _is_list(x: PlanOutput) -> bool:
     return x.dims is not None and len(x.dims) == 1
-
-
-class _Spread(NamedTuple):
-    """A gradient by places among distinct indices, whose rows go to where the indices say."""
-
-    by_places: PlanOutput
-    indices: PlanOutput
-    size: PlanOutput
-    distinct: PlanNode
-    listed: PlanNode
-    root: PlanNode
 
 
 _SPREAD = Pattern(
