@@ -76,7 +76,8 @@ def test_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(1)
     feed = {x: random.random((4, 6, 5)), lengths: [6, 0, 3, 1]}
     setup = tf.global_variables_initializer()
-    monkeypatch.setattr(flags, "DISABLED_PASSES", flags.DISABLED_PASSES | {"join_programs"})
+    others = {"join_programs", "join_straight_programs"}
+    monkeypatch.setattr(flags, "DISABLED_PASSES", flags.DISABLED_PASSES | others)
     explained = agree(monkeypatch, [state, gradient], feed, NAME, fires=3, setup=setup, tolerance=1e-5)
     assert "joined_rows(" in explained
 

@@ -285,7 +285,7 @@ def pays(convolution: Convolution, what: str, products: int | None = None) -> bo
     left = 36 * tiles * (channels * results[3] if by_filter else images[3] * outputs) * costs.left
     moved = 36 * tiles * (channels + outputs) * (costs.moved_by_filter if by_filter else costs.moved)
     summed = 36 * channels * outputs * (costs.summed_by_filter if by_filter else costs.summed)
-    if current().exceeds_caches(4 * 36 * channels * outputs):
+    if not by_filter and current().exceeds_caches(4 * 36 * channels * outputs):
         summed *= costs.uncached
     if convolution.stride != 1:
         moved += math.prod(geometry.images) * current().profile.folded_element
