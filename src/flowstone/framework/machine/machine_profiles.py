@@ -35,8 +35,8 @@ class Tiles(NamedTuple):
     `called` is that of a call, `library` that of a library's; `left` of a multiplication that is left,
     `moved` of an element of a tile's matrices and `summed` of a filter's, both once more for gradients by
     filters; `product` of two vectors where small images are convolved directly. A library that is `padded`
-    multiplies whole vectors of both channels, others of the results' alone. A filter's matrices that are read,
-    and that no cache holds, cost `uncached` times as much.
+    multiplies whole vectors of both channels, others of the results' alone. What is read of a filter's
+    matrices costs `uncached` times as much where no cache holds them.
     """
 
     called: float = 1.5e6
