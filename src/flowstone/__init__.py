@@ -6,13 +6,12 @@ larger namespaces and what few programs use are imported when they are first ask
 
 from importlib import import_module as _import_module
 
-from flowstone.framework.flags import large_pages as _large_pages
 from flowstone.framework.flags import short_spins as _short_spins
 from flowstone.framework.names.late_names import late_names as _late_names
 from flowstone.framework.process.collector import importing as _importing
 from flowstone.framework.process.process_exit import stop_threads_at_exit as _stop_threads_at_exit
 
-with _importing(), _short_spins(), _large_pages():  # torch is loaded here
+with _importing(), _short_spins():  # torch is loaded here
     _stop_threads_at_exit()
     for _room in ("ops", "gradients", "nn"):
         _import_module(f"flowstone.{_room}")

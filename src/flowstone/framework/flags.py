@@ -108,27 +108,6 @@ def short_spins() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def large_pages() -> Iterator[None]:
-    """Has torch ask the system for pages of 2 MB for tensors of 2 MB and more, if none was made before the
-    context's end: a first touch costs a hundredth, and tensors that start at a page's begin take each other's
-    place in the heap (measured in docs/design/010).
-
-    The environment is as before afterwards. Does nothing if it says whether torch does so, where the system
-    has no such pages, or with ``FLOWSTONE_TUNE_PROCESS=0``.
-    """
-    name = "THP_MEM_ALLOC_ENABLE"
-    if not TUNE_PROCESS or name in os.environ or not os.path.exists("/sys/kernel/mm/transparent_hugepage"):
-        yield
-        return
-    os.environ[name] = "1"
-    try:
-        yield
-        sys.modules["torch"].empty(1)  # torch reads the variable for its first tensor
-    finally:
-        os.environ.pop(name, None)
-
-
-@contextlib.contextmanager
 def failed_nccl_raises() -> Iterator[None]:
     """Has a group of NCCL that is made within the context leave the process alive when it fails."""
     name = "TORCH_NCCL_ASYNC_ERROR_HANDLING"

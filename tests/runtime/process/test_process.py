@@ -9,8 +9,7 @@ import sys
 import pytest
 
 # A program that says how long OpenMP's threads spin (OpenMP does, itself), what of that its children would
-# inherit, whether objects are frozen, how many of four tensors of 4 MB start with a page (as they do where
-# the system is asked for large pages), and whether a freed buffer of 64 MB stays with the process: at first,
+# inherit, whether objects are frozen, and whether a freed buffer of 64 MB stays with the process: at first,
 # with a session, and after each call.
 PROGRAM = """
 import gc, os, sys
@@ -28,10 +27,7 @@ def resident():
     with open("/proc/self/statm") as sizes:
         return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-print("inherited", os.environ.get("GOMP_SPINCOUNT") or os.environ.get("THP_MEM_ALLOC_ENABLE"))
-tensors = [torch.empty(1 << 20) for _ in range(4)]
-print("aligned", sum(each.data_ptr() % 4096 == 0 for each in tensors))
-del tensors
+print("inherited", os.environ.get("GOMP_SPINCOUNT"))
 print("frozen", gc.get_freeze_count() > 0)
 print("stays", stays())
 tf.Session()
@@ -43,7 +39,6 @@ print("stays", stays())
 print("tuned", tf.config.tune_process(True))
 print("stays", stays())
 """
-ALIGNED = ["4" if os.path.exists("/sys/kernel/mm/transparent_hugepage") else "0"]
 NOT_GLIBC = not (sys.platform == "linux" and os.confstr("CS_GNU_LIBC_VERSION"))
 pytestmark = pytest.mark.skipif(NOT_GLIBC, reason="the allocator's settings are glibc's")
 
@@ -70,7 +65,6 @@ def test_what_is_set_and_undone() -> None:
     assert said() == {
         "spins": ["10000"],
         "inherited": ["None"],
-        "aligned": ALIGNED,
         "frozen": ["True", "False"],
         "stays": ["False", "True", "False", "True"],
         "tuned": ["True"],
@@ -78,10 +72,9 @@ def test_what_is_set_and_undone() -> None:
 
 
 def test_what_the_environment_has_set_is_left_alone() -> None:
-    assert said(GOMP_SPINCOUNT="77", MALLOC_MMAP_THRESHOLD_="1000000", THP_MEM_ALLOC_ENABLE="0") == {
+    assert said(GOMP_SPINCOUNT="77", MALLOC_MMAP_THRESHOLD_="1000000") == {
         "spins": ["77"],
         "inherited": ["77"],
-        "aligned": ["0"],
         "frozen": ["True", "False"],
         "stays": ["False"] * 4,
         "tuned": ["False"],
@@ -93,12 +86,10 @@ def test_what_the_program_has_set_is_left_alone() -> None:
     assert found["spins"] == ["300000"] and found["inherited"] == ["None"]
     assert found["frozen"] == ["True", "True"]
     assert found["stays"] == ["False"] * 4
-    assert found["aligned"] == ALIGNED
 
 
 def test_the_switch_of_the_environment() -> None:
     found = said(FLOWSTONE_TUNE_PROCESS="0", OMP_NUM_THREADS="2")
     assert found["spins"] == ["300000"]
     assert found["frozen"] == ["False", "False"]
-    assert found["aligned"] == ["0"]
     assert found["stays"] == ["False", "False", "False", "True"]

@@ -5,8 +5,6 @@ when               what                                                left alon
 =================  ==================================================  ====================================
 it is imported     OpenMP's idle threads sleep sooner                  if torch is there already, or the
                    (`framework/flags.py`)                              environment says how they wait
-it is imported     large tensors have pages of 2 MB                    if torch has made tensors already,
-                   (`framework/flags.py`)                              or the environment says whether
 it is imported     the garbage collector no longer walks what is       if the program has many objects, or
                    there then (`framework/process/collector.py`)               has frozen some
 the first session  freed memory stays with the process                 if the environment sets the
@@ -18,8 +16,7 @@ steps with a team  its other threads keep off the step's core          for teams
 =================  ==================================================  ====================================
 
 ``FLOWSTONE_TUNE_PROCESS=0`` switches all of it off; a program can choose with `tune_process`. OpenMP reads
-how long its threads spin when torch is loaded, torch reads what pages to ask for with its first tensor;
-neither can be changed later.
+how long its threads spin when torch is loaded; this cannot be changed later.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ def tune_process(enabled: bool) -> bool:
     when flowstone was imported are garbage-collected again. True keeps freed memory from now on, also with
     ``FLOWSTONE_TUNE_PROCESS=0``, but not where the environment sets the allocator itself. How long OpenMP's
     idle threads spin is decided when torch is loaded: by ``FLOWSTONE_TUNE_PROCESS=0``, OpenMP's own variables
-    or an `import torch` before flowstone. Pages of large tensors stay what they are, too.
+    or an `import torch` before flowstone.
 
     Returns whether freed memory stays with the process now.
     """
