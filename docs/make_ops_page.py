@@ -23,7 +23,7 @@ HOST_REASONS = {
         "AllCandidateSampler FixedUnigramCandidateSampler LearnedUnigramCandidateSampler "
         "LogUniformCandidateSampler ThreadUnsafeUnigramCandidateSampler UniformCandidateSampler RandomCrop "
         "SampleDistortedBoundingBox SampleDistortedBoundingBoxV2 StatelessSampleDistortedBoundingBox "
-        "KMC2ChainInitialization KmeansPlusPlusInitialization"
+        "KMC2ChainInitialization KmeansPlusPlusInitialization SkipGramGenerateCandidates"
     ),
     "it looks a few numbers up in a table of the host, or draws them one after the other": (
         "BoostedTreesBucketize BoostedTreesCalculateBestGainsPerFeature BoostedTreesMakeQuantileSummaries"
