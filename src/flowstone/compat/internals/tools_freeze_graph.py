@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import flowstone as tf
+from flowstone.compat.command_options import add_truth
 from flowstone.io import any_messages
 
 __all__ = ["freeze_graph", "freeze_graph_with_def_protos", "main"]
@@ -189,10 +190,6 @@ def freeze_graph(
     )
 
 
-def _boolean(text: str) -> bool:
-    return text.lower() == "true"
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Writes a frozen graph as the command line (by default the process's) says."""
     parser = argparse.ArgumentParser(
@@ -201,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, text in _TEXTS.items():
         parser.add_argument(f"--{name}", default="", help=text)
     for name, default in (("input_binary", False), ("clear_devices", True)):
-        parser.add_argument(f"--{name}", nargs="?", const=True, type=_boolean, default=default)
+        add_truth(parser, name, default)
     parser.add_argument("--checkpoint_version", type=int, default=2)
     parser.add_argument("--saved_model_tags", default="serve", help="separated by commas")
     freeze_graph(**vars(parser.parse_args(arguments)))

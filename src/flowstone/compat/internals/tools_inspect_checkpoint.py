@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
+from flowstone.compat.command_options import add_truth
 
 __all__ = ["main", "parse_numpy_printoption", "print_tensors_in_checkpoint_file"]
 
@@ -83,10 +84,6 @@ def parse_numpy_printoption(kv_str: str) -> None:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _boolean(text: str) -> bool:
-    return text.lower() == "true"
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints what the command line (by default the process's) asks for."""
     parser = argparse.ArgumentParser("inspect_checkpoint", description="Prints what a checkpoint holds.")
@@ -94,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tensor_name", default="", help="the tensor whose value to print")
     parser.add_argument("--count_exclude_pattern", default="", help="of tensors that are no parameters")
     for name, text in (("all_tensors", "print all values"), ("all_tensor_names", "print all names")):
-        parser.add_argument(f"--{name}", nargs="?", const=True, type=_boolean, default=False, help=text)
+        add_truth(parser, name, False, text)
     parser.add_argument("--printoptions", nargs="*", type=parse_numpy_printoption, help="NumPy's, as k=v")
     args = parser.parse_args(arguments)
     if not args.file_name:

@@ -12,14 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import flowstone as tf
+from flowstone.compat.command_options import add_truth
 from flowstone.framework.graphs.inference_graphs import optimize_for_inference
 from flowstone.io import any_messages
 
 __all__ = ["main"]
-
-
-def _boolean(text: str) -> bool:
-    return text.lower() == "true"
 
 
 def _types(text: str) -> Any:
@@ -35,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("input_names", "output_names"):
         parser.add_argument(f"--{name}", default="", help="names of nodes, separated by commas")
     for name, default in (("frozen_graph", True), ("toco_compatible", False)):
-        parser.add_argument(f"--{name}", nargs="?", const=True, type=_boolean, default=default)
+        add_truth(parser, name, default)
     parser.add_argument("--placeholder_type_enum", type=_types, default=tf.float32.as_datatype_enum)
     args = parser.parse_args(arguments)
     graph = tf.GraphDef()

@@ -51,11 +51,6 @@ class Arrangement(NamedTuple):
     given_counts: tuple[int, ...]
 
     @property
-    def known(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        """(groups, counts, padding)."""
-        return self.groups, self.counts, self.padding
-
-    @property
     def channels(self) -> int:
         """The image's channels."""
         return self.geometry.channels_of(self.image)
