@@ -22,7 +22,7 @@ from flowstone.lowering.convolutions import (
 )
 from flowstone.lowering.passes import NAMES
 from flowstone.lowering.programs import program_regions
-from flowstone.lowering.programs.statement_parts import NARROW
+from flowstone.lowering.programs.program_limits import NARROW
 from flowstone.lowering.updates import joint_descents
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen import making

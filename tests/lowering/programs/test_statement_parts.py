@@ -7,15 +7,10 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.graphs.subgraph import PlanNode
-from flowstone.lowering.programs.statement_parts import (
-    NARROW,
-    WIDE,
+from flowstone.lowering.programs.program_limits import (
     Untranslatable,
-    check_size,
-    static_dims,
-    strides_of,
-    walk_of,
 )
+from flowstone.lowering.programs.statement_parts import walk_of
 from flowstone.rewriting.simplification.partial_execution import prune
 
 
@@ -42,24 +37,3 @@ def test_places_are_walked_with_steps_of_one_length(places: np.ndarray, expected
 def test_places_without_a_regular_step() -> None:
     with pytest.raises(Untranslatable, match="in no regular way"):
         walk_of(any_node(), np.array([0, 1, 3]))
-
-
-def test_steps_of_contiguous_arrays() -> None:
-    assert strides_of((4, 3, 2)) == (6, 2, 1)
-    assert strides_of(()) == ()
-
-
-def test_shapes_must_be_known_and_small() -> None:
-    node = any_node()
-    assert static_dims(node, (2, 3)) == (2, 3)
-    assert static_dims(node, ()) == ()
-    for dims in (None, (None, 3)):
-        with pytest.raises(Untranslatable, match="not known before the step") as error:
-            static_dims(node, dims)
-        assert error.value.node is node
-    check_size(node, (200, 200), WIDE)
-    with pytest.raises(Untranslatable, match="an array is large"):
-        check_size(node, (200, 200), NARROW)
-    for dims in ((0, 3), (600, 600)):
-        with pytest.raises(Untranslatable, match="empty or large"):
-            static_dims(node, dims)

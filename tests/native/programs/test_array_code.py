@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.native.programs.array_code import needs_padding
 from flowstone.native.programs.programs import Builder
 from flowstone.native.programs.sums_code import REDUCTIONS
-from small_programs import FAILED, made, run
+from small_programs import FAILED, run
 
 SIZES = (1, 2, 7, 16, 17, 33, 70)
 
@@ -207,13 +206,3 @@ def test_quotients(name: str, dtype: torch.dtype) -> None:
         quotient = x // y if name.startswith("Floor") else int(x / y)
         wanted = quotient if name.endswith("Div") else x - quotient * y
         assert found[0].item() == wanted and found[0].dtype is dtype
-
-
-def test_inputs_that_are_copied() -> None:
-    def write(builder: Builder, x: int, y: int, z: int) -> list[int]:
-        total = builder.add("Add", [x, x], ("float32", (2, 16)))
-        product = builder.add("MatMul", [total, y], ("float32", (2, 10)), m=2, k=16, n=10)
-        return [product, builder.add("Square", [z], ("float32", ()))]
-
-    program = made([torch.zeros(2, 16), torch.zeros(16, 10), torch.zeros(())], write)
-    assert needs_padding(program) == {1}  # whose rows are no whole vectors

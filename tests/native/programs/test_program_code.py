@@ -1,4 +1,4 @@
-"""Loops, guards, and operations by element in programs against torch."""
+"""Loops and guards in programs against torch."""
 
 from __future__ import annotations
 
@@ -6,30 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.native.programs.program_kernels import program_source
 from flowstone.native.programs.programs import Builder
-from small_programs import counted, made, run
+from small_programs import counted, run
 
 SIZES = (1, 3, 16, 33, 64, 65, 1000)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_operations_by_element(size: int) -> None:
-    """In registers, written out, and as loops over vectors; some of the values are only read there."""
-    x, y = torch.randn(size), torch.randn(())
-
-    def write(builder: Builder, a: int, b: int) -> list[int]:
-        kind = "float32", (size,)
-        total = builder.add("Add", [a, b], kind)
-        square = builder.add("Mul", [total, total], kind)
-        low = builder.add("Less", [total, b], ("bool", (size,)))
-        chosen = builder.add("Select", [low, square, a], kind)
-        return [chosen, builder.add("LogicalNot", [low], ("bool", (size,)))]
-
-    chosen, high = run([x, y], write)
-    total = x + y
-    assert torch.equal(chosen, torch.where(total < y, total * total, x))
-    assert torch.equal(high, ~(total < y))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -106,27 +86,3 @@ def test_guards(size: int) -> None:
             (found,) = run([x, torch.tensor(p), torch.tensor(q)], write)
             wanted = x + x if p and q else x.square() if p else x
             assert torch.equal(found, -wanted if q or not p else wanted), (p, q)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.int8, torch.uint8, torch.int16, torch.int64], ids=str)
-def test_types(dtype: torch.dtype) -> None:
-    kind = str(dtype).removeprefix("torch.")
-    x = torch.arange(-3, 34).to(dtype)
-
-    def write(builder: Builder, a: int) -> list[int]:
-        return counted(builder, 3, [a], lambda counter, b: [builder.add("Maximum", [b, b], (kind, (37,)))])
-
-    assert torch.equal(run([x], write)[0], x)
-
-
-def test_long_loops_of_code_that_runs_once_stay_loops() -> None:
-    def summed(e: Builder, x: int) -> list[int]:
-        return [e.add("Reduce", [x], ("float32", (40,)), kind="Sum", outer=1, size=30, inner=40)]
-
-    def again(e: Builder, x: int) -> list[int]:
-        return counted(e, 3, [x], lambda _, y: [e.add("Tanh", [y], ("float32", (30, 40)))])
-
-    x = torch.ones(30, 40)
-    assert "llvm.loop.unroll.disable" in program_source(made([x], summed))
-    assert "llvm.loop.unroll.disable" not in program_source(made([x], again))
-    assert torch.equal(run([x], summed)[0], torch.full((40,), 30.0))

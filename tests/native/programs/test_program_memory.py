@@ -98,3 +98,13 @@ def _drawn(draw: random.Random, builder: Builder, values: list[int], depth: int)
 
             values += counted(builder, draw.randint(0, 3), [a, b], body)
     return values
+
+
+def test_inputs_that_are_copied() -> None:
+    def write(builder: Builder, x: int, y: int, z: int) -> list[int]:
+        total = builder.add("Add", [x, x], ("float32", (2, 16)))
+        product = builder.add("MatMul", [total, y], ("float32", (2, 10)), m=2, k=16, n=10)
+        return [product, builder.add("Square", [z], ("float32", ()))]
+
+    program = made([torch.zeros(2, 16), torch.zeros(16, 10), torch.zeros(())], write)
+    assert program_memory.needs_padding(program) == {1}  # whose rows are no whole vectors

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from flowstone.native.programs.program_code import Writer
 from flowstone.native.programs.sums_code import REDUCTIONS, Sums, combined, neutral
+from flowstone.native.programs.writer import Writer
 from small_programs import made, run
 
 

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
-from flowstone.lowering.programs.statement_parts import (
-    Untranslatable,
-    broadcast,
-    constant_input,
-    copy,
-    kind_of,
-    result_of,
-    static_dims,
-)
+from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims
+from flowstone.lowering.programs.statement_parts import broadcast, constant_input, copy, result_of
+from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import FLOATS
 from flowstone.native.programs.sums_code import REDUCTIONS
-
-if TYPE_CHECKING:
-    from flowstone.lowering.programs.translation import Translation
 
 __all__ = ["ARRAYS", "WEIGHTS", "terms_of_products"]
 

@@ -9,27 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from flowstone.framework.graphs.subgraph import PlanNode
-from flowstone.lowering.programs.statement_parts import (
-    Untranslatable,
-    broadcast,
-    copy,
-    kind_of,
-    put_into,
-    result_of,
-    static_dims,
-    strides_of,
-)
+from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims, strides_of
+from flowstone.lowering.programs.statement_parts import broadcast, copy, put_into, result_of
+from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import FLOATS
 from flowstone.native.programs.window_code import joined_walk
 from flowstone.ops.networks.convolution_geometry import Geometry
-
-if TYPE_CHECKING:
-    from flowstone.lowering.programs.translation import Translation
 
 __all__ = ["CONVOLUTIONS"]
 

@@ -15,7 +15,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.clusters.node_steps import kind_of
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
-from flowstone.lowering.programs.statement_parts import NARROW
+from flowstone.lowering.programs.program_limits import NARROW
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.programs.sums_code import REDUCTIONS
 from flowstone.rewriting.analyses.frames import Frames

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from flowstone.framework.graphs.subgraph import PlanNode
-from flowstone.lowering.programs.statement_parts import (
-    MOST_ELEMENTS,
-    Untranslatable,
-    broadcast,
-    constant_input,
-    copy,
-    kind_of,
-    places_of,
-    result_of,
-    static_dims,
-)
+from flowstone.lowering.programs.program_limits import MOST_ELEMENTS, Untranslatable, kind_of, static_dims
+from flowstone.lowering.programs.statement_parts import broadcast, constant_input, copy, places_of, result_of
+from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import FLOATS
-
-if TYPE_CHECKING:
-    from flowstone.lowering.programs.translation import Translation
 
 __all__ = ["MATRICES"]
 

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from flowstone.framework.graphs.subgraph import PlanNode
+from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims, strides_of
 from flowstone.lowering.programs.statement_parts import (
-    Untranslatable,
     constant_input,
     copy,
-    kind_of,
     places_of,
     put_into,
     result_of,
-    static_dims,
-    strides_of,
     walk_of,
 )
+from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import KINDS
 from flowstone.native.programs.indexed_code import KINDS_OF_SEGMENTS
-
-if TYPE_CHECKING:
-    from flowstone.lowering.programs.translation import Translation
 
 __all__ = ["MOVEMENTS"]
 

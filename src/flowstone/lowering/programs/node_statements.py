@@ -7,21 +7,20 @@ of the node's outputs. `Untranslatable` says why a node stays outside of program
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.lowering.programs.array_statements import ARRAYS
 from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
 from flowstone.lowering.programs.matrix_statements import MATRICES
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
+from flowstone.lowering.programs.program_limits import Untranslatable, kind_of
 from flowstone.lowering.programs.random_statements import CHOSEN, DRAWS
 from flowstone.lowering.programs.ranking_statements import RANKINGS
 from flowstone.lowering.programs.softmax_statements import SOFTMAXES
-from flowstone.lowering.programs.statement_parts import Untranslatable, broadcast, kind_of, result_of
+from flowstone.lowering.programs.statement_parts import broadcast, result_of
+from flowstone.lowering.programs.translation import Translation
 from flowstone.native.numerics.elements import ATTRIBUTES, ELEMENTS, suits
-
-if TYPE_CHECKING:
-    from flowstone.lowering.programs.translation import Translation
 
 __all__ = ["STATEMENTS"]
 

@@ -17,15 +17,15 @@ the log says why.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from flowstone.framework import flags
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.lowering.programs.container_statements import CONTAINERS, HANDING_ON
+from flowstone.lowering.programs.container_statements import CONTAINERS
+from flowstone.lowering.programs.containers import HANDING_ON
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers, drawing_program_op, program_op
-from flowstone.lowering.programs.statement_parts import (
+from flowstone.lowering.programs.program_kernel import ProgramMembers
+from flowstone.lowering.programs.program_limits import (
     NARROW,
     WIDE,
     Limits,
@@ -33,15 +33,21 @@ from flowstone.lowering.programs.statement_parts import (
     check_size,
     static_dims,
 )
-from flowstone.lowering.programs.translation import drawing_nodes, has_no_value, is_part_of_code, translated
+from flowstone.lowering.programs.program_nodes import put_in
+from flowstone.lowering.programs.region_translation import (
+    drawing_nodes,
+    has_no_value,
+    is_part_of_code,
+    translated,
+)
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen.emitter import KINDS
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, TRUE, Liveness
 from flowstone.rewriting.analyses.frames import EXITS, Frame, Frames, order_by_frames
-from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order
+from flowstone.rewriting.patterns import remove_unneeded
 
-__all__ = ["join_programs", "put_in"]
+__all__ = ["join_programs"]
 
 _MOST_UNITS_LEFT_OUT = 200
 _LACKS = "machine code has no"
@@ -348,97 +354,6 @@ class _Regions:
 
 def _is_about_containers(node: PlanNode) -> bool:
     return node.type in CONTAINERS or node.type == "_ProductSum" or node.declaration.role in HANDING_ON
-
-
-# ---- replacement
-
-
-def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str) -> bool:
-    """Puts programs, in an order of their edges, in the places of their last members; whether all nodes still
-    read what they read. If not, nothing is changed."""
-    places: dict[PlanNode, list[PlanNode]] = {}
-    replaced: dict[PlanOutput, PlanOutput] = {}
-    replacements: dict[PlanNode, list[PlanNode]] = {}
-    new_nodes = []
-    packs: dict[Packed, PlanOutput] = {}
-    takers, fetched = subgraph.consumers(), set(subgraph.fetches)
-    for members in regions:
-        new = _node(subgraph, members, [packs[each] for each in members.packed_inputs])
-        packs.update(zip(members.packed_outputs, new.outputs[len(members.outputs) :]))
-        inside = _taken_away(members, takers, fetched)
-        waits = (x for node in members.nodes for x in node.control_inputs if x not in inside)
-        new.control_inputs = list(dict.fromkeys(waits))
-        for node in inside:
-            places[node], replacements[node] = [], [new]
-        places[next(node for node in reversed(members.nodes) if node in inside)] = [new]
-        replaced.update(zip(members.outputs, new.outputs))
-        new_nodes.append((new, members))
-
-    def arrange() -> None:
-        for new, _ in new_nodes:
-            for x in new.inputs:
-                if x.op.is_constant:  # which waited for a loop or branch that is no more
-                    x.op.control_inputs = []
-        subgraph.nodes = _in_order(subgraph.nodes)  # frames are told in an order of the edges
-        order_by_frames(subgraph)
-        subgraph.nodes = _in_order(subgraph.nodes)
-
-    if not substitute_in_order(subgraph, places, replaced, replacements, arrange):
-        return False
-    for new, members in new_nodes:
-        subgraph.log.append((pass_name, new.name, _described(members)))
-    return True
-
-
-def _described(members: ProgramMembers) -> str:
-    loops = len({m.attributes["frame_name"] for m in members.nodes if m.declaration.role == "enter"})
-    branches = sum(node.type in MERGES for node in members.nodes) - sum(
-        x.op.declaration.role == "next_iteration" for m in members.nodes for x in m.inputs
-    )
-    parts = f", {loops} loops and {branches} merges of branches" if loops or branches else ""
-    return f"{len(members.nodes)} nodes{parts} as machine code"
-
-
-def _taken_away(
-    members: ProgramMembers, takers: Mapping[PlanOutput, Sequence[PlanNode]], fetched: set[PlanOutput]
-) -> set[PlanNode]:
-    """The members but for constants that others take, too."""
-    inside = set(members.nodes)
-
-    def is_kept(x: PlanOutput) -> bool:
-        return x in fetched or any(node not in inside for node in takers.get(x, ()))
-
-    return {node for node in inside if not node.is_constant or not is_kept(node.outputs[0])}
-
-
-def _node(subgraph: Subgraph, members: ProgramMembers, packs: Sequence[PlanOutput]) -> PlanNode:
-    inputs = [*members.inputs, *packs]
-    attributes: dict[str, Any] = {
-        "Tin": [x.dtype.base_dtype for x in inputs],
-        "Tout": [x.dtype for x in (*members.outputs, *[pack[0] for pack in members.packed_outputs])],
-        "operations": repr(members.program)[:200],
-        "members": members,
-    }
-    if members.drawing:
-        attributes["effects"] = [node.origin.name for node in members.drawing]
-    last = next(node for node in reversed(members.nodes) if node.outputs)
-    kind = drawing_program_op if members.drawing else program_op
-    return subgraph.new_node(kind, inputs, attributes, like=last, group_sizes=(len(inputs),))
-
-
-def _in_order(nodes: Sequence[PlanNode]) -> list[PlanNode]:
-    """The nodes, each after what it takes, but for what comes from a loop's iteration before."""
-    done: dict[PlanNode, None] = {}
-    for node in nodes:
-        stack = [node]
-        while stack:
-            top = stack[-1]
-            waiting = [x for x in top.sources() if x not in done and x.declaration.role != "next_iteration"]
-            if waiting:
-                stack += reversed(waiting)
-            else:
-                done.setdefault(stack.pop())
-    return list(done)
 
 
 def _tell(subgraph: Subgraph, left_out: dict[PlanNode, str]) -> None:

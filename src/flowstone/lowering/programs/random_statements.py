@@ -8,27 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.framework.types import dtypes
-from flowstone.lowering.programs.statement_parts import (
-    Untranslatable,
-    constant_input,
-    copy,
-    kind_of,
-    result_of,
-    static_dims,
-)
+from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims
+from flowstone.lowering.programs.statement_parts import constant_input, copy, result_of
+from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import FLOATS
 from flowstone.native.numerics.elements import suits
 from flowstone.native.programs.drawn_code import can_draw
 from flowstone.ops.randomness.op_seeds import BLOCKS_OF_A_NUMBER
-
-if TYPE_CHECKING:
-    from flowstone.lowering.programs.translation import Translation
 
 __all__ = ["CHOSEN", "DRAWS"]
 

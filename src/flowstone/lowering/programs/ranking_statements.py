@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from flowstone.framework.graphs.subgraph import PlanNode
-from flowstone.lowering.programs.statement_parts import (
-    Untranslatable,
-    constant_input,
-    kind_of,
-    result_of,
-    static_dims,
-)
-
-if TYPE_CHECKING:
-    from flowstone.lowering.programs.translation import Translation
+from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims
+from flowstone.lowering.programs.statement_parts import constant_input, result_of
+from flowstone.lowering.programs.translation import Translation
 
 __all__ = ["RANKINGS"]
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from flowstone.framework.graphs.subgraph import PlanNode
-from flowstone.lowering.programs.statement_parts import (
-    Untranslatable,
-    broadcast,
-    kind_of,
-    result_of,
-    static_dims,
-)
+from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims
+from flowstone.lowering.programs.statement_parts import broadcast, result_of
+from flowstone.lowering.programs.translation import Translation
 from flowstone.native.numerics.elements import suits
-
-if TYPE_CHECKING:
-    from flowstone.lowering.programs.translation import Translation
 
 __all__ = ["SOFTMAXES"]
 

@@ -1,87 +1,26 @@
-"""What translating nodes to statements has in common: shapes and types that programs have, and copies."""
+"""What translating nodes to statements has in common: arguments, copies and broadcasts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
-from flowstone.framework.types.shape import Dims, num_elements
-from flowstone.native.codegen.emitter import KINDS
-
-if TYPE_CHECKING:
-    from flowstone.lowering.programs.translation import Translation
+from flowstone.framework.graphs.subgraph import PlanNode
+from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims, strides_of
+from flowstone.lowering.programs.translation import Translation
 
 __all__ = [
-    "MOST_ELEMENTS",
-    "NARROW",
-    "WIDE",
-    "Limits",
-    "Untranslatable",
     "broadcast",
-    "check_size",
     "constant_input",
     "copy",
-    "kind_of",
     "places_of",
     "put_into",
     "result_of",
-    "static_dims",
-    "strides_of",
     "walk_of",
 ]
-
-
-class Limits(NamedTuple):
-    """What a program may have: the elements of a value, the terms of a product, the bytes of all values, and
-    of those that are small enough for loops."""
-
-    elements: int
-    terms: int
-    memory: int
-    in_loops: int = 1 << 19
-
-
-NARROW = Limits(elements=1 << 14, terms=1 << 18, memory=1 << 19)
-"""Beyond, ATen's kernels are as fast, and have threads."""
-WIDE = Limits(elements=1 << 18, terms=1 << 22, memory=1 << 22)
-"""Of what is computed once, outside of loops, where it keeps a loop from being compiled."""
-MOST_ELEMENTS = NARROW.elements  # of a value that is made within a statement
-
-
-class Untranslatable(Exception):
-    """The node cannot be part of a program."""
-
-    def __init__(self, node: PlanNode, reason: str) -> None:
-        super().__init__(reason)
-        self.node, self.reason = node, reason
-
-
-def static_dims(node: PlanNode, dims: Dims) -> tuple[int, ...]:
-    """The shape, which must be known and not too large."""
-    if dims is None or any(n is None for n in dims):
-        raise Untranslatable(node, "a shape is not known before the step")
-    found = tuple([n for n in dims if n is not None])
-    if not 0 < math.prod(found) <= WIDE.elements:
-        raise Untranslatable(node, "an array is empty or large")
-    return found
-
-
-def check_size(node: PlanNode, dims: Dims, limits: Limits) -> None:
-    """Raises Untranslatable for more elements than the limits allow."""
-    if (num_elements(dims) or 0) > limits.elements:
-        raise Untranslatable(node, "an array is large")
-
-
-def kind_of(node: PlanNode, x: PlanOutput) -> str:
-    """The name of a type that programs have."""
-    name = x.dtype.base_dtype.name
-    if name not in KINDS:
-        raise Untranslatable(node, f"there are no {x.dtype.name} in machine code")
-    return name
 
 
 def result_of(node: PlanNode, i: int = 0) -> tuple[str, tuple[int, ...]]:
@@ -151,11 +90,6 @@ def walk_of(node: PlanNode, places: np.ndarray[Any, Any]) -> tuple[tuple[int, ..
     if not np.array_equal(walked, places):
         raise Untranslatable(node, "it moves elements in no regular way")
     return tuple(sizes), tuple(strides), first
-
-
-def strides_of(dims: Sequence[int]) -> tuple[int, ...]:
-    """The steps between elements of a contiguous array."""
-    return tuple([math.prod(dims[i + 1 :]) for i in range(len(dims))])
 
 
 def places_of(node: PlanNode) -> np.ndarray[Any, Any]:

@@ -31,10 +31,10 @@ from flowstone.lowering.programs.loop_bodies import exact_in_bodies
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers
-from flowstone.lowering.programs.program_regions import put_in
+from flowstone.lowering.programs.program_limits import Untranslatable
+from flowstone.lowering.programs.program_nodes import put_in
+from flowstone.lowering.programs.region_translation import RegionTranslation, is_part_of_code, translated
 from flowstone.lowering.programs.repetitions import ends
-from flowstone.lowering.programs.statement_parts import Untranslatable
-from flowstone.lowering.programs.translation import Translation, is_part_of_code, translated
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.numerics.elements import ELEMENTS
@@ -96,7 +96,7 @@ class _Finder:
 
     def _find(self, takes_states: bool) -> None:
         """Tries to translate each node by itself."""
-        subgraph, trial = self.subgraph, Translation(self.subgraph, (), ())
+        subgraph, trial = self.subgraph, RegionTranslation(self.subgraph, (), ())
         liveness, frames = subgraph.analysis(Liveness), self.frames
         targets, references = set(subgraph.targets), References(memory=True)
         in_loops = exact_in_bodies(subgraph, frames, self.consumers)
@@ -115,7 +115,7 @@ class _Finder:
             except Untranslatable:
                 continue
 
-    def _size(self, node: PlanNode, trial: Translation) -> tuple[int, int]:
+    def _size(self, node: PlanNode, trial: RegionTranslation) -> tuple[int, int]:
         """The statements and the bytes that a node is. Raises Untranslatable."""
         builder = trial.builder
         first, statements = len(builder.values), builder.statements

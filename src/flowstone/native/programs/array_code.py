@@ -17,38 +17,19 @@ Sums are of one accumulator a lane, or four: their order differs from ATen's. Pr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import FLOATS, KINDS, SIZES
-from flowstone.native.programs.programs import Program, Statement
+from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.sums_code import Sums, combined
 from flowstone.native.programs.window_code import WINDOWS
+from flowstone.native.programs.writer import Writer
 
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
-
-__all__ = ["STATEMENTS", "needs_padding"]
+__all__ = ["STATEMENTS"]
 
 _ACCUMULATORS = 8  # vectors that hide the time which an addition takes
 _FEW_ADDED = 8  # vectors; of fewer one sum is kept
 _ROWS, _COLUMNS = 4, 4  # of a product's block: of numbers, and of vectors
-
-
-def needs_padding(program: Program) -> set[int]:
-    """The inputs of which whole vectors are read beyond their end, unless they are copied."""
-    lanes, found = host.lanes(), set()
-    for each in program.statements():
-        if not isinstance(each, Statement):
-            for first, _, _ in each.states:
-                found.add(program.values[first].memory)
-            continue
-        row = dict(each.attributes).get("inner" if each.op == "Reduce" else "n", 1)
-        for x in each.operands:
-            value = program.values[x]
-            if value.size > 1 and (value.size % lanes or (row > 1 and row % lanes)):
-                found.add(value.memory)
-    return {i for i in found if i < program.inputs and program.values[i].size > 1}
 
 
 # ---- products

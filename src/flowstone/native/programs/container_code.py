@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.programs.programs import Statement
-
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
+from flowstone.native.programs.writer import Writer
 
 __all__ = ["STATEMENTS", "begin", "end"]
 

@@ -14,13 +14,10 @@ numbers of Choice are float64, the latter of [0, 1): a class is chosen as often 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from flowstone.native.programs.programs import Statement
+from flowstone.native.programs.writer import Writer
 from flowstone.native.randomness.random_value_code import NAMES, PARAMETERS, filling_code
-
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
 
 __all__ = ["STATEMENTS", "STREAM", "can_draw"]
 

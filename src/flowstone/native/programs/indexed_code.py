@@ -16,14 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from flowstone.native.codegen.emitter import KINDS, SIZES
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.programs.programs import Statement
-
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
+from flowstone.native.programs.writer import Writer
 
 __all__ = ["KINDS_OF_SEGMENTS", "STATEMENTS", "index_of"]
 

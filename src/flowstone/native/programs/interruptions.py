@@ -7,12 +7,8 @@ counted, so that a question costs nothing beside it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from flowstone.native.programs.programs import Loop, Statement
-
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
+from flowstone.native.programs.writer import Writer
 
 __all__ = ["allow_interruptions", "look_for_interruption"]
 

@@ -12,15 +12,12 @@ Operands are the matrices, and perhaps right-hand sides. A program fails where a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.matrices.small_matrix_code import layout_of, one_matrix_code
 from flowstone.native.programs.programs import Statement
-
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
+from flowstone.native.programs.writer import Writer
 
 __all__ = ["STATEMENTS"]
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.programs.program_memory import FEW_VECTORS
 from flowstone.native.programs.programs import Program, Statement, Value
-
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
+from flowstone.native.programs.statement_texts import write_statements
+from flowstone.native.programs.writer import Writer
 
 __all__ = ["write_shared"]
 
@@ -88,10 +87,10 @@ def _key(writer: Writer, own: Sequence[Statement], numbers: dict[int, int]) -> A
 def _function(writer: Writer, name: str, own: Sequence[Statement], numbers: dict[int, int]) -> str:
     values = [Value(writer.values[x].dtype, (writer.values[x].size,), i) for x, i in numbers.items()]
     program = Program(tuple(values), 0, (), (), (), ())
-    inner = type(writer)(program, writer.declarations)
+    inner = Writer(program, writer.declarations)
     inner.runs_once = writer.runs_once
     inner.reads = [writer.reads[x] for x in numbers]
-    inner.write(own)
+    write_statements(inner, own)
     places = ", ".join(f"ptr %m{i}" for i in _in_memory(writer, own, numbers).values())
     lines = [
         f"define internal void @{name}({places}) {{",

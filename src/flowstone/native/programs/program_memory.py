@@ -19,7 +19,7 @@ from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.programs.programs import Loop, Program, Statement
 
-__all__ = ["FEW_VECTORS", "arranged", "group_of_elements", "own_bytes", "padded"]
+__all__ = ["FEW_VECTORS", "arranged", "group_of_elements", "needs_padding", "own_bytes", "padded"]
 
 FEW_VECTORS = 4  # of a value that is written out instead of a loop over its elements
 _ALIGNMENT = 64
@@ -36,6 +36,22 @@ class _Access(NamedTuple):
 def padded(size: int) -> int:
     """The elements of an array's memory: whole vectors, and one more for reads beyond a row's end."""
     return -(-size // host.lanes()) * host.lanes() + host.lanes()
+
+
+def needs_padding(program: Program) -> set[int]:
+    """The inputs of which whole vectors are read beyond their end, unless they are copied."""
+    lanes, found = host.lanes(), set()
+    for each in program.statements():
+        if not isinstance(each, Statement):
+            for first, _, _ in each.states:
+                found.add(program.values[first].memory)
+            continue
+        row = dict(each.attributes).get("inner" if each.op == "Reduce" else "n", 1)
+        for x in each.operands:
+            value = program.values[x]
+            if value.size > 1 and (value.size % lanes or (row > 1 and row % lanes)):
+                found.add(value.memory)
+    return {i for i in found if i < program.inputs and program.values[i].size > 1}
 
 
 def own_bytes(program: Program) -> int:

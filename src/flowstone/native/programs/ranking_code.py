@@ -13,14 +13,11 @@ there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from flowstone.native.codegen.emitter import FLOATS, KINDS
 from flowstone.native.programs.indexed_code import index_of
 from flowstone.native.programs.programs import Statement
-
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
+from flowstone.native.programs.writer import Writer
 
 __all__ = ["STATEMENTS"]
 

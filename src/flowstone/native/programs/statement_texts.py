@@ -1,10 +1,10 @@
-"""How statements of programs are written in LLVM's text, all but those of `elements.py`: one table."""
+"""LLVM's text of a program's statements: neighbours by element together, all others by one table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
+from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.programs import (
     array_code,
     container_code,
@@ -13,12 +13,11 @@ from flowstone.native.programs import (
     matrix_code,
     ranking_code,
 )
+from flowstone.native.programs.element_code import write_elements
 from flowstone.native.programs.programs import Statement
+from flowstone.native.programs.writer import Writer
 
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
-
-__all__ = ["STATEMENTS"]
+__all__ = ["STATEMENTS", "write_statements"]
 
 STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     **array_code.STATEMENTS,
@@ -29,3 +28,12 @@ STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     **ranking_code.STATEMENTS,
 }
 """By their operations."""
+
+
+def write_statements(writer: Writer, statements: Sequence[Statement]) -> None:
+    """Writes a statement, or several that are one loop over the elements."""
+    if statements[0].op in ELEMENTS:
+        write_elements(writer, statements)
+    else:
+        (each,) = statements
+        STATEMENTS[each.op](writer, each)

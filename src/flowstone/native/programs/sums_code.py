@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flowstone.native.codegen.emitter import FLOATS
 from flowstone.native.numerics.elements import ELEMENTS
-
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
+from flowstone.native.programs.writer import Writer
 
 __all__ = ["REDUCTIONS", "Sums", "combined", "neutral"]
 

@@ -11,14 +11,11 @@ result is as many sums as there are registers; each number has one sum, which be
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from flowstone.native.codegen.emitter import KINDS, SIZES
 from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.sums_code import Sums
-
-if TYPE_CHECKING:
-    from flowstone.native.programs.program_code import Writer
+from flowstone.native.programs.writer import Writer
 
 __all__ = ["WINDOWS", "Walk", "joined_walk"]
 
