@@ -90,7 +90,7 @@ def sliced_dims(dims: tuple[int | None, ...], entries: list[Any]) -> tuple[int |
             is_known = size is not None and entry is not UNKNOWN
             if is_known and not (entry < size if entry >= 0 else -entry <= size):
                 raise ValueError(f"slice index {entry} of dimension {axis} out of bounds.")
-        elif UNKNOWN in (entry.start, entry.stop, entry.step) or size is None:
+        elif size is None or any([n is UNKNOWN for n in (entry.start, entry.stop, entry.step)]):
             is_whole = entry.start is None and entry.stop is None and entry.step in (1, -1)
             result.append(size if is_whole else None)
         else:
@@ -100,8 +100,8 @@ def sliced_dims(dims: tuple[int | None, ...], entries: list[Any]) -> tuple[int |
 
 
 def _length(entry: PythonSlice, size: Any) -> Any:
-    """How long a slice of a dimension is, whose size may be a symbol that is compared and counted with."""
-    if isinstance(size, int):
+    """How long a slice of a dimension is; sizes may be symbols that are compared and counted with."""
+    if all([n is None or isinstance(n, int) for n in (entry.start, entry.stop, size)]):
         return len(range(*entry.indices(size)))
     try:
         start, stop = [n if n is None or n >= 0 else size + n for n in (entry.start or 0, entry.stop)]

@@ -67,7 +67,7 @@ def _decided(subgraph: Subgraph, node: PlanNode, known: KnownSizes) -> Replaceme
     if constants is not None or node.control_inputs or any([x.op.control_inputs for x in node.inputs]):
         return constants
     if node.type in ("Reshape", "BroadcastTo") and not node.inputs[0].dtype.is_ref:
-        if known.is_same(node.inputs[0], node.outputs[0]):
+        if known.tells_sizes(node) and known.is_same(node.inputs[0], node.outputs[0]):
             return Replacement([node.inputs[0]], "has this shape for all sizes")
     if node.type == "Reshape" and not node.inputs[0].dtype.is_ref:
         return _reshaped(subgraph, node, known)
@@ -140,7 +140,7 @@ def _before_reshapes(node: PlanNode, known: KnownSizes) -> PlanOutput | None:
     is none."""
     source, y = node.inputs[0], node.outputs[0]
     while source.op.declaration.reshapes and not source.op.control_inputs:
-        if not _keeps_elements(source.op, known):  # its step may fail
+        if not _keeps_elements(source.op, known):
             return None
         source = source.op.inputs[0]
         if known.is_same(source, y):
@@ -150,6 +150,8 @@ def _before_reshapes(node: PlanNode, known: KnownSizes) -> PlanOutput | None:
 
 def _keeps_elements(node: PlanNode, known: KnownSizes) -> bool:
     """Whether a reshape is known to be possible."""
+    if node.type == "Reshape" and not known.tells_sizes(node):
+        return False
     before, after = known.of(node.inputs[0]), known.of(node.outputs[0])
     if before is None or after is None or None in before or None in after:
         return False
@@ -190,7 +192,7 @@ def _narrowed(subgraph: Subgraph, node: PlanNode, known: KnownSizes) -> Replacem
     """The op on what an operand was broadcast from, where the other one has the result's shape."""
     for i in (0, 1):
         other = node.inputs[1 - i]
-        source = _repeated(node.inputs[i], other)
+        source = _repeated(node.inputs[i], other, known)
         if source is not None and known.is_same(other, node.outputs[0]):
             inputs = [source, other] if i == 0 else [other, source]
             narrow = subgraph.new_node(node.declaration, inputs, node.attributes, like=node)
@@ -198,11 +200,11 @@ def _narrowed(subgraph: Subgraph, node: PlanNode, known: KnownSizes) -> Replacem
     return None
 
 
-def _repeated(x: PlanOutput, other: PlanOutput) -> PlanOutput | None:
+def _repeated(x: PlanOutput, other: PlanOutput, known: KnownSizes) -> PlanOutput | None:
     """What `x` is a broadcast of, or of which a broadcast and reshapes repeat the only element; None if it is
     something else, or of more axes than `other`."""
     source = x
-    while _repeats(source.op) and not source.op.control_inputs:
+    while _repeats(source.op, known) and not source.op.control_inputs:
         source = source.op.inputs[0]
         if num_elements(source.dims) == 1:
             break
@@ -214,6 +216,6 @@ def _repeated(x: PlanOutput, other: PlanOutput) -> PlanOutput | None:
     return source if fits and source.dtype == other.dtype else None
 
 
-def _repeats(node: PlanNode) -> bool:
+def _repeats(node: PlanNode, known: KnownSizes) -> bool:
     """Whether the node repeats its operand if that is one element."""
-    return node.declaration.reshapes or node.type == "BroadcastTo"
+    return node.type == "BroadcastTo" or (node.declaration.reshapes and _keeps_elements(node, known))

@@ -108,6 +108,12 @@ class KnownSizes:
         a, b = self.of(x), self.of(y)
         return a is not None and b is not None and None not in a and _are_equal(a, b)
 
+    def tells_sizes(self, node: PlanNode) -> bool:
+        """Whether all sizes are known that the second input tells a node to give its result. Else what is
+        inferred of the result may only hold if the step does not fail."""
+        x = node.inputs[1]
+        return x in self.values or isinstance(static_value(x), np.ndarray)
+
     # ---- loops
 
     def _enter(self, head: PlanNode) -> None:
@@ -179,7 +185,9 @@ class _Shadow(PlanNode):
 
     def constant_dims(self, i: int) -> Any:
         value = self.sizes[i]
-        return super().constant_dims(i) if value is None else tuple(value.tolist())
+        if value is None:
+            return super().constant_dims(i)
+        return tuple([None if type(n) is int and n < 0 else n for n in value.tolist()])
 
 
 def shadow_of(node: PlanNode, known: KnownSizes) -> _Shadow:
