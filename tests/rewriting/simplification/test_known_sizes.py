@@ -1,4 +1,4 @@
-"""What is known of shapes and sizes where sizes have names: through arithmetic, slices, loops, stacks, arrays."""
+"""What is known of shapes and sizes where sizes have names: through arithmetic, slices, loops and arrays."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def program(make: Callable[..., Any], dims: Any = DIMS) -> str:
         (lambda x, y, z: tf.shape(x)[0] - tf.shape(y)[0], "0"),
         (lambda x, y, z: 1 - tf.shape(x)[0], "[]"),
         (lambda x, y, z: tf.shape(x)[0] - tf.shape(y)[1], "[]"),
-        (lambda x, y, z: tf.stack([-1, tf.shape(x)[0], 1 << 30, (1 << 31) - 1]), "[-1, n1, 1073741824, 2147483647]"),
+        (lambda x, y, z: tf.stack([-1, tf.shape(x)[0], 1 << 30, (1 << 31) - 1]),
+         "[-1, n1, 1073741824, 2147483647]"),
         (lambda x, y, z: tf.concat([[7, 0], tf.shape(y), [2]], 0), "[7, 0, n1, n2, 2]"),
         (lambda x, y, z: tf.gather(tf.shape(y), [1, 0]), "[n2, n1]"),
         (lambda x, y, z: tf.gather([5, 6, 7, 8, 9], tf.shape(y)), "[2]"),
@@ -173,7 +174,8 @@ def read(values: Any, index: int = 0) -> Any:
         (lambda x, y, z: tf.scan(lambda h, row: tf.tanh(h + row), y), "[n1,n2]"),
         (lambda x, y, z: tf.gradients(tf.scan(lambda h, row: tf.tanh(h + row), y), y)[0], "[n1,n2]"),
         (lambda x, y, z: read(tf.tanh(z)), "?"),
-        (lambda x, y, z: tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, x).write(1, y).read(0), "[?,?]"),
+        (lambda x, y, z: tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, x).write(1, y).read(0),
+         "[?,?]"),
         (lambda x, y, z: tf.TensorArray(tf.float32, 2).write(0, y).write(1, tf.tanh(y)).stack(), "[2,n1,n2]"),
     ],
 )  # fmt: skip

@@ -43,8 +43,8 @@ class Program:
     def add(self) -> None:
         if self.random.random() < 0.3:
             self.sizes.append(self.random.choice([self.size_of, self.sum, self.product])())
-        kinds = [self.unary, self.reduced, self.turned, self.flat, self.axes, self.sliced, self.loop, self.array]
-        kinds += [self.binary, self.joined] + ([self.reshaped, self.made] if self.fails else [])
+        kinds = [self.unary, self.binary, self.reduced, self.turned, self.flat, self.axes, self.sliced]
+        kinds += [self.joined, self.loop, self.array] + ([self.reshaped, self.made] if self.fails else [])
         x = self.random.choice(kinds)(self.random.choice(self.tensors))
         if x.shape.ndims is not None and x.shape.ndims < 5:
             self.tensors.append(x)
@@ -68,13 +68,15 @@ class Program:
         return self.random.choice(FLOATS)(x)
 
     def binary(self, x: Any) -> Any:
-        fitting = [y for y in self.tensors if self.fails or y.shape.as_list() == x.shape.as_list() == [None, 3]]
+        own = x.shape.as_list()
+        fitting = [y for y in self.tensors if self.fails or y.shape.as_list() == own == [None, 3]]
         y = self.random.choice([*fitting, x, tf.shape(x)])
         return self.random.choice(BINARY)(x, tf.cast(tf.size(y), tf.float32) if y.dtype == tf.int32 else y)
 
     def reduced(self, x: Any) -> Any:
         axis = self.random.randrange(max(1, x.shape.ndims))
-        return self.random.choice([tf.reduce_sum, tf.reduce_mean])(x, axis, keepdims=self.random.random() < 0.5)
+        function = self.random.choice([tf.reduce_sum, tf.reduce_mean])
+        return function(x, axis, keepdims=self.random.random() < 0.5)
 
     def turned(self, x: Any) -> Any:
         axes = list(range(x.shape.ndims))
@@ -93,13 +95,14 @@ class Program:
 
     def sliced(self, x: Any) -> Any:
         n = tf.shape(x)[0]
-        found = [x[:-1], x[1:], x[:2], x[-1:], x[::2], x[: n - 1], x[n - 1 :], tf.tile(x[:1], [2] + [1] * (x.shape.ndims - 1))]
+        twice = tf.tile(x[:1], [2] + [1] * (x.shape.ndims - 1))
+        found = [x[:-1], x[1:], x[:2], x[-1:], x[::2], x[: n - 1], x[n - 1 :], twice]
         found += [x[0], x[-1], x[n - 2]] if self.fails else []
         return self.random.choice(found)
 
     def joined(self, x: Any) -> Any:
-        y = self.random.choice([tf.zeros_like(x), x[1:], self.random.choice(self.tensors) if self.fails else x])
-        return tf.concat([x, y], 0)
+        other = self.random.choice(self.tensors) if self.fails else x
+        return tf.concat([x, self.random.choice([tf.zeros_like(x), x[1:], other])], 0)
 
     def loop(self, x: Any) -> Any:
         def grown(i: Any, h: Any) -> Any:
@@ -121,8 +124,15 @@ class Program:
 
     def made(self, x: Any) -> Any:
         n, m = self.random.choice(self.sizes), self.random.choice(self.sizes)
-        made = [tf.fill([n, 2], 1.5), tf.cast(tf.range(n), tf.float32), tf.zeros([n, m]), tf.expand_dims(x, 0)]
-        return self.random.choice([*made, tf.cast(tf.range(n, n * m), tf.float32), tf.broadcast_to(x, [n, m])])
+        made = [
+            tf.fill([n, 2], 1.5),
+            tf.cast(tf.range(n), tf.float32),
+            tf.zeros([n, m]),
+            tf.expand_dims(x, 0),
+        ]
+        return self.random.choice(
+            [*made, tf.cast(tf.range(n, n * m), tf.float32), tf.broadcast_to(x, [n, m])]
+        )
 
 
 def outcomes(fetches: Any, program: Program) -> list[Any]:
@@ -138,7 +148,7 @@ def outcomes(fetches: Any, program: Program) -> list[Any]:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_programs_agree(monkeypatch: Any, seed: int, fails: bool) -> None:
     program = Program(seed, fails)
     results = [*program.tensors[-4:], *program.sizes[-2:]]
