@@ -124,15 +124,9 @@ class Program:
 
     def made(self, x: Any) -> Any:
         n, m = self.random.choice(self.sizes), self.random.choice(self.sizes)
-        made = [
-            tf.fill([n, 2], 1.5),
-            tf.cast(tf.range(n), tf.float32),
-            tf.zeros([n, m]),
-            tf.expand_dims(x, 0),
-        ]
-        return self.random.choice(
-            [*made, tf.cast(tf.range(n, n * m), tf.float32), tf.broadcast_to(x, [n, m])]
-        )
+        made = [tf.fill([n, 2], 1.5), tf.zeros([n, m]), tf.broadcast_to(x, [n, m]), tf.expand_dims(x, 0)]
+        made += [tf.cast(each, tf.float32) for each in (tf.range(n), tf.range(n, n * m))]
+        return self.random.choice(made)
 
 
 def outcomes(fetches: Any, program: Program) -> list[Any]:
