@@ -153,7 +153,7 @@ class KnownSizes:
         dims = None if value is None else self.of(value)
         return dims if is_element else dims[1:] if dims else None
 
-    def _value(self, node: PlanNode, shadow: PlanNode, index: int) -> Any:
+    def _value(self, node: PlanNode, shadow: _Shadow, index: int) -> Any:
         if node.declaration.shape_only and "out_type" in node.attributes:
             shadow.attributes = {**node.attributes, "out_type": _ANY_TYPE}
             sizes = node.declaration.static_value(shadow, index)
@@ -248,9 +248,12 @@ def _common(dims: Any, other: Any) -> Any:
     """The first shape with None for sizes that are not known to be the other's."""
     if dims is None or other is None or len(dims) != len(other):
         return None
-    return tuple(
-        [n if m is not None and tried(lambda n=n, m=m: n == m) else None for n, m in zip(dims, other)]
-    )  # type: ignore[misc]
+    return tuple([n if _is_equal(n, m) else None for n, m in zip(dims, other)])
+
+
+def _is_equal(n: Any, m: Any) -> bool:
+    """Whether a size is known to be another."""
+    return m is not None and bool(tried(lambda: n == m))
 
 
 def _are_equal(a: Any, b: Any) -> bool:
