@@ -23,8 +23,7 @@ def known(fetches: Any, feeds: Any, dims: Any = DIMS) -> list[str]:
     refine_shapes(subgraph)
     found = known_sizes(subgraph, dims)
     for node in subgraph.nodes:
-        if not node.is_feed:
-            found.add(node)
+        found.add(node)
     return [
         str(found.values[x].tolist()) if x in found.values else _text(found.of(x)) for x in subgraph.fetches
     ]

@@ -8,6 +8,7 @@ each row times that column. A product of a column and a row is an element node.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -49,6 +50,7 @@ _PRODUCTS = frozenset({"MatMul", "_FusedMatMul"})
 _LARGEST_CONSTANT = 1 << 16
 
 
+@functools.lru_cache(1 << 12)
 def sizes_of(dims: Dims) -> tuple[int, ...] | None:
     """A shape as clusters have it, with `OPEN` for the leading sizes up to the last that is not known; None
     if there are no elements, or it is not known how many sizes."""

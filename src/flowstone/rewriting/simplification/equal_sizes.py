@@ -51,8 +51,7 @@ def use_equal_sizes(subgraph: Subgraph, feed_dims: Sequence[Dims]) -> None:
     computed: dict[Any, PlanOutput] = {}  # by what is known of them
 
     def rule(node: PlanNode) -> Replacement | None:
-        if not node.is_feed:
-            known.add(node)
+        known.add(node)
         found = _decided(subgraph, node, known)
         return found or _computed_before(node, known, computed, frames.home(node))
 
@@ -78,6 +77,8 @@ def _decided(subgraph: Subgraph, node: PlanNode, known: KnownSizes) -> Replaceme
 
 def _constants(subgraph: Subgraph, node: PlanNode, known: KnownSizes) -> Replacement | None:
     """What all sizes have the same, as constants that wait for what the node's inputs wait for."""
+    if node.type != "BroadcastGradientArgs" and not any([x in known.values for x in node.outputs]):
+        return None
     values = [known.values.get(x) for x in node.outputs]
     reason = "is the same for all sizes"
     if node.type == "BroadcastGradientArgs":

@@ -43,32 +43,31 @@ def known_sizes(subgraph: Subgraph, feed_dims: Sequence[Dims]) -> KnownSizes:
     for _ in range(_ATTEMPTS if heads else 0):
         known = KnownSizes(fed, stored, believed)
         for node in subgraph.nodes:
-            if not node.is_feed:
-                known.add(node)
+            known.add(node)
         confirmed = {head: known.confirmed(head) for head in heads}
         doubted = {head: dims for head, dims in confirmed.items() if dims != known.of(head.outputs[0])}
         if not doubted:
-            return KnownSizes(fed, stored, confirmed, is_settled=True)
+            known.is_settled = True
+            return known
         believed.update(doubted)
-    return KnownSizes(fed, stored, dict.fromkeys(heads), is_settled=True)
+    known = KnownSizes(fed, stored, dict.fromkeys(heads))
+    known.is_settled = True
+    return known
 
 
 class KnownSizes:
     """What is known of outputs: `dims`, with `Size`s among them, where that is more than their static shapes
     say, and `values`, arrays of integers and `Size`s. `believed`: the shapes of loop variables that are
-    decided already, None for those of which nothing is believed. If all are, the rest `is_settled`, and
-    static shapes learn what is known."""
+    decided already, None for those of which nothing is believed. Once it `is_settled`, static shapes learn
+    what is known, and of nodes that are `looked_at` nothing else is asked unless an input is a new one."""
 
     def __init__(
-        self,
-        fed: Mapping[PlanOutput, Any],
-        stored: StoredValues | None,
-        believed: Mapping[PlanNode, Any],
-        is_settled: bool = False,
+        self, fed: Mapping[PlanOutput, Any], stored: StoredValues | None, believed: Mapping[PlanNode, Any]
     ) -> None:
-        self.stored, self.believed, self.is_settled = stored, believed, is_settled
+        self.stored, self.believed, self.is_settled = stored, believed, False
         self.dims: dict[PlanOutput, Any] = dict(fed)
         self.values: dict[PlanOutput, np.ndarray[Any, Any]] = {}
+        self.looked_at: set[PlanNode] = set()
 
     def of(self, x: PlanOutput) -> Any:
         """The shape of an output."""
@@ -76,6 +75,14 @@ class KnownSizes:
 
     def add(self, node: PlanNode) -> None:
         """Infers what is known of a node's outputs."""
+        if self.is_settled and node in self.looked_at:
+            if is_head(node) or all([x.op in self.looked_at for x in node.inputs]):
+                for x in node.outputs:
+                    self._tell(x)
+                return
+            self.looked_at.discard(node)  # and so are those that take its outputs
+        elif not self.is_settled:
+            self.looked_at.add(node)
         if is_head(node):
             self._enter(node)
         elif self.stored is not None and is_taken(node):
@@ -88,7 +95,7 @@ class KnownSizes:
         inferred = tried(lambda: _inferred(shadow))
         for x, dims in zip(node.outputs, inferred if type(inferred) is list else [inferred]):
             self.note(x, dims)
-        for x in node.outputs:
+        for x in node.outputs if self._may_give_sizes(node) else ():
             value = tried(lambda x=x: self._value(node, shadow, x.value_index))  # type: ignore[misc]
             dims = self.of(x)
             if value is not None and dims is not None and len(dims) == value.ndim:
@@ -100,8 +107,12 @@ class KnownSizes:
         if merged is None or merged == x.dims:
             return
         self.dims[x] = merged
-        if self.is_settled:
-            x.dims = tuple([None if isinstance(n, Size) else n for n in merged])
+        self._tell(x)
+
+    def _tell(self, x: PlanOutput) -> None:
+        """Has the static shape of an output say what is settled."""
+        if self.is_settled and x in self.dims:
+            x.dims = tuple([None if isinstance(n, Size) else n for n in self.dims[x]])
 
     def is_same(self, x: PlanOutput, y: PlanOutput) -> bool:
         """Whether two outputs have one shape, of known or equal sizes."""
@@ -153,6 +164,9 @@ class KnownSizes:
         dims = None if value is None else self.of(value)
         return dims if is_element else dims[1:] if dims else None
 
+    def _may_give_sizes(self, node: PlanNode) -> bool:
+        return node.declaration.shape_only or any([x in self.values for x in node.inputs])
+
     def _value(self, node: PlanNode, shadow: _Shadow, index: int) -> Any:
         if node.declaration.shape_only and "out_type" in node.attributes:
             shadow.attributes = {**node.attributes, "out_type": _ANY_TYPE}
@@ -160,11 +174,11 @@ class KnownSizes:
             return sizes if isinstance(sizes, np.ndarray) else None
         values = [self.values.get(x) for x in node.inputs]
         if node.declaration.moves:
-            return _moved(shadow, index) if any([value is not None for value in values]) else None
+            return _moved(shadow, index)
         if node.declaration.role == "enter":
             return values[0]
         compute = node.declaration.sizes_function
-        if compute is not None and any([value is not None for value in values]):
+        if compute is not None:
             a, b = [static_value(x) if value is None else value for x, value in zip(node.inputs, values)]
             return None if a is None or b is None else np.asarray(compute(a, b), object)
         is_kept = node.type == "Cast" and node.outputs[0].dtype in (dtypes.int32, dtypes.int64)
@@ -191,20 +205,21 @@ class _Shadow(PlanNode):
 
 
 def shadow_of(node: PlanNode, known: KnownSizes) -> _Shadow:
-    inputs = []
-    for x in node.inputs:
-        copy = PlanOutput(x.op, x.value_index, x.dtype, known.of(x))
-        copy._static_value = static_value(x)
-        inputs.append(copy)
-    shadow = _Shadow(node.declaration, node.name, inputs, node.attributes, node.group_sizes, [], "", 0)
+    shadow = _Shadow(node.declaration, node.name, [], node.attributes, node.group_sizes, [], "", 0)
     shadow.origin = node.origin
     shadow.shows_numbers = False
-    shadow.sizes = [known.values.get(x) for x in node.inputs]
-    for i, (copy, value) in enumerate(zip(inputs, shadow.sizes)):
+    shadow.sizes = []
+    for x in node.inputs:
+        value, static = known.values.get(x), static_value(x)
+        if value is not None or x in known.dims:
+            x = PlanOutput(x.op, x.value_index, x.dtype, known.of(x))
+            x._static_value = static
         if value is not None and not has_sizes(value):
-            copy._static_value, shadow.sizes[i] = value.astype(copy.dtype.as_numpy_dtype), None
+            x._static_value, value = value.astype(x.dtype.as_numpy_dtype), None
         elif value is not None:
-            copy._static_value = tuple(value.tolist()) if value.ndim == 1 else None
+            x._static_value = tuple(value.tolist()) if value.ndim == 1 else None
+        shadow.inputs.append(x)
+        shadow.sizes.append(value)
     for x in node.outputs:
         shadow.add_output(x.dtype, x.dims)
     return shadow
@@ -269,14 +284,14 @@ def _moved(shadow: _Shadow, index: int) -> Any:
     if any([value is not None for value in shadow.sizes[count:]]):
         return None  # a size says where to
     coded: list[Any] = []
-    for x, sizes in zip(shadow.inputs[:count], shadow.sizes):
-        value = x._static_value if sizes is None else sizes
+    for i, (x, sizes) in enumerate(zip(shadow.inputs[:count], shadow.sizes)):
+        value = static_value(x) if sizes is None else sizes
         if not isinstance(value, np.ndarray) or value.size > _LARGEST:
             return None
         codes = np.arange(len(coded), len(coded) + value.size)
         coded += value.ravel().tolist()
-        x._static_value = codes.reshape(value.shape).astype(x.dtype.base_dtype.as_numpy_dtype)
-        x.dims = value.shape
+        shadow.inputs[i] = copy = PlanOutput(x.op, x.value_index, x.dtype, value.shape)
+        copy._static_value = codes.reshape(value.shape).astype(x.dtype.base_dtype.as_numpy_dtype)
     found = shadow.declaration.static_value(shadow, index)
     if not isinstance(found, np.ndarray) or found.ndim > 1:
         return None
