@@ -26,7 +26,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, num_elements
 from flowstone.rewriting.analyses.frames import Frames
-from flowstone.rewriting.patterns import Replacement, rewrite
+from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 from flowstone.rewriting.simplification.known_sizes import (
     KnownSizes,
     has_sizes,
@@ -56,6 +56,7 @@ def use_equal_sizes(subgraph: Subgraph, feed_dims: Sequence[Dims]) -> None:
         return found or _computed_before(node, known, computed, frames.home(node))
 
     rewrite(subgraph, "use_equal_sizes", rule)
+    remove_unneeded(subgraph)  # shape arithmetic, lest all passes look at it
 
 
 # ---- what is decided
