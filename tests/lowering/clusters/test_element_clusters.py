@@ -9,6 +9,8 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, text
+from flowstone.client.feeds_fetches import FetchStructure
+from flowstone.client.runners import compiled_runner
 from flowstone.framework import flags
 from flowstone.framework.declarations.operation import registry
 from flowstone.native.codegen import host
@@ -268,3 +270,28 @@ def test_products_that_are_no_members() -> None:
     feeds = [x, column, large, taken, *[each.op.inputs[0] for each in others[3:4]], others[0].op.inputs[1]]
     for each in others:
         assert not any("Mul" in found for found in clusters([tf.abs(each) + 1], feeds))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((5, 7, 8), (5, 7, 8)), ((2, 6, 8), (2, 6, 8)), ((5, 1, 8), (1, 7, 8)), ((1, 1, 8), (3, 4, 8)),
+     ((0, 7, 8), (0, 7, 8))],
+    ids=str,
+)  # fmt: skip
+def test_several_open_sizes_are_one(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    x, y = [tf.placeholder(tf.float32, [None, None, 8]) for _ in range(2)]
+    z = tf.tanh(x + y) * tf.constant(np.arange(8, dtype="f"))
+    mean = tf.reduce_mean(z, 2, keepdims=True)
+    results = [z - mean, tf.reduce_sum(z, [0, 1]), mean]
+    numbers = np.random.RandomState(2)
+    a, b = numbers.randn(*first).astype("f"), numbers.randn(*second).astype("f")
+    wanted = np.tanh(a + b) * np.arange(8)
+    means = wanted.mean(2, keepdims=True)
+    with tf.Session() as s:
+        plan = s.planner.plan(FetchStructure(s.graph, results), [x, y], None)
+        assert any(node.type == "_Cluster" for node in plan.subgraph.nodes)
+        run = compiled_runner(s.steps, FetchStructure(s.graph, results), [x, y], plan, None)
+        for _ in range(2):
+            for got, expected in zip(run(a, b), [wanted - means, wanted.sum((0, 1)), means]):
+                assert got.shape == expected.shape
+                np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)

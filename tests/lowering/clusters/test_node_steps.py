@@ -20,7 +20,7 @@ def planned(x: Any, *feeds: Any) -> PlanNode:
 
 
 def test_kinds() -> None:
-    x, y = tf.placeholder(tf.float32, [3, 4]), tf.placeholder(tf.float32, [4, None])
+    x, y = tf.placeholder(tf.float32, [3, 4]), tf.placeholder(tf.float32, None)
     column, row = tf.placeholder(tf.float32, [4, 1]), tf.placeholder(tf.float32, [1, 5])
     kinds = {
         "element": [x + 1.0, tf.exp(x), tf.cast(x, tf.float64), tf.broadcast_to(x, [2, 3, 4]), column @ row],

@@ -12,8 +12,10 @@ import pytest
 import flowstone as tf
 from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.client.runners import compiled_runner
-from flowstone.framework.types.shape import broadcast
-from flowstone.rewriting.simplification.equal_sizes import Size, Undecided
+from flowstone.rewriting.patterns import remove_unneeded
+from flowstone.rewriting.simplification.equal_sizes import use_equal_sizes, without_equal_sizes
+from flowstone.rewriting.simplification.partial_execution import prune
+from flowstone.rewriting.simplification.shape_refinement import refine_shapes
 
 N, M = -1, -2
 
@@ -23,6 +25,19 @@ def types(fetches: Any, feeds: Sequence[Any], dims: Any) -> list[str]:
     with tf.Session() as s:
         plan = s.planner.plan(FetchStructure(s.graph, fetches), list(feeds), dims)
         return [node.type for node in plan.subgraph.nodes]
+
+
+def lines(fetches: Any, feeds: Sequence[Any], dims: Any) -> tuple[list[str], list[str]]:
+    """The graph's lines before and after the pass alone, from the first that is neither fed nor constant."""
+    subgraph = prune(fetches, [], list(feeds), without_equal_sizes(dims))
+    refine_shapes(subgraph)
+    before = str(subgraph)
+    use_equal_sizes(subgraph, dims)
+    remove_unneeded(subgraph)
+    found = []
+    for text in (before, str(subgraph)):
+        found.append([line for line in text.splitlines() if " _Arg()" not in line and "=" in line])
+    return found[0], found[1]
 
 
 def agree(fetches: Any, feeds: Sequence[Any], dims: Any, sizes: Sequence[tuple[int, int]]) -> None:
@@ -44,40 +59,6 @@ def agree(fetches: Any, feeds: Sequence[Any], dims: Any, sizes: Sequence[tuple[i
 
 
 SIZES = [(2, 3), (3, 2), (4, 4), (5, 3), (3, 7)]
-
-
-# ---- sizes
-
-
-def test_sizes_are_compared_where_all_that_is_known_of_them_says_so():
-    n, m = Size((N,)), Size((M,))
-    assert n == Size((N,)) and n * m == m * n and n * 6 // 3 == n * 2 and n * m // n == m and n * 5 // n == 5
-    assert n != 1 and n != 0 and n != -1 and n is not None and n != None  # noqa: E711
-    assert n > 1 and n >= 1 and not n < 1 and n * m > 3 and n * 4 > 7 and n * 6 % 3 == 0
-    for undecided in (
-        lambda: n == m, lambda: n == 2, lambda: n > 2, lambda: n < 3, lambda: n * 3 // 2, lambda: n // m,
-        lambda: n * 3 % 2, lambda: n * 0, lambda: n * m == 4,
-    ):  # fmt: skip
-        with pytest.raises(Undecided):
-            undecided()
-    for unknown in (
-        lambda: n + 1,
-        lambda: int(n),
-        lambda: range(n),
-        lambda: {n},
-        lambda: -n,
-        lambda: n == "a",
-    ):
-        with pytest.raises(TypeError):
-            unknown()
-    assert repr(n * m * 3) == "3*n2*n1"
-
-
-def test_they_are_broadcast_as_sizes_are():
-    n = Size((N,))
-    assert broadcast((n, 3), (3,)) == (n, 3) == broadcast((n, 1), (1, 3)) == broadcast((n, 3), (n, 3))
-    with pytest.raises(Undecided):
-        broadcast((n, 3), (5, 3))
 
 
 # ---- what they decide
@@ -143,6 +124,129 @@ def test_what_depends_on_how_large_they_are_is_left_to_the_step():
     ]
     agree(results, [x, y], ((N,), (M,)), SIZES)
     agree(results, [x, y], ((N,), (N,)), [(n, n) for n in (2, 3, 4, 7)])
+
+
+# ---- reshapes
+
+
+def open_sizes() -> tuple[Any, Any, Any]:
+    """A feed of sizes n, m and 8, and the first two."""
+    x = tf.placeholder(tf.float32, [None, None, 8], "x")
+    return x, tf.shape(x)[0], tf.shape(x)[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "after"),
+    [
+        (
+            lambda x, n, m: tf.reshape(x, tf.stack([n * m, 8])),
+            ["Const() value=[-1, 8] : int32[2]", "Reshape(%0, %1) : float32[?,8]"],
+        ),
+        (
+            lambda x, n, m: tf.reshape(x, tf.stack([-1, m * 8])),
+            ["Shape(%0) : int32[3]", "Reshape(%0, %9) : float32[?,?]"],
+        ),
+        (
+            lambda x, n, m: tf.reshape(x, tf.stack([n, 1, m, 8])),
+            ["Const() value=1 : int32[]", "ExpandDims(%0, %1) : float32[?,1,?,8]"],
+        ),
+        (
+            lambda x, n, m: tf.reshape(x[:1, :, :1], tf.stack([m])),
+            ["Const() value=[-1] : int32[1]", "Reshape(%4, %5) : float32[?]"],
+        ),
+        (
+            lambda x, n, m: tf.reshape(x[:, :, :1], tf.stack([n, m])),
+            ["StridedSlice(%0, %1, %2, %3) begin_mask=7 end_mask=3 : float32[?,?,1]",
+             "Squeeze(%4) squeeze_dims=[2] : float32[?,?]"],
+        ),
+        (
+            lambda x, n, m: tf.reshape(tf.tanh(tf.reshape(x, [-1])), tf.shape(x)),
+            ["Tanh(%2) : float32[?]", "Reshape(%3, %4) : float32[?,?,8]"],
+        ),
+        (
+            lambda x, n, m: tf.tanh(tf.reshape(tf.reshape(x, [-1, 4]), tf.shape(x))),
+            ["Tanh(%0) : float32[?,?,8]"],
+        ),
+        (
+            lambda x, n, m: tf.tanh(tf.reshape(tf.reshape(x, [-1, 16]), tf.shape(x))),  # of n * m odd, none
+            ["Reshape(%0, %1) : float32[?,16]", "Reshape(%2, %3) : float32[?,?,8]",
+             "Tanh(%4) : float32[?,?,8]"],
+        ),
+        (
+            lambda x, n, m: tf.reshape(x, tf.shape(x)[::-1]),
+            ["Shape(%0) : int32[3]", "Reshape(%0, %5) : float32[8,?,?]"],
+        ),
+    ],
+)  # fmt: skip
+def test_reshapes_whose_shape_is_not_computed_in_the_step(make: Any, after: list[str]) -> None:
+    x, n, m = open_sizes()
+    result = make(x, n, m)
+    before, found = lines([result], [x], ((N, M, 8),))
+    assert any(" Reshape(" in line for line in before)
+    texts = [line.split(" = ")[1].split("  #")[0] for line in found]
+    assert texts[-1] == after[-1]
+    assert [text for text in texts if text in after] == after, found
+    agree([result], [x], ((N, M, 8),), [(4, 6), (2, 4), (6, 2)])
+
+
+def test_shape_arithmetic_is_done_once() -> None:
+    x, n, m = open_sizes()
+    again = tf.shape(tf.tanh(x))
+    results = [tf.fill([n, m], 0.0), tf.fill(again[:2], 1.0), tf.fill([again[0] * again[1], n - 1], 2.0)]
+    results += [tf.fill([m * n, tf.shape(x)[0] - 1], 3.0)]
+    before, after = lines(results, [x], ((N, M, 8),))
+    for op, count in (("Shape(", 1), ("StridedSlice(", 2), ("Mul(", 1), ("Sub(", 1), ("Pack(", 2)):
+        assert sum(op in line for line in before) > count == sum(op in line for line in after), op
+    agree(results, [x], ((N, M, 8),), SIZES)
+
+
+def test_shape_arithmetic_of_one_branch_is_not_taken_by_another() -> None:
+    x, n, _ = open_sizes()
+    flag = tf.placeholder(tf.bool, [])
+
+    def branch(sign: float) -> Any:
+        return lambda: tf.fill([tf.shape(x)[0] * 2, tf.shape(x)[1] - 1], sign)
+
+    results = [tf.cond(flag, branch(1.0), branch(-1.0)), tf.fill([n * 2], 1.0)]
+    with tf.Session() as s:
+        for sizes in SIZES:
+            for taken in (True, False):
+                picked, other = s.run(results, {x: np.ones([*sizes, 8]), flag: taken})
+                assert picked.shape == (sizes[0] * 2, sizes[1] - 1) and (picked == (1 if taken else -1)).all()
+                assert other.shape == (sizes[0] * 2,)
+
+
+def test_a_reshape_that_may_fail_is_left_to_fail() -> None:
+    x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
+    alike = tf.reshape(x, tf.shape(y)) * x
+    back = tf.reshape(tf.reshape(x, [-1, 4]), tf.shape(x))
+    for dims in [((N,), (M,)), ((N,), (None,))]:
+        before, after = lines([alike, back], [x, y], dims)
+        assert sum("Reshape(" in line for line in before) == 3 == sum("Reshape(" in line for line in after)
+    with tf.Session() as s:
+        for n in (4, 8, 12, 16):
+            s.run([alike, back], {x: np.ones(n), y: np.ones(n)})
+        for n, m in ((8, 12), (20, 16)):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match=f"a tensor with {n} values, but .* has {m}"
+            ):
+                s.run(alike, {x: np.ones(n), y: np.ones(m)})
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            s.run(back, {x: np.ones(6), y: np.ones(6)})
+        assert s.run(back, {x: np.ones(24), y: np.ones(1)}).shape == (24,)
+
+
+def test_what_waits_goes_on_waiting() -> None:
+    x, v = tf.placeholder(tf.float32, [None, 3]), tf.Variable(0.0)
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        y = tf.identity(x)
+    results = [tf.shape(y)[1] + 0, tf.size(y) // tf.shape(y)[0], tf.reshape(y, [tf.shape(x)[0], 3])]
+    for result in results:
+        with tf.Session() as s:
+            s.run(v.initializer)
+            for count, n in enumerate((2, 3, 4, 5, 6), 1):
+                s.run(result, {x: np.ones([n, 3])})
+                assert s.run(v) == count
 
 
 def test_loops_and_functions():

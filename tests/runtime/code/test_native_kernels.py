@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.client.feeds_fetches import FetchStructure
 from flowstone.framework import flags
 from flowstone.native.codegen import host
 from flowstone.rewriting.simplification.partial_execution import prune
@@ -74,6 +75,16 @@ def test_a_program_is_explained_with_node_lists_and_llvms_text(tmp_path: Path) -
     assert kernel["members"] == ["doubled", "shares"] and kernel["cluster"].startswith("float32[20,30]")
     assert kernel["time_ms"] > 0 and kernel["aten_time_ms"] > 0
     assert "define internal void @run" in kernel["llvm"]
+
+
+@pytest.mark.parametrize("dims", [[None, 30], [None, None, 30], [None, 2, None, 30]], ids=str)
+def test_kernels_of_open_sizes_are_timed_for_some(dims: list[int | None]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, dims)
+        y = tf.reduce_sum(tf.tanh(x) * 2.0 + tf.reduce_max(x, -1, keepdims=True), -1)
+        plan = session.planner.plan(FetchStructure(session.graph, y), [x], None)
+        (report,) = native_kernels(plan.subgraph.nodes, 1)
+    assert report.ms > 0 and report.aten_ms > 0 and "float32[-1,30]" in str(report.cluster)
 
 
 def test_plans_without_clusters_have_no_such_lines(monkeypatch: pytest.MonkeyPatch) -> None:

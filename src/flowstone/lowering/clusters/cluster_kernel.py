@@ -47,8 +47,10 @@ cluster_op.not_differentiable()
 
 @cluster_op.infer
 def _(node: Node) -> Shapes:
-    results = [each.dims for each in _cluster_of(node).given()]
-    return [tuple([None if n == OPEN else n for n in dims]) for dims in results]
+    cluster = _cluster_of(node)
+    results = [each.dims for each in cluster.given()]
+    whole = [(*cluster.lead, *dims[1:]) if dims[:1] == (OPEN,) else dims for dims in results]
+    return [tuple([None if n == OPEN else n for n in dims]) for dims in whole]
 
 
 @cluster_op.kernel(CPU)

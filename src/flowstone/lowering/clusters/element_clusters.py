@@ -87,7 +87,7 @@ class _Finder:
             if changed and any(not changed.isdisjoint(references[x]) for x in node.inputs):
                 continue
             late = 0 if coming is None else coming(node)
-            self.keys[node] = liveness.node(node), frames.home(node), late, node.device
+            self.keys[node] = liveness.node(node), frames.home(node), late, node.device, facts.lead
             self.facts[node] = facts
 
     def clusters(self, order: Iterable[PlanNode]) -> list[_Group]:
@@ -172,7 +172,7 @@ class _Finder:
 
     def _is_by_columns(self, node: PlanNode) -> bool:
         """Whether a reduction goes over leading axes and is none that ATen does by vectors there."""
-        axes, rank = self.facts[node].axes, len(node.inputs[0].dims or ())
+        axes, rank = self.facts[node].axes, len(self.facts[node].dims or ())
         return node.type in _UNEVEN and rank - 1 not in axes
 
     def _is_many(self, node: PlanNode, element: Element) -> bool:

@@ -21,6 +21,7 @@ from flowstone.lowering.clusters.node_steps import (
     dot_steps,
     element_of,
     kind_of,
+    lead_of,
     row_steps,
     seen_as,
     sizes_of,
@@ -69,22 +70,23 @@ def borders(
 
 
 class Facts(NamedTuple):
-    """Of a node that may be a member: its kind, the shape that it goes over, which is None for a view, and
-    the axes of a reduction."""
+    """Of a node that may be a member: its kind, the shape that it goes over, which is None for a view, the
+    axes of a reduction, and the sizes that an open one stands for."""
 
     kind: str
     dims: tuple[int, ...] | None
     axes: list[int]
+    lead: tuple[int, ...] = ()
 
 
 def facts_of(node: PlanNode) -> Facts | None:
     """Those of a node, which do not change in a pass; None if it may be no member."""
-    kind = kind_of(node)
-    if not kind:
+    kind, lead = kind_of(node), lead_of(node)
+    if not kind or lead is None:
         return None
     x = node.outputs[0] if kind == "element" else node.inputs[0]
     axes = axes_of(node) if kind == "reduction" else None
-    return Facts(kind, None if kind == "view" else _known(x.dims), axes or [])
+    return Facts(kind, None if kind == "view" else _known(x.dims), axes or [], lead)
 
 
 def members_of(
@@ -220,6 +222,7 @@ class _Builder:
             split,
             () if is_plain else results,
             tuple([(self.numbers[x], bound) for x, bound in self.bounds]),
+            next((lead for node in self.nodes if (lead := self.facts[node].lead)), (OPEN,)),
         )
         if not outputs or not arrays or not self.knows_size(arrays, results):
             return None

@@ -8,6 +8,7 @@ each row times that column. A product of a column and a row is an element node.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -30,6 +31,7 @@ __all__ = [
     "dot_steps",
     "element_of",
     "kind_of",
+    "lead_of",
     "row_steps",
     "seen_as",
     "sizes_of",
@@ -48,12 +50,31 @@ _PRODUCTS = frozenset({"MatMul", "_FusedMatMul"})
 _LARGEST_CONSTANT = 1 << 16
 
 
+@functools.lru_cache(1 << 12)
 def sizes_of(dims: Dims) -> tuple[int, ...] | None:
-    """A shape as clusters have it, with `OPEN` for a first size that is not known; None if there are no
-    elements, or sizes that are not known."""
-    if dims is None or None in dims[1:] or 0 in dims:
+    """A shape as clusters have it, with `OPEN` for the leading sizes up to the last that is not known; None
+    if there are no elements, or it is not known how many sizes."""
+    if dims is None or 0 in dims:
         return None
-    return tuple([OPEN if n is None else n for n in dims])
+    if None not in dims:
+        return dims  # type: ignore[return-value]
+    return (OPEN, *dims[_open_axes(dims) :])  # type: ignore[arg-type]
+
+
+def _open_axes(dims: Dims) -> int:
+    """How many leading sizes an `OPEN` one stands for."""
+    return max([i for i, n in enumerate(dims or (), 1) if n is None], default=0)
+
+
+def lead_of(node: PlanNode) -> tuple[int, ...] | None:
+    """The leading sizes that `OPEN` stands for in the node's shapes: none where all are known; None if they
+    differ."""
+    leads = {
+        tuple([OPEN if n is None else n for n in dims[: _open_axes(dims)]])
+        for x in (*node.inputs, *node.outputs)
+        if (dims := x.dims) is not None and None in dims
+    }
+    return None if len(leads) > 1 else next(iter(leads), ())
 
 
 def kind_of(node: PlanNode) -> str:
@@ -112,8 +133,15 @@ def seen_as(x: PlanOutput, node: PlanNode) -> tuple[int, ...] | None:
     if node.type in _PRODUCTS and result is not None:
         return (result[0], 1) if x is node.inputs[0] or result == (1, 1) else result[1:]
     if dims is None or result is None or node.type != "Select" or x is not node.inputs[0]:
-        return dims
+        return _fitted(dims, result)
     return (*dims, *[1] * (len(result) - 1)) if len(dims) == 1 else dims
+
+
+def _fitted(dims: tuple[int, ...] | None, result: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """A shape without the sizes of 1 that it has along what an open size stands for."""
+    while dims and result and result[0] == OPEN and len(dims) > len(result) and dims[0] == 1:
+        dims = dims[1:]
+    return dims
 
 
 def element_of(node: PlanNode) -> tuple[str, dict[str, Any], int]:
@@ -179,8 +207,21 @@ def _is_dot(node: PlanNode) -> bool:
 
 
 def axes_of(node: PlanNode) -> list[int] | None:
-    """The axes of a reduction, in order; None where they are not known."""
-    rank = len(node.inputs[0].dims or ())
+    """The axes of a reduction, in order, of the shape that clusters have; None where they are not known, or
+    some but not all of an open size's."""
+    dims = node.inputs[0].dims
+    rank, leading = len(dims or ()), _open_axes(dims)
+    axes = _given_axes(node, rank)
+    if not leading or axes is None:
+        return axes
+    inside = sum([axis < leading for axis in axes])
+    if inside not in (0, leading):
+        return None
+    first = [0] if inside else []
+    return [*first, *[axis - leading + 1 for axis in axes[inside:]]]
+
+
+def _given_axes(node: PlanNode, rank: int) -> list[int] | None:
     if node.type == "L2Loss":
         return list(range(rank))
     if node.type == "BiasAddGrad":

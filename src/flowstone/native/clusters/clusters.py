@@ -28,7 +28,8 @@ from flowstone.native.numerics.reductions import REDUCTIONS
 __all__ = ["OPEN", "Array", "Cluster", "Level", "Loops", "Result", "Step"]
 
 OPEN = -1
-"""The size of a first dimension that only the step knows; it is the same wherever it stands."""
+"""The size of a first dimension that only the step knows; it is the same wherever it stands. It may be the
+product of several dimensions, which a cluster's `lead` lists."""
 
 
 class Array(NamedTuple):
@@ -99,7 +100,8 @@ class Cluster(NamedTuple):
     `split`: how many leading dimensions are rows, where some step is a reduction over a row or over columns;
     the others then merge into one. `results`: the outputs' types and shapes, if some are not `dims`.
     `bounds`: inputs of indices, with the number that all must be below, and at least 0. The first dimension
-    may be `OPEN`, of the cluster and of inputs and results; there are others then.
+    may be `OPEN`, of the cluster and of inputs and results; there are others then. `lead`: the dimensions of
+    tensors that an open one stands for, each `OPEN` or a number.
     """
 
     dims: tuple[int, ...]
@@ -109,6 +111,7 @@ class Cluster(NamedTuple):
     split: int | None = None
     results: tuple[Result, ...] = ()
     bounds: tuple[tuple[int, int], ...] = ()
+    lead: tuple[int, ...] = (OPEN,)
 
     def dtype(self, array: int) -> str:
         """The type of an array."""

@@ -62,17 +62,19 @@ def entry_code(
     checks: bool = False,
     may_fail: bool = False,
     has_step: bool = False,
+    lead: tuple[int, ...] = (OPEN,),
 ) -> str:
     """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
 
     `overwritten`: the input that is also the first output, if there is one. `frees_lock`: other threads of
     Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true. `may_fail`:
     ``run`` returns 0, or 1 to have the other function do the work, or 2 if it has set an exception.
-    `has_step`: a step is the first argument, whose address comes after those of the outputs.
+    `has_step`: a step is the first argument, whose address comes after those of the outputs. `lead`: the
+    dimensions of arguments and results that an open one stands for.
     """
     declarations.update(DECLARATIONS)
     results = [Result(*each) for each in outputs]
-    writer = _Entry(name, inputs, results, overwritten, has_step)
+    writer = _Entry(name, inputs, results, overwritten, has_step, lead)
     for i, array in enumerate(inputs):
         writer.take(i, array)
     writer.note_size()
@@ -100,7 +102,9 @@ class _Entry:
         outputs: Sequence[Result],
         overwritten: int | None,
         has_step: bool,
+        lead: tuple[int, ...],
     ) -> None:
+        self.lead, self.leading = lead, list[str]()  # the names of these sizes
         self.name, self.count, self.outputs, self.overwritten = name, len(inputs), outputs, overwritten
         self.first = 1 if has_step else 0  # the place of the first input among the arguments
         self.pitched = [i for i, array in enumerate(inputs) if array.pitched]
@@ -111,7 +115,12 @@ class _Entry:
             " %flag = alloca i8",
             " %list = alloca ptr",
             *[f" %h{i} = alloca ptr" for i in range(len(outputs))],
-            *[f" %l{i} = alloca [{len(each.dims)} x i64]" for i, each in enumerate(outputs)],
+            *[
+                f" %{word}{i} = alloca [{len(each.dims) + len(lead) - 1} x i64]"
+                for i, each in enumerate(outputs)
+                for word in ("l", "k")
+                if each.dims[:1] == (OPEN,)
+            ],
         ]
         self.blocks = 0
         self.size = ""  # the name of the open size
@@ -162,16 +171,32 @@ class _Entry:
         if dims[:1] != (OPEN,):
             return str(count)
         if not self.size:
-            self.lines += [
-                f" %zs{i} = call i32 @aoti_torch_get_sizes(ptr %w{i}, ptr %list)",
-                f" %zp{i} = load ptr, ptr %list",
-                f" %size = load i64, ptr %zp{i}",
-                " %some = icmp sgt i64 %size, 0",
-            ]
-            self.size = "%size"
+            self.leading = self.leading_sizes(i)
+            self.size = self.leading[0]
+            for axis, size in enumerate(self.leading[1:], 1):
+                self.lines.append(f" %zm{axis} = mul i64 {self.size}, {size}")
+                self.size = f"%zm{axis}"
+            self.lines.append(f" %some = icmp sgt i64 {self.size}, 0")
             self.unless("%some")
-        self.lines.append(f" %zn{i} = mul i64 %size, {count}")
+        elif len(self.lead) > 1:
+            for axis, size in enumerate(self.leading_sizes(i)):
+                if self.lead[axis] == OPEN:
+                    self.lines.append(f" %zq{i}_{axis} = icmp eq i64 {size}, {self.leading[axis]}")
+                    self.unless(f"%zq{i}_{axis}")
+        self.lines.append(f" %zn{i} = mul i64 {self.size}, {count}")
         return f"%zn{i}"
+
+    def leading_sizes(self, i: int) -> list[str]:
+        """The sizes of argument i that an open one stands for."""
+        self.lines += [
+            f" %zs{i} = call i32 @aoti_torch_get_sizes(ptr %w{i}, ptr %list)",
+            f" %zp{i} = load ptr, ptr %list",
+        ]
+        for axis, size in enumerate(self.lead):
+            if size == OPEN:
+                self.lines.append(f" %za{i}_{axis} = getelementptr i64, ptr %zp{i}, i64 {axis}")
+                self.lines.append(f" %zl{i}_{axis} = load i64, ptr %za{i}_{axis}")
+        return [f"%zl{i}_{axis}" if size == OPEN else str(size) for axis, size in enumerate(self.lead)]
 
     def note_size(self) -> None:
         """Puts the open size where the loops find it."""
@@ -216,15 +241,13 @@ class _Entry:
 
     def make(self, i: int, array: Result) -> None:
         """Makes a new tensor, and notes its address."""
-        sizes = f"@{self.name}_sizes{i}"
+        rank, sizes, strides = len(array.dims), f"@{self.name}_sizes{i}", f"@{self.name}_strides{i}"
         if array.dims[:1] == (OPEN,):
-            sizes = f"%l{i}"
-            for axis, n in enumerate((self.size, *array.dims[1:])):
-                self.lines.append(f" %la{i}_{axis} = getelementptr i64, ptr %l{i}, i64 {axis}")
-                self.lines.append(f" store i64 {n}, ptr %la{i}_{axis}")
+            rank, sizes, strides = rank + len(self.lead) - 1, f"%l{i}", f"%k{i}"
+            self.lay_out(i, [*self.leading, *array.dims[1:]])
         self.lines += [
-            f" %me{i} = call i32 @aoti_torch_empty_strided(i64 {len(array.dims)}, ptr {sizes}, "
-            f"ptr @{self.name}_strides{i}, i32 {TYPE_CODES[array.dtype]}, i32 {_CPU}, i32 -1, ptr %h{i})",
+            f" %me{i} = call i32 @aoti_torch_empty_strided(i64 {rank}, ptr {sizes}, "
+            f"ptr {strides}, i32 {TYPE_CODES[array.dtype]}, i32 {_CPU}, i32 -1, ptr %h{i})",
             f" %mq{i} = icmp eq i32 %me{i}, 0",
         ]
         self.unless(f"%mq{i}")
@@ -233,6 +256,16 @@ class _Entry:
             f" %md{i} = getelementptr ptr, ptr %a, i64 {self.count + i}",
             f" %mx{i} = call i32 @aoti_torch_get_data_ptr(ptr %mh{i}, ptr %md{i})",
         ]
+
+    def lay_out(self, i: int, sizes: Sequence[str | int]) -> None:
+        """Writes down the sizes and strides of an output that the step knows."""
+        stride: str | int = 1
+        for axis in range(len(sizes) - 1, -1, -1):
+            for word, number in (("l", sizes[axis]), ("k", stride)):
+                self.lines.append(f" %{word}a{i}_{axis} = getelementptr i64, ptr %{word}{i}, i64 {axis}")
+                self.lines.append(f" store i64 {number}, ptr %{word}a{i}_{axis}")
+            self.lines.append(f" %kn{i}_{axis} = mul i64 {stride}, {sizes[axis]}")
+            stride = f"%kn{i}_{axis}"
 
     def run(self, frees_lock: bool, may_fail: bool) -> None:
         if self.overwritten is not None:

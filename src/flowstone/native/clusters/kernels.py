@@ -212,7 +212,8 @@ def source_of(cluster: Cluster) -> str:
         parts.append(within_code(cluster))
     for overwritten in (None, *overwritable(cluster)):
         name, frees_lock = _entry_name(overwritten), cluster.work >= profile.native_unlocked
-        parts.append(entry_code(name, cluster.inputs, outputs, overwritten, frees_lock, declarations, checks))
+        arguments = name, cluster.inputs, outputs, overwritten, frees_lock, declarations, checks
+        parts.append(entry_code(*arguments, lead=cluster.lead))
     return "\n".join([*declarations.values(), *parts])
 
 

@@ -23,7 +23,7 @@ def pitched_for(cluster: Cluster, inputs: Sequence[Any]) -> Cluster | None:
             arrays[i] = arrays[i]._replace(pitched=True)
     rank = len(cluster.dims)
     is_by_rows = cluster.split in (None, rank - 1)
-    if tuple(arrays) == cluster.inputs or not is_by_rows:
+    if tuple(arrays) == cluster.inputs or not is_by_rows or len(cluster.lead) > 1:
         return None
     if any(array.pitched and array.dims != cluster.dims for array in arrays):
         return None

@@ -227,6 +227,8 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
         raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
     if delta < 0 and start < limit:
         raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
+    if isinstance(delta, int) and delta == 1:
+        return limit - start  # type: ignore[no-any-return]
     if isinstance(delta, int):
         return int(-(-abs(limit - start) // abs(delta)))
     return math.ceil(float(abs((limit - start) / delta)))

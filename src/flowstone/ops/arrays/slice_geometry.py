@@ -87,15 +87,30 @@ def sliced_dims(dims: tuple[int | None, ...], entries: list[Any]) -> tuple[int |
             continue
         size = dims[axis]
         if type(entry) is not PythonSlice:
-            if size is not None and entry is not UNKNOWN and not -size <= entry < size:
+            is_known = size is not None and entry is not UNKNOWN
+            if is_known and not (entry < size if entry >= 0 else -entry <= size):
                 raise ValueError(f"slice index {entry} of dimension {axis} out of bounds.")
-        elif UNKNOWN in (entry.start, entry.stop, entry.step) or size is None:
+        elif size is None or any([n is UNKNOWN for n in (entry.start, entry.stop, entry.step)]):
             is_whole = entry.start is None and entry.stop is None and entry.step in (1, -1)
             result.append(size if is_whole else None)
         else:
-            result.append(len(range(*entry.indices(size))))
+            result.append(_length(entry, size))
         axis += 1
     return tuple(result)
+
+
+def _length(entry: PythonSlice, size: Any) -> Any:
+    """How long a slice of a dimension is; sizes may be symbols that are compared and counted with."""
+    if all([n is None or isinstance(n, int) for n in (entry.start, entry.stop, size)]):
+        return len(range(*entry.indices(size)))
+    try:
+        start, stop = [n if n is None or n >= 0 else size + n for n in (entry.start or 0, entry.stop)]
+        if entry.step != 1 or not start <= size or not (stop is None or 0 <= stop <= size):
+            return None
+        stop = size if stop is None else stop
+        return stop - start if start <= stop else 0
+    except ArithmeticError:  # depends on how large it is
+        return None
 
 
 def forward(sizes: Any, entries: list[Any]) -> tuple[tuple[Any, ...], list[int]]:

@@ -81,6 +81,7 @@ add_v2 = binary(
     "AddV2", torch.add, torch.Tensor.add_, adapter=modular, commutative=True, elementwise=True, adds=True
 )
 add_v2.number("{0} + {1}", overflows=True)
+add_v2.sizes(np.add)
 
 
 @add_op.gradient
@@ -118,6 +119,7 @@ def _unless(node: Node, number: int, is_neutral: Callable[[np.ndarray | None], b
 
 sub_op = binary("Sub", torch.sub, torch.Tensor.sub_, adapter=modular, elementwise=True)
 sub_op.number("{0} - {1}", overflows=True)
+sub_op.sizes(np.subtract)
 
 
 @sub_op.gradient

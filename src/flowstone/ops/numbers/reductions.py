@@ -68,6 +68,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 
 prod_op = reduction("Prod", ALL_NUMBERS, product_call, copy_call)
+prod_op.sizes(lambda sizes, axes: np.multiply.reduce(sizes, axis=tuple(np.ravel(axes).tolist())))
 euclidean_norm_op = reduction("EuclideanNorm", ALL_NUMBERS, norm_call, magnitude_call)
 
 

@@ -104,9 +104,10 @@ def _times(node: PlanNode, cluster: Cluster | Product) -> tuple[float, float]:
 
 
 def _argument(array: Array, x: PlanOutput) -> torch.Tensor:
-    """As the step has it, where the plan knows its shape: the code may see it in another one."""
-    kind, known = getattr(torch, array.dtype), x.static_shape
-    dims = [_SOME_ROWS if n == OPEN else n for n in array.dims] if known is None else known
+    """As the step has it, with some size for each that only the step knows: the code may see it in another
+    shape."""
+    kind = getattr(torch, array.dtype)
+    dims = [_SOME_ROWS if n in (None, OPEN) else n for n in (array.dims if x.dims is None else x.dims)]
     return (
         torch.rand(tuple(dims), dtype=kind)
         if kind.is_floating_point

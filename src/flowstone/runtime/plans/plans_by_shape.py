@@ -180,9 +180,10 @@ class PlansByShape(Generic[P]):
                 return found
             if shapes in self._impossible or not all(map(is_compatible, shapes, self._open_dims)):
                 return self._made_for_all()
-            self._hull.add(shapes)
             if self._planned_at_once < AT_ONCE:
+                self._hull.add(shapes, is_served=True)
                 return self._made_at_once(shapes)
+            self._hull.add(shapes, is_served=shapes in self._pending)
             if shapes in self._pending:
                 made = self._made_later(shapes)
                 made.used = next(self._numbers)
@@ -332,8 +333,9 @@ class Hull:
         self._sizes: list[int | None] = []  # None for one that has differed
         self._is_small: list[bool] = []  # whether it was 0 or 1
 
-    def add(self, shapes: Shapes) -> None:
-        """Takes these shapes into account."""
+    def add(self, shapes: Shapes, is_served: bool = False) -> None:
+        """Takes these shapes into account. `is_served`: they have a plan of their own, so that their sizes of
+        0 or 1 do not matter."""
         ranks = [None if dims is None else len(dims) for dims in shapes]
         if self._ranks is None:
             self._ranks = ranks
@@ -344,7 +346,8 @@ class Hull:
         sizes = self._flat(shapes)
         numbers: dict[Any, int] = {}
         self._kinds = [numbers.setdefault(each, len(numbers)) for each in zip(self._kinds, sizes)]
-        self._is_small = [was or n is None or n < 2 for was, n in zip(self._is_small, sizes)]
+        if not is_served:
+            self._is_small = [was or n is None or n < 2 for was, n in zip(self._is_small, sizes)]
         self._sizes = [m if m == n else None for m, n in zip(self._sizes, sizes)]
 
     def shapes(self) -> Shapes:
