@@ -87,7 +87,8 @@ def test_what_the_environment_has_set_is_left_alone() -> None:
 
 
 def test_what_the_program_has_set_is_left_alone() -> None:
-    found = said("import torch; gc.freeze(); gc.set_threshold(600)", GLIBC_TUNABLES="glibc.malloc.mmap_threshold=1000000")
+    own = "import torch; gc.freeze(); gc.set_threshold(600)"
+    found = said(own, GLIBC_TUNABLES="glibc.malloc.mmap_threshold=1000000")
     assert found["spins"] == ["300000"] and found["inherited"] == ["None"]
     assert found["frozen"] == ["True", "True"] and found["young"] == ["600", "600"]
     assert found["stays"] == ["False"] * 4
