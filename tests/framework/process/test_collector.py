@@ -1,4 +1,4 @@
-"""When Python's garbage collector is paused, and what is walked after an import."""
+"""When Python's garbage collector is paused, and what is walked afterwards."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from flowstone.framework.process import collector
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_what_a_late_import_makes_is_walked_once(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_objects_are_walked_once(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Afterwards it is among the oldest, and a program without the collector has nothing walked."""
     monkeypatch.setattr(collector, "_MANY_NEW", 100 if many else 10**9)
-    with collector.importing_late():
+    with collector.paused():
         made = [[i] for i in range(5000)]
         assert not gc.isenabled()
     assert gc.isenabled()
@@ -25,7 +25,7 @@ def test_a_program_without_the_collector_stays_so(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(collector, "_MANY_NEW", 0)
     gc.disable()
     try:
-        with collector.importing_late():
+        with collector.paused():
             made = [[i] for i in range(10)]
         assert not gc.isenabled() and all(gc.is_tracked(each) for each in made)
         assert not {id(each) for each in made} & {id(each) for each in gc.get_objects(generation=2)}

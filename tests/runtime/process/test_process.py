@@ -29,16 +29,19 @@ def resident():
 
 print("inherited", os.environ.get("GOMP_SPINCOUNT"))
 print("frozen", gc.get_freeze_count() > 0)
+print("young", gc.get_threshold()[0])
 print("stays", stays())
 tf.Session()
 print("stays", stays())
 tf.config.tune_process(False)
 print("frozen", gc.get_freeze_count() > 0)
+print("young", gc.get_threshold()[0])
 tf.Session()
 print("stays", stays())
 print("tuned", tf.config.tune_process(True))
 print("stays", stays())
 """
+INITIAL = "2000" if sys.version_info >= (3, 13) else "700"
 NOT_GLIBC = not (sys.platform == "linux" and os.confstr("CS_GNU_LIBC_VERSION"))
 pytestmark = pytest.mark.skipif(NOT_GLIBC, reason="the allocator's settings are glibc's")
 
@@ -66,6 +69,7 @@ def test_what_is_set_and_undone() -> None:
         "spins": ["10000"],
         "inherited": ["None"],
         "frozen": ["True", "False"],
+        "young": ["10000", INITIAL],
         "stays": ["False", "True", "False", "True"],
         "tuned": ["True"],
     }
@@ -76,20 +80,22 @@ def test_what_the_environment_has_set_is_left_alone() -> None:
         "spins": ["77"],
         "inherited": ["77"],
         "frozen": ["True", "False"],
+        "young": ["10000", INITIAL],
         "stays": ["False"] * 4,
         "tuned": ["False"],
     }
 
 
 def test_what_the_program_has_set_is_left_alone() -> None:
-    found = said("import torch; gc.freeze()", GLIBC_TUNABLES="glibc.malloc.mmap_threshold=1000000")
+    own = "import torch; gc.freeze(); gc.set_threshold(600)"
+    found = said(own, GLIBC_TUNABLES="glibc.malloc.mmap_threshold=1000000")
     assert found["spins"] == ["300000"] and found["inherited"] == ["None"]
-    assert found["frozen"] == ["True", "True"]
+    assert found["frozen"] == ["True", "True"] and found["young"] == ["600", "600"]
     assert found["stays"] == ["False"] * 4
 
 
 def test_the_switch_of_the_environment() -> None:
     found = said(FLOWSTONE_TUNE_PROCESS="0", OMP_NUM_THREADS="2")
     assert found["spins"] == ["300000"]
-    assert found["frozen"] == ["False", "False"]
+    assert found["frozen"] == ["False", "False"] and found["young"] == [INITIAL, INITIAL]
     assert found["stays"] == ["False", "False", "False", "True"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from flowstone.framework.process.collector import importing_late
+from flowstone.framework.process.collector import paused
 
 
 def late_names(
@@ -40,10 +40,10 @@ def late_names(
     def get(name: str) -> Any:
         if name in sources:
             file, own = sources[name]
-            with importing_late():
+            with paused():
                 value = getattr(import_module(file), own)
         elif name in below:
-            with importing_late():
+            with paused():
                 value = import_module(f"{own_name}.{name}")
         elif name == "__all__":  # `from … import *` asks for it
             return [each for each in names_of_all() if not each.startswith("_")]

@@ -16,7 +16,7 @@ memory with a state that the step changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
@@ -48,7 +48,7 @@ def join_clusters(subgraph: Subgraph) -> None:
         return
     for order in (_eager_order(subgraph.nodes, found.keys), subgraph.nodes):
         clusters = [each for each in found.clusters(order) if found.is_worth_it(each.nodes)]
-        if not clusters or _put_in(subgraph, clusters, found.facts):
+        if not clusters or _put_in(subgraph, clusters, found):
             break
     remove_unneeded(subgraph)
 
@@ -80,6 +80,7 @@ class _Finder:
         coming = arrivals(subgraph) if is_in_pieces(subgraph) else None
         self.keys: dict[PlanNode, Any] = {}
         self.facts: dict[PlanNode, Facts] = {}
+        self._looked_at: dict[tuple[PlanNode, ...], Members | None] = {}
         for node in subgraph.nodes:
             facts = facts_of(node)
             if facts is None:
@@ -105,7 +106,7 @@ class _Finder:
                     group_of[control].is_open = False
             if node in self.keys:
                 if chosen is None:
-                    if self.facts[node].kind == "view" or not self._members([node]):
+                    if self.facts[node].kind == "view" or not self.members([node]):
                         continue
                     chosen = _Group()
                     chosen.dims = self._dims(node)
@@ -141,8 +142,12 @@ class _Finder:
         """The shape of an element-wise node; None for others."""
         return node.outputs[0].dims if self.facts[node].kind == "element" else None
 
-    def _members(self, nodes: Sequence[PlanNode]) -> Members | None:
-        return members_of(sorted(nodes, key=self.place.__getitem__), self.facts, self.consumers, self.fetched)
+    def members(self, nodes: Sequence[PlanNode]) -> Members | None:
+        """The nodes as a cluster; None if they are not one. The subgraph is still as it was."""
+        ordered = tuple(sorted(nodes, key=self.place.__getitem__))
+        if ordered not in self._looked_at:
+            self._looked_at[ordered] = members_of(ordered, self.facts, self.consumers, self.fetched)
+        return self._looked_at[ordered]
 
     def _fits(self, nodes: Sequence[PlanNode], *dims: Any) -> bool:
         """Whether the nodes are a cluster; `dims`: the shapes of their parts."""
@@ -151,7 +156,7 @@ class _Finder:
         if dims[0] is not None and all(each == dims[0] for each in dims):
             inputs, outputs = borders(nodes, self.consumers, self.fetched)
             return bool(outputs) and len(inputs) + len(outputs) <= _MOST_ARRAYS
-        found = self._members(nodes)
+        found = self.members(nodes)
         return found is not None and len(found.inputs) + len(found.outputs) <= _MOST_ARRAYS
 
     def is_worth_it(self, nodes: Sequence[PlanNode]) -> bool:
@@ -221,16 +226,14 @@ def _eager_order(nodes: Sequence[PlanNode], eager: Any) -> list[PlanNode]:
 # ---- replacement
 
 
-def _put_in(subgraph: Subgraph, groups: Sequence[_Group], facts: Mapping[PlanNode, Facts]) -> bool:
+def _put_in(subgraph: Subgraph, groups: Sequence[_Group], found: _Finder) -> bool:
     """Puts the clusters in the places of their last members; whether all nodes still read what they read."""
-    consumers, fetched = subgraph.consumers(), _wanted(subgraph)
-    place = {node: i for i, node in enumerate(subgraph.nodes)}
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     replacements: dict[PlanNode, list[PlanNode]] = {}
     made = []
     for group in groups:
-        members = members_of(sorted(group.nodes, key=place.__getitem__), facts, consumers, fetched)
+        members = found.members(group.nodes)
         assert members is not None
         new = _node(subgraph, members)
         for node in members.nodes:

@@ -228,7 +228,10 @@ class _Builder:
             return None
         if split is not None and len(_columns(cluster, split).loops().sizes) > 1:
             return None
-        return cluster if Slot(cluster, lanes_of(cluster)).size <= _MOST_IN_SLOT else None
+        has_slot = any([step.over in ("columns", "all") for step in cluster.steps])
+        if has_slot and Slot(cluster, lanes_of(cluster)).size > _MOST_IN_SLOT:
+            return None
+        return cluster
 
     def knows_size(self, arrays: Sequence[Array], results: Sequence[Result]) -> bool:
         """Whether an open size is that of an input, and of no transposed result."""

@@ -60,7 +60,7 @@ class Step(NamedTuple):
     @property
     def over(self) -> str:
         """What a reduction goes over; empty for other steps."""
-        return str(dict(self.attributes).get("over", ""))
+        return str(dict(self.attributes).get("over", "")) if self.attributes else ""
 
     @property
     def cost(self) -> int:

@@ -9,9 +9,9 @@ Measured in docs/design/010. An allocator that the environment has set (``MALLOC
 left alone. `give_pages_back` restores glibc's initial settings; only the size from which buffers get their
 own mapping is no longer adapted.
 
-`ask_for_large_pages` asks the system for pages of 2 MB, where it gives them to who asks: a processor then
-looks up fewer addresses. They come with the first write to a page, so the heap is made longer ahead of its
-use, by addresses alone, and what it has grown by is asked for whenever a plan is made.
+`ask_for_large_pages` has the system put what is kept into pages of 2 MB, where it gives them to who asks: a
+processor then looks up fewer addresses. A page of 2 MB takes long to come, so the first steps do with small
+ones. Some seconds after a plan a thread has the pages put together, beside the program's steps.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import platform
+import threading
 from pathlib import Path
 
 from flowstone.framework import flags
@@ -35,10 +36,10 @@ _GIVEN_BACK = (
     (_LARGEST_FAST, 16 * ctypes.sizeof(ctypes.c_size_t)),
 )
 _are_kept = False
-_AHEAD = 1 << 30  # bytes of addresses by which the heap is made longer than it is
 _LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-_ADVISE_LARGE_PAGES = 14  # of <sys/mman.h>
-_end = 0  # of the heap when large pages were asked for
+_ADVISE_LARGE_PAGES, _COLLAPSE = 14, 25  # of <sys/mman.h>
+_PAUSE_S = 5.0  # after a plan: a program that goes on for longer gains what the large pages cost
+_timer: threading.Timer | None = None  # the last one
 
 
 def keep_pages() -> bool:
@@ -59,20 +60,23 @@ def give_pages_back() -> None:
 
 
 def ask_for_large_pages() -> None:
-    """Asks for large pages of the heap, if freed memory stays with the process and the heap has grown."""
-    global _end
-    if not _are_kept or not _are_on_request():
-        return
+    """Has the heap in large pages after a while, if freed memory stays with the process."""
+    global _timer
+    if _are_kept and _are_on_request() and (_timer is None or not _timer.is_alive()):
+        _timer = threading.Timer(_PAUSE_S, _enlarge)  # a child after a fork has none
+        _timer.daemon = True
+        _timer.start()
+
+
+def _enlarge() -> None:
+    """Has large pages for all of the heap: for what is in use now, where the system can, and what comes."""
     library = ctypes.CDLL(None)
-    library.sbrk.restype = library.malloc.restype = ctypes.c_void_p
-    if library.sbrk(0) == _end:
+    library.sbrk.restype = ctypes.c_void_p
+    start, end = _start_of_heap(), library.sbrk(0)
+    if start is None or not _are_kept:
         return
-    memory = library.malloc(ctypes.c_size_t(_AHEAD))
-    library.free(ctypes.c_void_p(memory))
-    _end, start = library.sbrk(0), _start_of_heap()
-    if start is not None:
-        size = ctypes.c_size_t(_end - start)
-        library.madvise(ctypes.c_void_p(start), size, _ADVISE_LARGE_PAGES)
+    for advice in (_ADVISE_LARGE_PAGES, _COLLAPSE):  # the latter since Linux 6.1
+        library.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), advice)
 
 
 @functools.cache
