@@ -256,7 +256,7 @@ def test_parts_are_saved_and_restored_under_another_name(tmp_path: Path) -> None
             assert found.tolist() == expected.tolist()
     assert tf.train.list_variables(path) == [("elsewhere", [4, 3])]
     with pytest.raises(ValueError, match="Slices must all be from the same tensor: a/t != b/t"):
-        tf.train.Saver({"elsewhere": [list(parts)[0], list(others)[1]]})
+        tf.train.Saver({"elsewhere": [next(iter(parts)), list(others)[1]]})
 
 
 def test_messages_of_savers() -> None:

@@ -170,8 +170,8 @@ class FetchStructure:
         if not self._graph.is_fetchable(element):
             operation = element if isinstance(element, Operation) else element.op
             raise InaccessibleTensorError(
-                f"Operation {operation.name!r} has been marked as not fetchable. Typically this happens when it "
-                "is defined in another function or code block. Use return values,explicit Python locals or "
+                f"Operation {operation.name!r} has been marked as not fetchable. Typically this happens when "
+                "it is defined in another function or code block. Use return values,explicit Python locals or "
                 "TensorFlow collections to access it."
             )
         if isinstance(element, Operation):
