@@ -171,8 +171,8 @@ class FetchStructure:
             operation = element if isinstance(element, Operation) else element.op
             raise InaccessibleTensorError(
                 f"Operation {operation.name!r} has been marked as not fetchable. Typically this happens when "
-                "it is defined in another function or code block. Use return values,explicit Python locals or "
-                "TensorFlow collections to access it."
+                "it is defined in another function or code block. Use return values,explicit Python locals "
+                "or TensorFlow collections to access it."
             )
         if isinstance(element, Operation):
             self._targets[element] = None
