@@ -241,6 +241,24 @@ def test_partitioned_variables_are_restored_into_other_parts(tmp_path: Path) -> 
             assert session.run(each).tolist() == (saver_programs.VALUES + 1).tolist()
 
 
+def test_parts_are_saved_and_restored_under_another_name(tmp_path: Path) -> None:
+    with tf.variable_scope("a", partitioner=tf.fixed_size_partitioner(2)):
+        parts = tf.get_variable("t", [4, 3], initializer=tf.random_normal_initializer(seed=1))
+    with tf.variable_scope("b", partitioner=tf.fixed_size_partitioner(3)):
+        others = tf.get_variable("t", [4, 3])
+    whole = tf.get_variable("whole", [4, 3])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver({"elsewhere": parts}).save(session, str(tmp_path / "model"))
+        for given in (others, whole):
+            tf.train.Saver({"elsewhere": given}).restore(session, path)
+            expected, found = session.run([parts.as_tensor(), tf.convert_to_tensor(given)])
+            assert found.tolist() == expected.tolist()
+    assert tf.train.list_variables(path) == [("elsewhere", [4, 3])]
+    with pytest.raises(ValueError, match="Slices must all be from the same tensor: a/t != b/t"):
+        tf.train.Saver({"elsewhere": [next(iter(parts)), list(others)[1]]})
+
+
 def test_messages_of_savers() -> None:
     v = tf.Variable(1.0, name="v")
     saver = tf.train.Saver([v], max_to_keep=3, name="keeper")

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from flowstone.framework.errors import InaccessibleTensorError
 from flowstone.framework.graphs.graph import Graph, Operation
 from flowstone.framework.tensors.composite import (
     IndexedSlices,
@@ -167,7 +168,12 @@ class FetchStructure:
                 f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({text})"
             ) from None
         if not self._graph.is_fetchable(element):
-            raise ValueError(f"Operation {element.name} has been marked as not fetchable.")
+            operation = element if isinstance(element, Operation) else element.op
+            raise InaccessibleTensorError(
+                f"Operation {operation.name!r} has been marked as not fetchable. Typically this happens when "
+                "it is defined in another function or code block. Use return values,explicit Python locals "
+                "or TensorFlow collections to access it."
+            )
         if isinstance(element, Operation):
             self._targets[element] = None
             return "None"

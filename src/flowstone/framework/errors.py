@@ -218,6 +218,10 @@ class DataLossError(OpError):
         super().__init__(node_def, op, message, DATA_LOSS)
 
 
+class InaccessibleTensorError(ValueError):
+    """A fetch of a tensor that is within a loop or a branch, of which a step has no one value."""
+
+
 class OperatorNotAllowedInGraphError(TypeError):
     """Python asked a tensor for what only its value says, before a step has computed it."""
 

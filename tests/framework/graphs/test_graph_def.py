@@ -246,6 +246,18 @@ def test_inputs_leave_out_index_zero(graph: Graph) -> None:
     assert list(node_def(product).input) == ["Split", "Split:1", "^Placeholder"]
 
 
+def test_control_inputs_stand_in_the_order_of_their_names(graph: Graph) -> None:
+    later, first = (create(graph, "NoOp", name=name) for name in ("b", "a"))
+    with graph.control_dependencies([later, first]):
+        together = create(graph, "NoOp", name="c")
+    assert list(node_def(together).input) == ["^a", "^b"]
+
+
+def test_every_string_is_written(graph: Graph) -> None:
+    names = create(graph, "Const", value=np.array([b"", b""], object), dtype=dtypes.string)
+    assert list(node_def(names).attr["value"].tensor.string_val) == [b"", b""]
+
+
 def test_reference_types_are_written_as_their_base(graph: Graph) -> None:
     variable = create(graph, "VariableV2", shape=(), dtype=FLOAT).outputs[0]
     read = create(graph, "Identity", variable, T=FLOAT)

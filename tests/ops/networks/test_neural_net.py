@@ -169,6 +169,20 @@ def test_embeddings_clipped_to_a_norm() -> None:
     np.testing.assert_allclose(found, [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
 
 
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize("max_norm", [None, 1.0])
+def test_rows_are_looked_up_where_the_table_is(graph, resource, max_norm) -> None:
+    """Only rows go from a parameter server to a worker, as TensorFlow 1.15 places them."""
+    cluster = tf.train.ClusterSpec({"ps": ["a:1", "b:1"], "worker": ["c:1"]})
+    with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+        table = tf.get_variable("table", [5, 2], use_resource=resource)
+        parts = [tf.get_variable(f"part_{i}", [5, 2], use_resource=resource) for i in range(2)]
+        tf.nn.embedding_lookup(table, [1], max_norm=max_norm)
+        tf.nn.embedding_lookup(parts, [1])
+    lookups = [op for op in graph.get_operations() if op.type in ("GatherV2", "ResourceGather")]
+    assert [op.colocation_groups() for op in lookups] == [[b"loc:@table"], [b"loc:@part_0"], [b"loc:@part_1"]]
+
+
 def test_small_losses() -> None:
     """Normalised vectors, the fraction of zeros, half the squares, the Poisson loss."""
     np.testing.assert_allclose(run(lambda: neural_net.l2_normalize(np.float32([3, 4]), 0)), [0.6, 0.8])

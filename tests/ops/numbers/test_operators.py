@@ -13,7 +13,7 @@ from flowstone.ops.numbers.operators import install_operators
 pytestmark = pytest.mark.usefixtures("graph")
 
 CASES: list[tuple[Callable[[Any], Any], str]] = [  # a constant has no type here
-    (lambda x: tf.add(x.x, x.y), "Add:AddV2"),
+    (lambda x: tf.add(x.x, x.y), "Add:Add"),
     (lambda x: tf.subtract(x.x, 1.0), "Sub/y Sub:Sub"),
     (lambda x: tf.divide(x.x, x.y), "truediv:RealDiv"),
     (lambda x: tf.div(x.i, x.i), "div:FloorDiv"),
@@ -64,7 +64,7 @@ CASES: list[tuple[Callable[[Any], Any], str]] = [  # a constant has no type here
         "ReduceLogSumExp/SelectV2:SelectV2 ReduceLogSumExp/StopGradient:StopGradient "
         "ReduceLogSumExp/Sub:Sub ReduceLogSumExp/Exp:Exp ReduceLogSumExp/Sum/reduction_indices "
         "ReduceLogSumExp/Sum:Sum ReduceLogSumExp/Log:Log ReduceLogSumExp/Shape:Shape "
-        "ReduceLogSumExp/Reshape:Reshape ReduceLogSumExp:AddV2",
+        "ReduceLogSumExp/Reshape:Reshape ReduceLogSumExp/Add:Add",
     ),
     (
         lambda x: tf.count_nonzero(x.x, 1, dtype=tf.int32),
@@ -172,3 +172,19 @@ def test_operators_can_be_given_to_another_class() -> None:
     with tf.Session() as session:
         results = [Celsius(20.0) + 1.0, 30.0 - Celsius(20.0), -Celsius(3.0), Celsius(4.0) < 5.0]
         assert session.run(results) == [21.0, 10.0, -3.0, True]
+
+
+def test_named_sums_are_those_of_tensorflow_1_15(graph: tf.Graph) -> None:
+    """The operator is AddV2; `tf.add` and what adds by it are Add, which TensorFlow 1.4 knows, too."""
+    x = tf.placeholder(tf.float32, [2, 3])
+    sums = [
+        tf.add(x, 1.0),
+        tf.random_normal([2], 1.0),
+        tf.random_uniform([2], 1.0, 2.0),
+        tf.nn.sigmoid_cross_entropy_with_logits(labels=x, logits=x),
+        tf.nn.weighted_cross_entropy_with_logits(labels=x, logits=x, pos_weight=2.0),
+        tf.reduce_logsumexp(x, 1, name="whole"),
+        tf.train.polynomial_decay(0.1, 1, 10),
+    ]
+    assert [each.op.type for each in sums] == ["Add"] * len(sums)
+    assert sums[5].op.name == "whole/Add" and (x + 1.0).op.type == "AddV2"

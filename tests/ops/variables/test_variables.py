@@ -333,3 +333,19 @@ def test_caching_device(graph: tf.Graph) -> None:
     assert variable.value().device == "/device:CPU:0" and variable.value().op.type == "Identity"
     cached = tf.Variable(1.0, caching_device="/cpu:0", use_resource=True)
     assert cached.value() is cached.value() and cached.value().name == "Variable_1/Read/Identity:0"
+
+
+@KINDS
+def test_modes_of_copies_are_checked(resource: bool) -> None:
+    """As TensorFlow 1.15: members and their numbers; what is read together is not trained."""
+    for make in (
+        lambda **given: tf.Variable(1.0, **given),
+        lambda **given: tf.get_variable("v", [], **given),
+    ):
+        with pytest.raises(ValueError, match="Invalid variable aggregation mode: x for variable: "):
+            make(aggregation="x", use_resource=resource)
+        with pytest.raises(ValueError, match="Invalid variable synchronization mode: 7 for variable: "):
+            make(synchronization=7, use_resource=resource)
+    variable = tf.get_variable("w", [], synchronization=3, aggregation=None, use_resource=resource)
+    assert variable.synchronization is tf.VariableSynchronization.ON_READ and not variable.trainable
+    assert variable.aggregation is tf.VariableAggregation.NONE

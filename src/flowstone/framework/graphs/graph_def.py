@@ -89,7 +89,7 @@ def _write_node(operation: Operation, message: Any) -> None:
     for tensor in operation.inputs:
         source, index = tensor.op.name, tensor.value_index
         names.append(f"{source}:{index}" if index else source)
-    names += ["^" + control.name for control in operation.control_inputs]
+    names += sorted("^" + control.name for control in operation.control_inputs)
     message.input.extend(names)
     later = LATER_ATTRIBUTES.get(message.op, ())
     for name, value in operation.attributes.items():

@@ -348,9 +348,9 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
 
 
 def array_proto(array: Any, dtype: DType) -> Any:
-    """The TensorProto of an array of element type `dtype`, a run of one value stored once."""
+    """The TensorProto of an array of element type `dtype`, one number that fills it stored once."""
     dims = array.shape
-    if array.size > 1 and _is_one_value(array, dtype):
+    if array.size > 1 and dtype is not dtypes.string and _is_one_value(array, dtype):
         array = array.reshape(-1)[:1]
     return _encode(array, dtype, dims)
 

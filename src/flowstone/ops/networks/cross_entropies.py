@@ -240,7 +240,7 @@ def sigmoid_cross_entropy_with_logits(
         relu_logits = F.Select(is_positive, logits, zeros)
         negative_abs = F.Select(is_positive, F.Neg(logits), logits)
         linear = F.Sub(relu_logits, F.Mul(logits, labels, name="mul"), name="sub")
-        return F.AddV2(linear, F.Log1p(F.Exp(negative_abs)), name=scope)
+        return F.Add(linear, F.Log1p(F.Exp(negative_abs)), name=scope)
 
 
 def weighted_cross_entropy_with_logits(
@@ -266,4 +266,4 @@ def weighted_cross_entropy_with_logits(
         )
         missing = F.Sub(convert_to_tensor(1, dtype, name="sub/x"), labels, name="sub")
         log_term = F.AddV2(F.Log1p(F.Exp(F.Neg(F.Abs(logits)))), F.Relu(F.Neg(logits)), name="add")
-        return F.AddV2(F.Mul(missing, logits, name="mul"), F.Mul(weight, log_term, name="mul"), name=scope)
+        return F.Add(F.Mul(missing, logits, name="mul"), F.Mul(weight, log_term, name="mul"), name=scope)

@@ -6,6 +6,8 @@ as equal as they can be, longer ones first. Public names here belong to ``tf.nn`
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from flowstone.framework.declarations.operation import F
@@ -42,11 +44,20 @@ def embedding_lookup(
     with get_default_graph().name_scope(name or "embedding_lookup") as scope:
         ids = convert_to_tensor(ids, name="ids")
         if len(tables) == 1:
-            rows = _gather(tables[0], ids, scope)
-            rows = rows if max_norm is None else _clip(rows, ids, max_norm)
+            with _beside(tables[0]) as table:
+                rows = _gather(table, ids, scope)
+                rows = rows if max_norm is None else _clip(rows, ids, max_norm)
             return F.Identity(rows)
         rows = _partitioned(tables, ids, partition_strategy, scope)
         return rows if max_norm is None else _clip(rows, ids, max_norm)
+
+
+@contextlib.contextmanager
+def _beside(table: Any) -> Iterator[Any]:
+    """The table; what looks up its rows is placed where it is, so that only rows go from device to device."""
+    table = table if hasattr(table, "sparse_read") else convert_to_tensor(table)
+    with get_default_graph().colocate_with(getattr(table, "handle", table)):
+        yield table
 
 
 def _gather(table: Any, ids: Tensor, name: str | None = None) -> Tensor:
@@ -81,7 +92,10 @@ def _partitioned(tables: list[Any], ids: Tensor, strategy: str, scope: str) -> T
     chosen = chosen if dtype is dtypes.int32 else F.Cast(chosen, DstT=dtypes.int32)
     row_parts = F.DynamicPartition(row, chosen, num_partitions=count)
     places = F.DynamicPartition(originals, chosen, num_partitions=count)
-    found = [_gather(table, part) for table, part in zip(tables, row_parts)]
+    found = []
+    for given, part in zip(tables, row_parts):
+        with _beside(given) as table:
+            found.append(_gather(table, part))
     rows = F.ParallelDynamicStitch(places, found, name=scope)
     inner = convert_to_tensor(tables[0]).dims
     if inner is None or None in inner[1:]:

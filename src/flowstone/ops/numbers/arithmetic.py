@@ -60,6 +60,7 @@ add_op = op(
     "x: T, y: T -> z: T",
     T=(*FLOATS_AND_COMPLEX, *SIGNED_INTEGERS, dtypes.uint8, dtypes.string),
     elementwise=True,
+    broadcasts=True,
     adds=True,
 )
 add_op.infer(broadcast_shape)
@@ -70,7 +71,7 @@ add_op.number("{0} + {1}", overflows=True)
 def _(node: Node, env: Environment) -> Kernel:
     if node.dtype(0) is dtypes.string:
         return _join_strings
-    return binary_call(node, torch.add, torch.Tensor.add_)
+    return binary_call(node, torch.add, torch.Tensor.add_, commutes=True)
 
 
 def _join_strings(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -296,10 +297,7 @@ minimum_op.gradient(_extreme_gradient(lambda x, y: F.LessEqual(x, y)))
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x + y, element-wise with broadcasting; strings are joined."""
-    first = next((value for value in (x, y) if isinstance(getattr(value, "dtype", None), dtypes.DType)), None)
-    if first is not None and first.dtype.base_dtype is dtypes.string:
-        return add_op(x, y, name=name or "Add")
-    return add_v2(x, y, name=name or "Add")
+    return add_op(x, y, name=name or "Add")
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:

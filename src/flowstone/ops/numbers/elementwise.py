@@ -104,10 +104,14 @@ def binary(
 
 
 def binary_call(
-    node: Node, function: _Function, in_place: _Function | None = None, adapter: _Adapter | None = None
+    node: Node,
+    function: _Function,
+    in_place: _Function | None = None,
+    adapter: _Adapter | None = None,
+    commutes: bool = False,
 ) -> Call:
     """The kernel of ``function(x, y)`` for this node, with the in-place variants that its static shapes
-    allow.
+    allow; `commutes`: also where the declaration does not say so, because it does not for all types.
     """
     dtype = node.dtype(0)
     if adapter is not None and needs_help(dtype):
@@ -117,7 +121,7 @@ def binary_call(
         x, y = node.dims(0), node.dims(1)
         if keeps_shape(x, y):
             call.or_in_place(0, in_place, X0, X1)
-        if node.declaration.commutative and keeps_shape(y, x):
+        if (commutes or node.declaration.commutative) and keeps_shape(y, x):
             call.or_in_place(1, in_place, X1, X0)
     return call
 

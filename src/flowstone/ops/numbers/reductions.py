@@ -322,13 +322,13 @@ def reduce_logsumexp(
     keep_dims = keep_dims if keepdims is None else keepdims
     axis = reduction_indices if axis is None else axis
     x = convert_to_tensor(input_tensor, name="input_tensor")
-    with x.graph.name_scope(name or "ReduceLogSumExp") as scope:
+    with x.graph.name_scope(name or "ReduceLogSumExp"):
         highest = reduce_max(x, axis, True)
         shift = F.StopGradient(F.SelectV2(F.IsFinite(highest), highest, x.dtype.as_numpy_dtype(0)))
         result = F.Log(reduce_sum(F.Exp(F.Sub(x, shift)), axis, keep_dims))
         if not keep_dims:
             shift = F.Reshape(shift, F.Shape(result))
-        return F.AddV2(result, shift, name=scope)
+        return F.Add(result, shift)
 
 
 def count_nonzero(

@@ -331,7 +331,7 @@ def _scaled(
         mean = convert_to_tensor(mean, dtype, name="mean")
         stddev = convert_to_tensor(stddev, dtype, name="stddev")
         values = declaration(shape, dtype=dtype, **seed_attributes(seed))
-        return F.AddV2(F.Mul(values, stddev, name="mul"), mean, name=scope)
+        return F.Add(F.Mul(values, stddev, name="mul"), mean, name=scope)
 
 
 def random_normal(
@@ -379,7 +379,7 @@ def random_uniform(
         values = random_uniform_op(shape, dtype=dtype, **seed_attributes(seed))
         if starts_at_0:
             return values if ends_at_1 else F.Mul(values, maxval)
-        return F.AddV2(F.Mul(values, F.Sub(maxval, minval, name="sub"), name="mul"), minval, name=scope)
+        return F.Add(F.Mul(values, F.Sub(maxval, minval, name="sub"), name="mul"), minval, name=scope)
 
 
 def random_gamma(

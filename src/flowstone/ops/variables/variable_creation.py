@@ -33,6 +33,23 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
+def synchronization_of(given: Any, name: str | None) -> VariableSynchronization:
+    """The mode of a variable's argument: a member, its number, or None. ValueError for others."""
+    return _mode(VariableSynchronization, "synchronization", given, name)
+
+
+def aggregation_of(given: Any, name: str | None) -> VariableAggregation:
+    """The mode of a variable's argument: a member, its number, or None. ValueError for others."""
+    return _mode(VariableAggregation, "aggregation", given, name)
+
+
+def _mode(kind: Any, of: str, given: Any, name: str | None) -> Any:
+    try:
+        return kind(0 if given is None else given)
+    except ValueError:
+        raise ValueError(f"Invalid variable {of} mode: {given} for variable: {name}") from None
+
+
 _default_use_resource = [False]
 _creators: dict[int, list[Callable[..., Any]]] = {}
 kinds: dict[bool, Callable[..., Any]] = {}  # by whether a variable is a resource

@@ -17,7 +17,11 @@ from flowstone.framework.types.tensor_proto import constant_array
 from flowstone.ops.variables.initializers import GlorotUniform, Zeros
 from flowstone.ops.variables.partitioned_variables import get_partitioned_variable
 from flowstone.ops.variables.scope_defaults import VariableScope
-from flowstone.ops.variables.variable_creation import VariableSynchronization, scope_default_use_resource
+from flowstone.ops.variables.variable_creation import (
+    VariableSynchronization,
+    scope_default_use_resource,
+    synchronization_of,
+)
 from flowstone.ops.variables.variables import Variable
 
 # Under these collections TensorFlow 1 keeps the store and the scope in force; libraries look there.
@@ -163,7 +167,8 @@ class VariableStore:
         if custom_getter is not None and not callable(custom_getter):
             raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter}")
         if trainable is None:
-            trainable = others.get("synchronization") is not VariableSynchronization.ON_READ
+            synchronization = synchronization_of(others.get("synchronization"), name)
+            trainable = synchronization is not VariableSynchronization.ON_READ
         keywords = {
             "shape": shape,
             "dtype": dtype,

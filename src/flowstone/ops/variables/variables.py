@@ -35,7 +35,9 @@ from flowstone.ops.variables.variable_creation import (
     KindOfVariable,
     VariableAggregation,
     VariableSynchronization,
+    aggregation_of,
     kinds,
+    synchronization_of,
 )
 from flowstone.ops.variables.variable_updates import VariableUpdates
 
@@ -92,8 +94,8 @@ class Variable(VariableUpdates, metaclass=KindOfVariable):
         shape: Any = None,
     ) -> None:
         self._caching_device, self._constraint = caching_device, constraint
-        self._synchronization = synchronization or VariableSynchronization.AUTO
-        self._aggregation = aggregation or VariableAggregation.NONE
+        self._synchronization = synchronization_of(synchronization, name)
+        self._aggregation = aggregation_of(aggregation, name)
         self._save_slice_info: SaveSliceInfo | None = None
         if variable_def is not None:
             if initial_value is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flowstone.framework.declarations.operation import F
@@ -125,7 +125,7 @@ def _of(value: Any, name: str) -> Iterable[SaveableObject]:
     if isinstance(value, SaveableObject):
         return [value]
     if isinstance(value, (list, tuple, PartitionedVariable)):
-        return [_of_part(part, name) for part in value]
+        return [*_of_parts(value, name)]
     if isinstance(value, ResourceVariable):
         return [ResourceVariableSaveable(value, "", name)]
     if _is_variable(value):
@@ -137,12 +137,20 @@ def _of(value: Any, name: str) -> Iterable[SaveableObject]:
     return [VariableSaveable(tensor, tensor, "", name)]
 
 
-def _of_part(part: Any, name: str) -> SaveableObject:
-    info = part._save_slice_info if _is_variable(part) else None
-    if info is None:
-        raise ValueError(f"Slices must all be Variables with information on their place: {part}")
-    if info.full_name != name:
-        raise ValueError(f"Slices must all be from the same tensor: {name} != {info.full_name}")
+def _of_parts(parts: Iterable[Any], name: str) -> Iterator[SaveableObject]:
+    """The parts of one tensor, whose name in checkpoints need not be the graph's."""
+    whole: str | None = None
+    for part in parts:
+        info = part._save_slice_info if _is_variable(part) else None
+        if info is None:
+            raise ValueError(f"Slices must all be Variables with information on their place: {part}")
+        if whole is not None and info.full_name != whole:
+            raise ValueError(f"Slices must all be from the same tensor: {whole} != {info.full_name}")
+        whole = info.full_name
+        yield _of_part(part, info, name)
+
+
+def _of_part(part: Any, info: Any, name: str) -> SaveableObject:
     if isinstance(part, ResourceVariable):
         return ResourceVariableSaveable(part, info.spec, name)
     return VariableSaveable(part._ref(), part._snapshot, info.spec, name)

@@ -75,7 +75,7 @@ class SaverGraph:
         """The path, once everything is saved there."""
         graph = get_default_graph()
         saved = self._save_op(path, saveables)
-        with graph.control_dependencies([saved]), graph.colocate_with(saved):
+        with graph.control_dependencies([saved]), graph.colocate_with(path):
             done: Tensor = F.Identity(path, name="control_dependency")
             return done
 

@@ -85,7 +85,7 @@ def inverse_time_decay(
         if staircase:
             progress = F.Floor(progress)
         one = cast(constant(1), rate.dtype)
-        return F.RealDiv(rate, F.AddV2(one, F.Mul(factor, progress), name="Add"), name=scope)
+        return F.RealDiv(rate, F.Add(one, F.Mul(factor, progress)), name=scope)
 
 
 def polynomial_decay(
@@ -113,7 +113,7 @@ def polynomial_decay(
         else:
             step = F.Minimum(step, steps)
         progress = step / steps
-        return F.AddV2(F.Mul(rate - end, F.Pow(1 - progress, exponent)), end, name=scope)
+        return F.Add(F.Mul(rate - end, F.Pow(1 - progress, exponent)), end, name=scope)
 
 
 def piecewise_constant(
