@@ -1,14 +1,17 @@
 """Arrays of random numbers by machine code (`random_value_code.py`), on a host.
 
 A function is compiled on a thread when a plan first asks for it. What is drawn before it is there waits,
-since normal numbers by ATen differ in their last places: with seeds, numbers must not depend on time.
+since normal numbers by ATen differ in their last places: numbers of a seed must not depend on time.
 """
 
 from __future__ import annotations
 
+import array
 import ctypes
 import functools
 import math
+import struct
+from collections.abc import Callable
 
 import torch
 
@@ -18,13 +21,17 @@ from flowstone.framework.machine.machine_code import RandomValues
 from flowstone.native.codegen import compiler, host
 from flowstone.native.codegen.emitter import sleef_name
 from flowstone.native.codegen.making import in_background
-from flowstone.native.randomness.random_value_code import NAMES, PARAMETERS, random_value_code
+from flowstone.native.randomness.random_value_code import NAMES, random_value_code
 
 __all__ = ["random_values"]
 
 _WORK = {"uniform": 4, "normal": 20, "truncated": 30, "integers": 20, "permutation": 0}
 """Of a number, in additions; 0 where one thread does it all."""
-_FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(PARAMETERS), ctypes.c_void_p)
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_GIVEN = struct.Struct("2P 2q 3Q q Q q")  # two addresses, and what `PARAMETERS` says
+_NOTHING = array.array("B", bytes(_GIVEN.size))
+_BEHIND = struct.calcsize("2P")  # bytes from the beginning to the numbers
+_DOUBLE = 1 << 64
 
 
 def random_values(how: str, dtype: torch.dtype) -> RandomValues | None:
@@ -39,25 +46,30 @@ def _values(how: str, dtype: torch.dtype) -> RandomValues | None:
         return None
     if kind == "float64" and not all(host.has(sleef_name(each, kind)) for each in ("log", "sin", "cos")):
         return None
-    return _Filling(f"{how}_{kind}", _WORK[how])
+    return _filling(f"{how}_{kind}", _WORK[how])
 
 
-class _Filling:
+def _filling(name: str, work: int) -> RandomValues:
     """One function."""
+    made = in_background(lambda: _made(name))
+    least_of_team = machine.current().profile.native_team // work if work else math.inf
+    begin, pack = _BEHIND, _GIVEN.pack_into
+    loaded: list[tuple[Callable[[int], None], compiler.Module]] = []
 
-    def __init__(self, name: str, work: int) -> None:
-        self._team = machine.current().profile.native_team // work if work else math.inf
-        self._made = in_background(lambda: _made(name))
+    def fill(
+        key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1, shift: int = 0
+    ) -> None:
+        count, memory = out.numel(), _NOTHING[:]
+        threads = 1 if count < least_of_team else torch.get_num_threads()
+        place, low, high = memory.buffer_info()[0], counter % _DOUBLE, counter >> 64
+        numbers = threads, count, key, low, high, least, width % _DOUBLE, shift
+        pack(memory, 0, place + begin, out.data_ptr(), *numbers)
+        if not loaded:
+            module, start = made.result()
+            loaded.append((_FUNCTION(start), module))
+        loaded[0][0](place)
 
-    def __call__(self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1) -> None:
-        count = out.numel()
-        threads = 1 if count < self._team else torch.get_num_threads()
-        self._function(threads, count, key, counter, counter >> 64, least, width, out.data_ptr())
-
-    @functools.cached_property
-    def _function(self) -> ctypes._CFunctionType:
-        self._module, address = self._made.result()
-        return _FUNCTION(address)
+    return fill
 
 
 def _made(name: str) -> tuple[compiler.Module, int]:
