@@ -135,6 +135,11 @@ class RandomValues(Protocol):
         key of 64 bits and a counter of 128 bits. Integers: so many, from the least on. Uniform numbers of
         float32: so many of the fraction's 23 bits are 0, and the others those of the word's lowest."""
 
+    def of(
+        self, count: int, least: int = 0, width: int = 1, shift: int = 0
+    ) -> Callable[[int, int, int], None]:
+        """What fills so many elements, by a key, a counter and their address: few of them in less time."""
+
 
 class RejectionValues(Protocol):
     """Values of "gamma" or "poisson" distributions, drawn by rejection, on the host."""

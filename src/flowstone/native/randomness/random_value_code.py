@@ -32,9 +32,9 @@ NAMES = (
     "permutation_int64",
 )
 """The functions, each of an array of two addresses: of the numbers of `PARAMETERS`, and of the results."""
-PARAMETERS = ("threads", "count", "key", "low", "high", "least", "width", "shift")
-"""How many threads, and results; the key, and the counter's lower and upper 64 bits. Of integers the least,
-and how many there are; of uniform numbers of float32 how many of the fraction's lowest bits are 0."""
+PARAMETERS = ("threads", "key", "low", "high", "count", "least", "width", "shift")
+"""How many threads; the key, and the counter's lower and upper 64 bits; how many results. Of integers the
+least, and how many there are; of uniform numbers of float32 how many of the fraction's lowest bits are 0."""
 _TOGETHER = 32  # vectors of blocks in a part
 _RESERVED, _BOUND, _LEAST = 256, 2.0, 1e-7
 _WHOLE = 1 << 52
@@ -85,7 +85,7 @@ class _Filling:
         self._words = words_of(e, e.pointer("%a", 0), PARAMETERS)
         self._keys = round_keys(e, self._words["key"])
         self._low, self._high, self._least, self._width, self._shift = (
-            in_all_lanes(e, "i64", self._words[each]) for each in PARAMETERS[3:]
+            in_all_lanes(e, "i64", self._words[each]) for each in ("low", "high", "least", "width", "shift")
         )
         self._fill()
 

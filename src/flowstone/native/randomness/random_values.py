@@ -28,8 +28,8 @@ __all__ = ["random_values"]
 _WORK = {"uniform": 4, "normal": 20, "truncated": 30, "integers": 20, "permutation": 0}
 """Of a number, in additions; 0 where one thread does it all."""
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_GIVEN = struct.Struct("2P 2q 3Q q Q q")  # two addresses, and what `PARAMETERS` says
-_NOTHING = array.array("B", bytes(_GIVEN.size))
+_GIVEN = struct.Struct("2P q 3Q q q Q q")  # two addresses, and what `PARAMETERS` says
+_FIRST = struct.Struct("2P q 3Q")  # what differs from draw to draw
 _BEHIND = struct.calcsize("2P")  # bytes from the beginning to the numbers
 _DOUBLE = 1 << 64
 
@@ -46,30 +46,45 @@ def _values(how: str, dtype: torch.dtype) -> RandomValues | None:
         return None
     if kind == "float64" and not all(host.has(sleef_name(each, kind)) for each in ("log", "sin", "cos")):
         return None
-    return _filling(f"{how}_{kind}", _WORK[how])
+    return _Filling(f"{how}_{kind}", _WORK[how])
 
 
-def _filling(name: str, work: int) -> RandomValues:
+class _Filling:
     """One function."""
-    made = in_background(lambda: _made(name))
-    least_of_team = machine.current().profile.native_team // work if work else math.inf
-    begin, pack = _BEHIND, _GIVEN.pack_into
-    loaded: list[tuple[Callable[[int], None], compiler.Module]] = []
 
-    def fill(
-        key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1, shift: int = 0
+    def __init__(self, name: str, work: int) -> None:
+        self._least_of_team = machine.current().profile.native_team // work if work else math.inf
+        self._made = in_background(lambda: _made(name))
+
+    def __call__(
+        self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1, shift: int = 0
     ) -> None:
-        count, memory = out.numel(), _NOTHING[:]
-        threads = 1 if count < least_of_team else torch.get_num_threads()
-        place, low, high = memory.buffer_info()[0], counter % _DOUBLE, counter >> 64
-        numbers = threads, count, key, low, high, least, width % _DOUBLE, shift
-        pack(memory, 0, place + begin, out.data_ptr(), *numbers)
-        if not loaded:
-            module, start = made.result()
-            loaded.append((_FUNCTION(start), module))
-        loaded[0][0](place)
+        self.of(out.numel(), least, width, shift)(key, counter, out.data_ptr())
 
-    return fill
+    def of(
+        self, count: int, least: int = 0, width: int = 1, shift: int = 0
+    ) -> Callable[[int, int, int], None]:
+        given = bytearray(_GIVEN.size)
+        _GIVEN.pack_into(given, 0, *[0] * 6, count, least, width % _DOUBLE, shift)
+        template, pack, behind = array.array("B", given), _FIRST.pack_into, _BEHIND
+        is_shared, function = count >= self._least_of_team, self.__dict__.get("_function")
+
+        def fill(key: int, counter: int, out: int) -> None:
+            nonlocal function
+            memory = template[:]
+            place = memory.buffer_info()[0]
+            threads = torch.get_num_threads() if is_shared else 1
+            pack(memory, 0, place + behind, out, threads, key, counter % _DOUBLE, counter >> 64)
+            if function is None:
+                function = self._function
+            function(place)
+
+        return fill
+
+    @functools.cached_property
+    def _function(self) -> Callable[[int], None]:
+        self._module, address = self._made.result()
+        return _FUNCTION(address)
 
 
 def _made(name: str) -> tuple[compiler.Module, int]:

@@ -13,10 +13,11 @@ True
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -58,6 +59,7 @@ HOW = {
 }
 """What machine code draws for an op."""
 _WHOLE = 1 << 64
+_state: Callable[[tuple[int, int]], State] = functools.partial(tuple.__new__, State)  # in half of the time
 _random_bytes = os.urandom
 _seeds_given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
@@ -158,7 +160,7 @@ class SeededSequence:
         with self._lock:
             counter = self._counter
             self._counter = (counter + count) % (1 << 128)
-        return State(self._key, counter)
+        return _state((self._key, counter))
 
     def state(self) -> State:
         """Where it stands."""
