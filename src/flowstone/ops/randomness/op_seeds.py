@@ -190,7 +190,8 @@ def _has_code(node: Node) -> bool:
     the node."""
     if node.type == "Multinomial":
         return has_code("uniform", torch.float64)  # by which it chooses
-    return node.type in HOW and has_code(HOW[node.type], node.dtype(0).torch)
+    kind = node.dtype(0).torch
+    return node.type in HOW and kind is not None and has_code(HOW[node.type], kind)
 
 
 def own_sequence(node: Node, env: Environment) -> SeededSequence:
