@@ -1,15 +1,16 @@
 """Times every op of the test tables on larger shapes, beside TensorFlow and torch, and lists the slowest.
 
 python benchmarks/op_sweep.py [--size 1MB | --size 64MB | --bytes N] [--ops A,B] [--part 1/3]
-    [--seconds 0.2] [--limit 15] [--memory 10] [--json FILE] [--markdown FILE]
+    [--dtype float64] [--gradients] [--seconds 0.2] [--limit 15] [--memory 10] [--json FILE] [--markdown FILE]
 
 Each implementation is a process. An op is prepared in all of them and then run by turns, in a few rounds; its
 time is the least that a run took, so that other work on the machine changes the ratios little. A round
 takes a fifth of `--seconds`: less than 40 ms may pass with a team's threads on one core (docs/design/008).
 An op that takes longer than `--limit` seconds or more memory than `--memory` GB is left out. `--part 2/3`
 measures the second third of the ops; a `--json` file that is there already is added to, and the page is of
-all that it has. `--ops` measures these alone. TF_PYTHON names the Python that has TensorFlow; without it
-that peer is left out. `over the best` is the time over that of the faster peer.
+all that it has. `--ops` measures these alone; `--dtype` the cases of an element type; `--gradients` the
+gradients of each op's first result, torch's together with the way there. TF_PYTHON names the Python that has
+TensorFlow; without it that peer is left out. `over the best` is the time over that of the faster peer.
 """
 
 from __future__ import annotations
@@ -39,14 +40,15 @@ WORST = 20
 Line = dict[str, Any]  # of an op: "way" and "seconds" by implementation, or "faults"
 
 
-def workers(size: int, limit: float, memory: float) -> dict[str, Worker]:
-    """A process an implementation that is there."""
+def workers(size: int, limit: float, memory: float, more: dict[str, str]) -> dict[str, Worker]:
+    """A process an implementation that is there; `more`: variables that say what it measures."""
     found = {}
     for name, (script, variable) in IMPLEMENTATIONS.items():
         python = sys.executable if variable == "PYTHON" else os.environ.get(variable)
         if python:
             command = [python, str(HERE / "workloads" / script)]
             environment = {"IMPLEMENTATION": name, "BYTES": str(size), "TF_USE_LEGACY_KERAS": "1"}
+            environment |= more
             environment["FLOWSTONE_NATIVE"] = "2"  # machine code is there in the first run
             found[name] = Worker(command, environment, limit, memory)
     return found
@@ -130,6 +132,8 @@ def arguments_given() -> argparse.Namespace:
     parser.add_argument("--size", choices=SIZES, default="1MB")
     parser.add_argument("--bytes", type=int, help="instead of a size")
     parser.add_argument("--ops", help="names, with commas")
+    parser.add_argument("--dtype", default="")
+    parser.add_argument("--gradients", action="store_true")
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--limit", type=float, default=15.0)
@@ -144,7 +148,7 @@ def main() -> None:
     """Reads the arguments, measures, writes."""
     arguments = arguments_given()
     size = arguments.bytes or SIZES[arguments.size]
-    chosen = list(subjects(size))
+    chosen = list(subjects(size, arguments.dtype))
     part, parts = map(int, arguments.part.split("/"))
     chosen = chosen[(part - 1) * len(chosen) // parts : part * len(chosen) // parts]
     if arguments.ops:
@@ -152,7 +156,8 @@ def main() -> None:
     lines: dict[str, Line] = {}
     if arguments.json and arguments.json.exists():
         lines = json.loads(arguments.json.read_text())
-    by_name = workers(size, arguments.limit, arguments.memory)
+    more = {"DTYPE": arguments.dtype, "GRADIENTS": "1" if arguments.gradients else ""}
+    by_name = workers(size, arguments.limit, arguments.memory, more)
     for subject in chosen:
         lines[subject.name] = measured(subject, by_name, arguments.seconds)
         if arguments.json:

@@ -1,6 +1,7 @@
 """Times runs of ops on flowstone or TensorFlow, with inputs that are variables: see `scaled_cases.py`.
 
-Answers the questions of `sweep_workers.py`. BYTES is the size.
+Answers the questions of `sweep_workers.py`. BYTES is the size; DTYPE the element type, if only one is wanted.
+With GRADIENTS, times the gradients of the first result by all inputs that have one.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from own_cases import Held
 from scaled_cases import subjects
 from tf1 import tf
 
 from sweep_workers import serve
 
-SUBJECTS = {subject.name: subject for subject in subjects(int(os.environ["BYTES"]))}
+SUBJECTS = {subject.name: subject for subject in subjects(int(os.environ["BYTES"]), os.environ["DTYPE"])}
 IS_OURS = os.environ["IMPLEMENTATION"] == "flowstone"
 
 
@@ -74,13 +76,28 @@ def variables(inputs: list[Any], made: list[Any]) -> list[Any]:
     return [one(value) for value in inputs]
 
 
+def gradients(result: Any, inputs: list[Any], made: list[Any]) -> list[Any]:
+    """What computes the gradients of a result by the inputs, for gradients of the result that are not known
+    to be ones: not their group, of which TensorFlow's optimisation leaves nothing."""
+    flat = [x for each in inputs for x in (each if isinstance(each, list) else [each])]
+    by = [x for x in flat if tf.as_dtype(x.dtype).base_dtype.is_floating]
+    dy = np.full(result.shape.as_list(), 0.5, result.dtype.as_numpy_dtype)
+    found = [x for x in tf.gradients(result, by, variables([dy], made)) if x is not None]
+    if not found:
+        raise ValueError("no gradient flows")
+    return [getattr(x, "values", x).op for x in found]
+
+
 def prepared(name: str, way: int) -> Callable[[], object]:
     """A run of the op."""
     subject = SUBJECTS[name]
     inputs, attributes = subject.ways[way]()
     with tf.Graph().as_default():
         made: list[Any] = []
-        node = add(subject.op, variables(inputs, made), attributes)
+        given = variables(inputs, made)
+        node = add(subject.op, given, attributes)
+        if os.environ["GRADIENTS"]:
+            node = gradients(node.outputs[0], given, made)
         session = tf.Session()
         for initializer, holder, value in made:
             session.run(initializer, {holder: value})

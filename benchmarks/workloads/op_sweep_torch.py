@@ -18,7 +18,7 @@ from scaled_cases import subjects
 
 from sweep_workers import serve
 
-SUBJECTS = {subject.name: subject for subject in subjects(int(os.environ["BYTES"]))}
+SUBJECTS = {subject.name: subject for subject in subjects(int(os.environ["BYTES"]), os.environ["DTYPE"])}
 
 
 def _axes(x: Any) -> tuple[int, ...]:
@@ -84,8 +84,13 @@ def prepared(op: str, way: int) -> Callable[[], object]:
         return [tensor(each) for each in value] if isinstance(value, list) else torch.from_numpy(value)
 
     arguments = [tensor(value) for value in SUBJECTS[op].ways[way]()[0]]
-    return lambda: function(*arguments)
+    if not GRADIENTS:
+        return lambda: function(*arguments)
+    by = [x.requires_grad_() for x in arguments if x.is_floating_point()]
+    dy = torch.ones_like(function(*arguments))
+    return lambda: torch.autograd.grad(function(*arguments), by, dy)
 
 
-torch.set_grad_enabled(False)
+GRADIENTS = bool(os.environ["GRADIENTS"])
+torch.set_grad_enabled(GRADIENTS)
 serve(prepared)

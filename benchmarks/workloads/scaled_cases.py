@@ -1,9 +1,10 @@
 """What the sweep of ops measures: a case of each op's own table, with larger shapes.
 
 `subjects(bytes)` gives one case an op: the first of its table without strings that is no error, in float32
-if there is one. Its shapes grow until the largest input has about so many bytes: all sizes by the same factor
-where that fits, or else the first ones (images, batches), or else all but these. Updates of rows get many
-rows. Ops whose shapes do not grow together, or whose values decide, have inputs of their own in `own_cases`.
+if there is one; `subjects(bytes, dtype)` the first of that element type alone. Its shapes grow until the
+largest input has about so many bytes: all sizes by the same factor where that fits, or else the first ones
+(images, batches), or else all but these. Updates of rows get many rows. Ops whose shapes do not grow
+together, or whose values decide, have inputs of their own in `own_cases`.
 Equal in every process.
 """
 
@@ -50,8 +51,9 @@ class Subject:
     ways: list[Callable[[], Inputs]]
 
 
-def subjects(size: int) -> Iterator[Subject]:
-    """One a declared op of the tables, in their order, and then the other lines of `own_cases`."""
+def subjects(size: int, dtype: str = "") -> Iterator[Subject]:
+    """One a declared op of the tables, in their order, and then the other lines of `own_cases`; of an
+    element type, those of the tables."""
     done: set[str] = {*REFUSED, "PlaceholderWithDefault"}
     for family in op_cases.families():
         if family in WITHOUT:
@@ -60,11 +62,12 @@ def subjects(size: int) -> Iterator[Subject]:
             if one.op in done or one.error or not one.values or not _is_plain(one):
                 continue
             specs = list(_flat(one.specs))
-            if one.op in MADE or not any(s.kind != "literal" and math.prod(s.shape) > 1 for s in specs):
+            is_wanted = one.dtype == dtype if dtype else one.op not in MADE
+            if not is_wanted or not any(s.kind != "literal" and math.prod(s.shape) > 1 for s in specs):
                 continue
             done.add(one.op)
             yield Subject(one.op, one.op, _ways(family, specs, one, size))
-    for op, lines in MADE.items():
+    for op, lines in MADE.items() if not dtype else ():
         for suffix, make in lines if isinstance(lines, list) else [("", lines)]:
             way = functools.partial(_own, make, op, size)
             yield Subject(f"{op} {suffix}".strip(), op, [way])

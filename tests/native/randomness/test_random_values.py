@@ -31,13 +31,15 @@ DRAWS = {"uniform": philox.uniform, "normal": philox.normal, "truncated": philox
 
 def units_apart(found: torch.Tensor, expected: torch.Tensor) -> float:
     """The largest difference in units in the last place."""
+    if found.dtype is torch.bfloat16:
+        found, expected = found.float(), expected.float()
     a, b = found.numpy(), expected.numpy()
     return float((np.abs(a - b) / np.spacing(np.abs(b))).max(initial=0))
 
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("how", DRAWS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("count", [0, 1, 4, 7, 1024, 4099])
 def test_numbers_are_aten_s(monkeypatch, state, how, dtype, count) -> None:
     monkeypatch.setattr(philox, "random_values", random_values.random_values)
@@ -49,7 +51,7 @@ def test_numbers_are_aten_s(monkeypatch, state, how, dtype, count) -> None:
     assert found.dtype is dtype
     assert units_apart(found, expected) <= (0 if how == "uniform" else 3)
     if how == "truncated":
-        assert (found.abs() < 2).all()
+        assert (found.abs() <= 2 if dtype.itemsize == 2 else found.abs() < 2).all()
 
 
 def test_few_normal_numbers_differ_from_aten_s(monkeypatch) -> None:
@@ -64,16 +66,28 @@ def test_few_normal_numbers_differ_from_aten_s(monkeypatch) -> None:
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64, torch.uint32, torch.uint64])
-@pytest.mark.parametrize(("low", "width"), [(0, 1), (0, 6), (-5, 105), (3, (1 << 31) + 1)])
+@pytest.mark.parametrize(
+    ("low", "width"),
+    [(0, 1), (0, 6), (-5, 105), (3, (1 << 31) + 1), (-(1 << 31), (1 << 32) - 1), (0, (1 << 31) - 1)],
+)
 def test_integers_are_aten_s(monkeypatch, state, kind, low, width) -> None:
     low = max(low, torch.iinfo(kind).min)
     high = min(low + width, torch.iinfo(kind).max)
     monkeypatch.setattr(philox, "random_values", random_values.random_values)
     found = philox.integers_between(state, [13, 7], low, high, kind, CPU)
+    fixed = philox.integers_of([13, 7], low, high, kind, CPU)(state)
     monkeypatch.setattr(philox, "random_values", lambda how, dtype: None)
     expected = philox.integers_between(state, [13, 7], low, high, kind, CPU)
     assert found.dtype is expected.dtype is kind
-    assert found.tolist() == expected.tolist()
+    assert fixed.tolist() == found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("width", [2, 3, 5, 641, (1 << 16) + 1, (1 << 31) - 1, 6700417, (1 << 32) - 3])
+def test_rests_of_many_words(monkeypatch, width: int) -> None:
+    monkeypatch.setattr(philox, "random_values", random_values.random_values)
+    found = philox.integers_between(STATES[1], 100_000, 0, width, torch.uint32, CPU)
+    words = philox.words(STATES[1], 100_000, CPU)
+    assert torch.equal(found.long(), words % width)
 
 
 def test_the_widest_integers(monkeypatch) -> None:

@@ -15,9 +15,10 @@ import pytest
 import torch
 
 import flowstone as tf
+from flowstone.framework import flags
 from flowstone.framework.machine import machine_code
-from flowstone.ops.randomness import philox
-from flowstone.ops.randomness.op_seeds import SeededSequence
+from flowstone.ops.randomness import op_seeds, philox
+from flowstone.ops.randomness.op_seeds import SeededSequence, first_state, fresh_seed
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "random_sequences.json").read_text())
 TRUE = np.int64([[1], [2]])
@@ -109,14 +110,93 @@ def test_seeds_without_a_seed_of_the_ops_own() -> None:
         assert tf.get_seed(5) == (7, 5)
 
 
-def test_without_seeds_sessions_differ() -> None:
-    with tf.Graph().as_default():
-        value = tf.random_uniform([20])
-        found = []
+UNSEEDED: dict[str, Any] = {
+    "uniform": lambda: tf.random_uniform([2000], dtype=tf.float64),
+    "uniform float32": lambda: tf.random_uniform([2000]),
+    "uniform float16": lambda: tf.random_uniform([2000], dtype=tf.float16),
+    "uniform of a fed shape": lambda: tf.random_uniform(tf.placeholder_with_default([2000], [1])),
+    "normal": lambda: tf.random_normal([2000]),
+    "truncated": lambda: tf.truncated_normal([2000]),
+    "int32": lambda: tf.random_uniform([2000], -50, 51, tf.int32),
+    "int64": lambda: tf.random_uniform([2000], -50, 51, tf.int64),
+    "multinomial": lambda: tf.multinomial(np.zeros([1, 101], np.float32), 2000),
+    "shuffle": lambda: tf.random_shuffle(tf.range(2000)),
+    "gamma": lambda: tf.random_gamma([2000], 2.5),
+    "poisson": lambda: tf.random_poisson([9.0], [2000]),
+    "dropout": lambda: tf.nn.dropout(tf.ones([2000]), 0.5),
+}
+MOMENTS = {  # of the values: their mean and deviation
+    "uniform": (0.5, 12**-0.5),
+    "normal": (0, 1),
+    "truncated": (0, 0.8796),
+    "int": (0, (101**2 / 12) ** 0.5),
+    "multinomial": (50, (101**2 / 12) ** 0.5),
+    "shuffle": (999.5, 2000 / 12**0.5),
+    "gamma": (2.5, 2.5**0.5),
+    "poisson": (9, 3),
+    "dropout": (1, 1),
+}
+
+
+@pytest.mark.parametrize("tier", [0, 1])
+@pytest.mark.parametrize("name", UNSEEDED)
+def test_without_seeds_all_numbers_differ(name: str, tier: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE", tier)
+    mean, deviation = MOMENTS[next(each for each in MOMENTS if name.startswith(each))]
+    with tf.Graph().as_default(), tf.device("/cpu:0"):
+        nodes, found = [UNSEEDED[name](), UNSEEDED[name]()], []
         for _ in range(2):
             with tf.Session() as session:
-                found.append(session.run(value))
-        assert not np.array_equal(*found)
+                for _ in range(2):
+                    found += session.run(nodes)
+    drawn = np.array(found).reshape(8, -1).astype(np.float64)
+    assert len(np.unique(drawn, axis=0)) == 8  # of two sessions, two runs and two nodes
+    assert abs(drawn.mean() - mean) < 8 * deviation / drawn.size**0.5  # eight deviations of the mean
+    assert 0.9 < drawn.std() / deviation < 1.1
+
+
+@pytest.mark.parametrize("tier", [0, 1])
+def test_plans_share_what_chance_begins(tier: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine code draws one sequence, and a generator another, whatever the plan."""
+    monkeypatch.setattr(flags, "NATIVE", tier)
+    monkeypatch.setattr(op_seeds, "_random_bytes", lambda count: b"\x05" * count)
+    fresh, count = fresh_seed(), 6
+    generator = torch.Generator().manual_seed(fresh)
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
+        size = tf.placeholder_with_default([count], [1])
+        numbers = tf.random_uniform(size)
+        runs = [
+            (numbers, {}),
+            ([numbers * 2, numbers], {}),
+            (numbers, {size: [count]}),
+            (tf.exp(numbers), {}),
+        ]
+        for i, (fetches, feeds) in enumerate([*runs, *runs]):
+            found = session.run([numbers, fetches], feeds)[0]
+            state = first_state(fresh, fresh).skipped(i * count * 256)
+            expected = philox.uniform(state, count, torch.float32, torch.device("cpu"))
+            if not tier:
+                expected = torch.rand(count, generator=generator)
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("tier", [0, 1])
+def test_threads_draw_different_numbers(tier: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE", tier)
+    drawn: list[float] = []
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
+        numbers = tf.random_uniform([3], dtype=tf.float64)
+
+        def run() -> None:
+            for _ in range(100):
+                drawn.extend(session.run(numbers))
+
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(set(drawn)) == len(drawn) == 1200
 
 
 def test_threads_share_a_sequence() -> None:

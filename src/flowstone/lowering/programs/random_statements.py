@@ -19,11 +19,10 @@ from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import FLOATS
 from flowstone.native.numerics.elements import suits
 from flowstone.native.programs.drawn_code import can_draw
-from flowstone.ops.randomness.op_seeds import BLOCKS_OF_A_NUMBER
+from flowstone.ops.randomness.op_seeds import BLOCKS_OF_A_NUMBER, HOW
 
 __all__ = ["CHOSEN", "DRAWS"]
 
-_HOW = {"RandomUniform": "uniform", "RandomStandardNormal": "normal", "TruncatedNormal": "truncated"}
 _LEAST_PEAK = -1e300  # of logits of which none is finite
 
 
@@ -38,7 +37,7 @@ def _numbers(t: Translation, node: PlanNode, how: str, dtype: str, dims: tuple[i
 
 def _drawn(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
-    return [_numbers(t, node, _HOW.get(node.type, "integers"), dtype, dims, math.prod(dims))]
+    return [_numbers(t, node, HOW[node.type], dtype, dims, math.prod(dims))]
 
 
 def _classes(t: Translation, node: PlanNode) -> list[int]:
@@ -77,7 +76,7 @@ def _kept(t: Translation, node: PlanNode) -> list[int]:
 CHOSEN: dict[str, Callable[[Translation, PlanNode], list[int]]] = {"_KeptByMargin": _kept}
 """Nodes that choose by numbers that were drawn."""
 DRAWS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
-    **dict.fromkeys((*_HOW, "RandomUniformInt"), _drawn),
+    **dict.fromkeys(HOW, _drawn),
     "Multinomial": _classes,
 }
 """Nodes that draw."""

@@ -44,7 +44,7 @@ def _draw(writer: Writer, each: Statement) -> None:
         writer.require(let(f"icmp slt i64 {least}, {beyond}"))
         width = let(f"sub i64 {beyond}, {least}")
     given = {"threads": "1", "count": str(value.size), "key": key, "low": low, "high": high}
-    given |= {"least": least, "width": width}
+    given |= {"least": least, "width": width, "shift": "0"}
     words, places = f"%w{writer.label()}", f"%p{writer.label()}"
     writer.allocate(words, "i64", len(PARAMETERS))
     writer.allocate(places, "ptr", 2)

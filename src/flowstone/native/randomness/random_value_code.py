@@ -31,12 +31,14 @@ NAMES = (
     "integers_int64",
     "permutation_int64",
 )
-"""The functions, each of the numbers of `PARAMETERS` and the address of the results."""
-PARAMETERS = ("threads", "count", "key", "low", "high", "least", "width")
-"""How many threads, and results; the key, and the counter's lower and upper 64 bits. Of integers the least,
-and how many there are."""
+"""The functions, each of an array of two addresses: of the numbers of `PARAMETERS`, and of the results."""
+PARAMETERS = ("threads", "key", "low", "high", "count", "least", "width", "shift")
+"""How many threads; the key, and the counter's lower and upper 64 bits; how many results. Of integers the
+least, and how many there are; of uniform numbers of float32 how many of the fraction's lowest bits are 0."""
 _TOGETHER = 32  # vectors of blocks in a part
 _RESERVED, _BOUND, _LEAST = 256, 2.0, 1e-7
+_WHOLE = 1 << 52
+_WHOLE_BITS = (1023 + 52) << 52  # of 2^52 in float64
 _TERMS = 7  # of the logarithm's series in ((m - 1) / (m + 1))², which is below 0.03
 _HALF_PI, _HALF_PI_LOW = math.pi / 2, 6.123233995736766e-17
 _SINE = [(-1) ** n / math.factorial(2 * n + 1) for n in range(6)]
@@ -65,15 +67,10 @@ def _public(name: str, declarations: dict[str, str]) -> str:
     """The function that others call: a team of threads fills the array, or this one alone."""
     team = Code(f"{name}_team", ["ptr a"], 1, declarations)
     share(team, f"{name}_some")
-    e = Code(name, [*(f"i64 {each}" for each in PARAMETERS), "ptr out"], 1, declarations, is_public=True)
-    words, places = e.array("i64", len(PARAMETERS)), e.array("ptr", 2)
-    for i, each in enumerate(PARAMETERS):
-        e.set("i64", e.at(words, i, "i64"), f"%{each}")
-    e.set("ptr", places, words)
-    e.set("ptr", e.at(places, 1, "ptr"), "%out")
-    is_alone = e.let("icmp sle i64 %threads, 1")
+    e = Code(name, ["ptr a"], 1, declarations, is_public=True)
+    is_alone = e.let(f"icmp sle i64 {e.word(e.pointer('%a', 0), 0)}, 1")
     function = e.let(f"select i1 {is_alone}, ptr @{name}_some, ptr @{name}_team")
-    e.do(f"call void {function}(ptr {places})")
+    e.do(f"call void {function}(ptr %a)")
     return f"{team.text()}\n{e.text()}"
 
 
@@ -87,8 +84,8 @@ class _Filling:
         self._step = _RESERVED // 4 * self._of_block if how == "truncated" else 1
         self._words = words_of(e, e.pointer("%a", 0), PARAMETERS)
         self._keys = round_keys(e, self._words["key"])
-        self._low, self._high, self._least, self._width = (
-            in_all_lanes(e, "i64", self._words[each]) for each in ("low", "high", "least", "width")
+        self._low, self._high, self._least, self._width, self._shift = (
+            in_all_lanes(e, "i64", self._words[each]) for each in ("low", "high", "least", "width", "shift")
         )
         self._fill()
 
@@ -177,14 +174,36 @@ class _Filling:
 
     def _integers(self, x: list[str]) -> list[str]:
         """The rest of the bits by the width, and the least."""
-        if self._kind == "int64":
+        if self._kind == "int32":
+            rests = [self._rest(bits) for bits in x]
+        else:
             x = [self._whole("or", a, self._whole("shl", b, HALF)) for a, b in zip(x[::2], x[1::2])]
-        found = [self._whole("add", self._whole("urem", bits, self._width), self._least) for bits in x]
+            rests = [self._whole("urem", bits, self._width) for bits in x]
+        found = [self._whole("add", rest, self._least) for rest in rests]
         return [self._e.convert(each, "int64", self._kind) for each in found]
+
+    def _rest(self, word: str) -> str:
+        """The rest of a word by the width, which is below 2^32: no step in float64 rounds but the quotient,
+        which is at most one too large."""
+        e, w = self._e, Wide(self._e)
+        x, width = self._exactly(word), self._exactly(self._width)
+        quotient = w.intrinsic("rint", w.mul(x, w.div(1.0, width)))
+        rest = w.sub(x, w.mul(quotient, width))
+        rest = w.where(w.is_("olt", rest, 0.0), w.add(rest, width), rest)
+        bits = e.bits(w.add(rest, float(_WHOLE)), "double", "i64")
+        return self._whole("and", bits, _WHOLE - 1)
+
+    def _exactly(self, whole: str) -> str:
+        """A whole number below 2^52 in float64: the fraction of one of [2^52, 2^53)."""
+        e = self._e
+        bits = self._whole("or", whole, _WHOLE_BITS)
+        return Wide(e).sub(e.bits(bits, "i64", "double"), float(_WHOLE))
 
     def _float(self, word: str) -> str:
         """The lowest 23 bits as the fraction of a number of [1, 2), less one."""
         e = self._e
+        if self._how == "uniform":
+            word = self._whole("shl", word, self._shift)
         word = e.let(f"trunc {e.type('int64')} {word} to {e.type('int32')}")
         fraction = e.binary("and", "int32", word, e.constant("int32", 0x7FFFFF))
         bits = e.binary("or", "int32", fraction, e.constant("int32", 0x3F800000))

@@ -1,14 +1,17 @@
 """Arrays of random numbers by machine code (`random_value_code.py`), on a host.
 
 A function is compiled on a thread when a plan first asks for it. What is drawn before it is there waits,
-since normal numbers by ATen differ in their last places: with seeds, numbers must not depend on time.
+since normal numbers by ATen differ in their last places: numbers of a seed must not depend on time.
 """
 
 from __future__ import annotations
 
+import array
 import ctypes
 import functools
 import math
+import struct
+from collections.abc import Callable
 
 import torch
 
@@ -18,13 +21,17 @@ from flowstone.framework.machine.machine_code import RandomValues
 from flowstone.native.codegen import compiler, host
 from flowstone.native.codegen.emitter import sleef_name
 from flowstone.native.codegen.making import in_background
-from flowstone.native.randomness.random_value_code import NAMES, PARAMETERS, random_value_code
+from flowstone.native.randomness.random_value_code import NAMES, random_value_code
 
 __all__ = ["random_values"]
 
 _WORK = {"uniform": 4, "normal": 20, "truncated": 30, "integers": 20, "permutation": 0}
 """Of a number, in additions; 0 where one thread does it all."""
-_FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(PARAMETERS), ctypes.c_void_p)
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_GIVEN = struct.Struct("2P q 3Q q q Q q")  # two addresses, and what `PARAMETERS` says
+_FIRST = struct.Struct("2P q 3Q")  # what differs from draw to draw
+_BEHIND = struct.calcsize("2P")  # bytes from the beginning to the numbers
+_DOUBLE = 1 << 64
 
 
 def random_values(how: str, dtype: torch.dtype) -> RandomValues | None:
@@ -46,16 +53,36 @@ class _Filling:
     """One function."""
 
     def __init__(self, name: str, work: int) -> None:
-        self._team = machine.current().profile.native_team // work if work else math.inf
+        self._least_of_team = machine.current().profile.native_team // work if work else math.inf
         self._made = in_background(lambda: _made(name))
 
-    def __call__(self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1) -> None:
-        count = out.numel()
-        threads = 1 if count < self._team else torch.get_num_threads()
-        self._function(threads, count, key, counter, counter >> 64, least, width, out.data_ptr())
+    def __call__(
+        self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1, shift: int = 0
+    ) -> None:
+        self.of(out.numel(), least, width, shift)(key, counter, out.data_ptr())
+
+    def of(
+        self, count: int, least: int = 0, width: int = 1, shift: int = 0
+    ) -> Callable[[int, int, int], None]:
+        given = bytearray(_GIVEN.size)
+        _GIVEN.pack_into(given, 0, *[0] * 6, count, least, width % _DOUBLE, shift)
+        template, pack, behind = array.array("B", given), _FIRST.pack_into, _BEHIND
+        is_shared, function = count >= self._least_of_team, self.__dict__.get("_function")
+
+        def fill(key: int, counter: int, out: int) -> None:
+            nonlocal function
+            memory = template[:]
+            place = memory.buffer_info()[0]
+            threads = torch.get_num_threads() if is_shared else 1
+            pack(memory, 0, place + behind, out, threads, key, counter % _DOUBLE, counter >> 64)
+            if function is None:
+                function = self._function
+            function(place)
+
+        return fill
 
     @functools.cached_property
-    def _function(self) -> ctypes._CFunctionType:
+    def _function(self) -> Callable[[int], None]:
         self._module, address = self._made.result()
         return _FUNCTION(address)
 

@@ -27,12 +27,13 @@ from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kerne
 from flowstone.framework.declarations.operation import F, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import machine
+from flowstone.framework.machine.image_code import resampler
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims
-from flowstone.ops.images.weighted_sampling import Taps, sample
+from flowstone.ops.images.weighted_sampling import Taps, reversed_taps, sample
 from flowstone.ops.networks.windows import channels_first, channels_last, require_rank
 
 __all__ = ["resize_bilinear", "resize_nearest_neighbor"]
@@ -189,6 +190,12 @@ def _linear_taps(length: int, count: int) -> Taps:
     return Taps(np.stack([below, np.minimum(below + 1, length - 1)], 1), np.stack([1 - share, share], 1))
 
 
+@lru_cache(64)
+def _linear_shares(length: int, count: int) -> Taps:
+    """Of each pixel, the places that it has a share in."""
+    return reversed_taps(_linear_taps(length, count), length)
+
+
 @bilinear_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     align, half = mode_of(node)
@@ -197,8 +204,8 @@ def _(node: Node, env: Environment) -> Kernel:
         rows, columns = checked_size(x, size)
         if align or half:
             return _bilinear(x.float().permute(_TO_FIRST), [rows, columns], align).permute(_TO_LAST)
-        has_vectors = x.shape[3] >= machine.current().profile.resized_channels
-        if has_vectors and x.device.type == "cpu" and x.numel():
+        by_aten = x.shape[3] >= machine.current().profile.resized_channels and resampler() is None
+        if by_aten and x.device.type == "cpu" and x.numel():
             return _with_a_border(x.float(), rows, columns)
         return sample(x, _linear_taps(x.shape[1], rows), _linear_taps(x.shape[2], columns))
 
@@ -226,6 +233,11 @@ def _(node: Node, env: Environment) -> Kernel:
             raise _invalid(f"input_grad and original_image must be 4-dimensional {list(dy.shape)}")
         batch, height, width, channels = x.shape
         counts = list(dy.shape[1:3])
+        has_code = dy.device.type == "cpu" and resampler() is not None
+        if has_code and not align and not half and dy.numel() and x.numel():
+            if (dy.shape[0], dy.shape[3]) == (batch, channels):
+                shares = _linear_shares(height, counts[0]), _linear_shares(width, counts[1])
+                return sample(dy, *shares).to(x.dtype)
         dy = dy.permute(_TO_FIRST)
         if align or half:
             dx = _bilinear_backward(dy, counts, [batch, channels, height, width], align)

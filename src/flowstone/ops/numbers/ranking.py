@@ -21,6 +21,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
+from flowstone.ops.numbers.sorted_keys import descending_order, has_keys
 
 __all__ = ["in_top_k", "top_k"]
 
@@ -52,6 +53,9 @@ def _top_k(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     if x.device.type == "cpu":
         if (find := largest(x.dtype)) is not None and (found := find(x, k)) is not None:
             return found
+        if k * _FEW_OF >= size and has_keys(x):
+            indices = descending_order(x).narrow(-1, 0, k)
+            return x.gather(-1, indices), indices.to(torch.int32)
         values, indices = torch.topk(x, min(k + 1, size), -1)
     if x.device.type != "cpu" or (k and _has_equals(values)):
         # ATen's topk orders equals as it happens to, and whether there are some a GPU would be waited for
@@ -59,6 +63,7 @@ def _top_k(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     return values.narrow(-1, 0, k), indices.narrow(-1, 0, k).to(torch.int32)
 
 
+_FEW_OF = 4  # less than one of so many elements is found without sorting the others
 _FEW_VALUES = 64  # which Python compares faster than ATen
 
 

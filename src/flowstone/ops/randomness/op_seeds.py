@@ -4,7 +4,8 @@ An op's seed attributes come from the graph's seed and the op's own (`get_seed`)
 With seeds, an op gives the same sequence in every new session, its own for each op and continued from step to
 step; without, one that differs from session to session. The state belongs to the session, shared by all plans
 that run the op: a `torch.Generator`; or on a CPU, for the ops that ask for it, a `SeededSequence`, whose
-numbers are TensorFlow's own.
+numbers are TensorFlow's own. Where no seed asks for those, an op has such a sequence if machine code draws
+its numbers, in half to a tenth of the time that a generator takes.
 
 >>> generator_seed(87654321, 5) == generator_seed(87654321, 5) != generator_seed(87654321, 6)
 True
@@ -12,10 +13,11 @@ True
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,10 +27,11 @@ import torch
 from flowstone.framework.declarations.kernel import Environment
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
-from flowstone.ops.randomness.philox import State
+from flowstone.ops.randomness.philox import State, has_code
 
 __all__ = [
     "BLOCKS_OF_A_NUMBER",
+    "HOW",
     "SEEDS",
     "SeededSequence",
     "first_state",
@@ -48,7 +51,15 @@ _DEFAULT_GRAPH_SEED = 87654321
 _LARGEST = 2**31 - 1
 BLOCKS_OF_A_NUMBER = 256
 """How many a sequence leaves for each number that is drawn."""
+HOW = {
+    "RandomUniform": "uniform",
+    "RandomStandardNormal": "normal",
+    "TruncatedNormal": "truncated",
+    "RandomUniformInt": "integers",
+}
+"""What machine code draws for an op."""
 _WHOLE = 1 << 64
+_state: Callable[[tuple[int, int]], State] = functools.partial(tuple.__new__, State)  # in half of the time
 _random_bytes = os.urandom
 _seeds_given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
@@ -149,7 +160,7 @@ class SeededSequence:
         with self._lock:
             counter = self._counter
             self._counter = (counter + count) % (1 << 128)
-        return State(self._key, counter)
+        return _state((self._key, counter))
 
     def state(self) -> State:
         """Where it stands."""
@@ -166,11 +177,21 @@ class SeededSequence:
 
 
 def sequence_of(node: Node, env: Environment) -> SeededSequence | None:
-    """The session's sequence of a random node; None without seeds, and on another device than a CPU."""
-    seed, seed2 = node.attributes["seed"], node.attributes["seed2"]
-    if env.device.type != "cpu" or not (seed or seed2):
+    """The session's sequence of a random node; None where a generator draws: on another device than a CPU,
+    and without seeds and machine code."""
+    seeds = node.attributes["seed"], node.attributes["seed2"]
+    if env.device.type != "cpu" or not (any(seeds) or _has_code(node)):
         return None
     return own_sequence(node, env)
+
+
+def _has_code(node: Node) -> bool:
+    """Whether machine code draws a node's numbers: the same in each plan, since it depends on the process and
+    the node."""
+    if node.type == "Multinomial":
+        return has_code("uniform", torch.float64)  # by which it chooses
+    kind = node.dtype(0).torch
+    return node.type in HOW and kind is not None and has_code(HOW[node.type], kind)
 
 
 def own_sequence(node: Node, env: Environment) -> SeededSequence:

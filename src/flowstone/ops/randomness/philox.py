@@ -27,6 +27,7 @@ _LEAST = 1e-7  # instead of smaller uniform numbers, whose logarithm would be to
 _TRUNCATED_AT = 2.0
 _RESERVED = 256  # words kept for each number that is drawn again until it fits
 _DOUBLE = 1 << 64
+_FRACTION = {torch.float32: 23, torch.float16: 10, torch.bfloat16: 7}  # bits
 Sizes = int | Sequence[int]
 
 
@@ -116,15 +117,44 @@ def integers_between(
     state: State, sizes: Sizes, low: int, high: int, kind: torch.dtype, device: torch.device
 ) -> torch.Tensor:
     """Integers of [low, high): the rest of random bits by the width, which is as good as uniform."""
-    code = None
-    if device.type == "cpu":
-        code = random_values("integers", torch.int32 if kind.itemsize == 4 else torch.int64)
+    code = _integer_code(kind, device)
     if code is None:
         count = sizes if isinstance(sizes, int) else math.prod(sizes)
         return _integers_between(state, count, low, high, kind, device).view(sizes)
     out = torch.empty(sizes, dtype=kind)
     code(*state, out, low, high - low)
     return out
+
+
+def integers_of(
+    sizes: Sequence[int], low: int, high: int, kind: torch.dtype, device: torch.device
+) -> Callable[[State], torch.Tensor]:
+    """The same function of the state alone."""
+    code = _integer_code(kind, device)
+    if code is None:
+        return lambda state: integers_between(state, sizes, low, high, kind, device)
+    return _filled(sizes, kind, code.of(math.prod(sizes), low, high - low))
+
+
+def _filled(
+    sizes: Sequence[int], dtype: torch.dtype, fill: Callable[[int, int, int], None]
+) -> Callable[[State], torch.Tensor]:
+    """The array that a function of key, counter and address fills."""
+    like = torch.empty((), dtype=dtype).expand(list(sizes))
+
+    def drawn(state: State) -> torch.Tensor:
+        key, counter = state
+        out = torch.empty_like(like)
+        fill(key, counter, out.data_ptr())
+        return out
+
+    return drawn
+
+
+def _integer_code(kind: torch.dtype, device: torch.device) -> RandomValues | None:
+    if device.type != "cpu":
+        return None
+    return random_values("integers", torch.int32 if kind.itemsize == 4 else torch.int64)
 
 
 def _integers_between(
@@ -163,7 +193,7 @@ class Distribution:
     """Numbers of one distribution: ``f(state, sizes, dtype, device)``, where sizes may be their number.
 
     `numbers(state, count, dtype, device)` computes them where there is no machine code of the name `how`. If
-    `exact`, those of 16 bits are rounded ones of float32.
+    `exact`, those of 16 bits are rounded ones of float32; or else such as need no rounding.
     """
 
     def __init__(
@@ -172,35 +202,40 @@ class Distribution:
         self._how, self._exact, self._numbers = how, exact, numbers
 
     def __call__(self, state: State, sizes: Sizes, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-        made, code = self._made(dtype, device)
+        wide, code = _wide(dtype), self._code(dtype, device)
         if code is None:
             count = sizes if isinstance(sizes, int) else math.prod(sizes)
-            out = self._numbers(state, count, made, device).view(sizes)
+            out = self._numbers(state, count, wide if self._exact else dtype, device).view(sizes)
         else:
-            out = torch.empty(sizes, dtype=made)
-            code(*state, out)
-        return out if made is dtype else out.to(dtype)
+            out = torch.empty(sizes, dtype=wide)
+            code(*state, out, shift=self._shift(dtype))
+        return out if out.dtype is dtype else out.to(dtype)
 
     def of(
         self, sizes: Sequence[int], dtype: torch.dtype, device: torch.device
     ) -> Callable[[State], torch.Tensor]:
         """The same function of the state alone, at a third of the cost for few numbers."""
-        made, code = self._made(dtype, device)
+        wide, code = _wide(dtype), self._code(dtype, device)
         if code is None:
             return lambda state: self(state, sizes, dtype, device)
-        like = torch.empty((), dtype=made).expand(list(sizes))
+        drawn = _filled(sizes, wide, code.of(math.prod(sizes), shift=self._shift(dtype)))
+        return drawn if wide is dtype else lambda state: drawn(state).to(dtype)
 
-        def drawn(state: State) -> torch.Tensor:
-            out = torch.empty_like(like)
-            code(*state, out)
-            return out if made is dtype else out.to(dtype)
+    def _code(self, dtype: torch.dtype, device: torch.device) -> RandomValues | None:
+        return random_values(self._how, _wide(dtype)) if device.type == "cpu" else None
 
-        return drawn
+    def _shift(self, dtype: torch.dtype) -> int:
+        return 0 if self._exact else _FRACTION[torch.float32] - _FRACTION.get(dtype, _FRACTION[torch.float32])
 
-    def _made(self, dtype: torch.dtype, device: torch.device) -> tuple[torch.dtype, RandomValues | None]:
-        """The type in which numbers of this one are made, and the machine code."""
-        made = torch.float32 if self._exact and dtype is not torch.float64 else dtype
-        return made, random_values(self._how, made) if device.type == "cpu" else None
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """The type in which machine code makes numbers of this one."""
+    return torch.float64 if dtype is torch.float64 else torch.float32
+
+
+def has_code(how: str, dtype: torch.dtype) -> bool:
+    """Whether machine code draws numbers of this kind on a host: of a distribution, or "integers"."""
+    return random_values(how, dtype if how == "integers" else _wide(dtype)) is not None
 
 
 def _uniform(state: State, count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -211,7 +246,7 @@ def _uniform(state: State, count: int, dtype: torch.dtype, device: torch.device)
 
 def _as_floats(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The lowest bits of words as the fraction of numbers of [1, 2), less one."""
-    bits = {torch.float32: 23, torch.float16: 10, torch.bfloat16: 7}[dtype]
+    bits = _FRACTION[dtype]
     return (x & ((1 << bits) - 1)).to(torch.float32).mul_(2.0**-bits).to(dtype)
 
 

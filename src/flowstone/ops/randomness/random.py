@@ -25,6 +25,7 @@ from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.op_seeds import (
+    BLOCKS_OF_A_NUMBER,
     SEEDS,
     SeededSequence,
     generator_of,
@@ -33,7 +34,7 @@ from flowstone.ops.randomness.op_seeds import (
     sequence_of,
     set_random_seed,
 )
-from flowstone.ops.randomness.philox import Distribution
+from flowstone.ops.randomness.philox import Distribution, State
 from flowstone.ops.randomness.rejection_streams import cast, gamma_values, poisson_values
 from flowstone.ops.randomness.truncated_normals import normal_within
 
@@ -104,8 +105,13 @@ def _seeded_kernel(
     dtype, fixed = node.attributes["dtype"].torch, _fixed_shape(node)
     if fixed is None:
         return lambda shape: seeded(sequence.take(math.prod(sizes := shape.tolist())), sizes, dtype, device)
-    count, drawn = math.prod(fixed), seeded.of(fixed, dtype, device)
-    return Call(lambda: drawn(sequence.take(count)))
+    return _of_blocks(sequence, fixed, seeded.of(fixed, dtype, device))
+
+
+def _of_blocks(sequence: SeededSequence, sizes: list[int], drawn: Callable[[State], torch.Tensor]) -> Call:
+    """What draws numbers of these sizes, always as many."""
+    blocks, take = math.prod(sizes) * BLOCKS_OF_A_NUMBER, sequence.take_blocks
+    return Call(lambda: drawn(take(blocks)))
 
 
 def _filled(name: str, function: Callable[..., torch.Tensor], seeded: Distribution) -> OpDeclaration:
@@ -164,7 +170,10 @@ def _(node: Node, env: Environment) -> Kernel:
     shape, low, high = (node.constant(i) for i in range(3))
     if shape is None or low is None or high is None:
         return lambda shape, low, high: drawn(shape.tolist(), int(low), int(high))
-    return Call(drawn, shape.tolist(), int(low), int(high))
+    sizes, bounds = shape.tolist(), (int(low), int(high))
+    if sequence is None or bounds[0] >= bounds[1]:
+        return Call(drawn, sizes, *bounds)
+    return _of_blocks(sequence, sizes, philox.integers_of(sizes, *bounds, dtype, device))
 
 
 # ---- distributions with parameters
