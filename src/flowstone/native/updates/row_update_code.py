@@ -195,8 +195,9 @@ update:
 def _apply(update: RowUpdate) -> str:
     """``apply(addresses, numbers, gradient, indices, count)``: whether it could be done."""
     width = update.width * SIZES[update.dtype]
-    # For each row: its index, its sum, its copies, and two to four places in the table.
-    a_row = 8 + width * (1 + update.rule.held) + 4 * 4
+    # For each row: its index; its sum, and two to four places in the table; its copies.
+    copies = width * update.rule.held * _is_together(update)
+    a_row = 8 + (width + 4 * 4) * update.summed + copies
     if update.summed:
         arguments = "ptr %g, i64 %gs, ptr %ix, i64 %ixs, i64 %m, ptr %block, ptr %sums, ptr %tp, i64 %shift"
         rows = f""" %tp = getelementptr i8, ptr %copies, i64 %cb
@@ -238,9 +239,9 @@ good:
  br label %head
 run:
  %sums = getelementptr i64, ptr %block, i64 %m
- %sb = mul i64 %m, {width}
+ %sb = mul i64 %m, {width * update.summed}
  %copies = getelementptr i8, ptr %sums, i64 %sb
- %cb = mul i64 %m, {width * update.rule.held}
+ %cb = mul i64 %m, {copies}
 {rows}
  call void @free(ptr %block)
  br label %done
