@@ -128,7 +128,7 @@ def _rule(node: PlanNode, has_rate: bool) -> Rule | None:
 
 
 def _compiled(subgraph: Subgraph, node: PlanNode, rate: int | None) -> PlanNode:
-    """The update by machine code; `rate`: the input of the product, which makes the rows, that is a number."""
+    """The update by machine code; `rate`: the number among the inputs of what makes the rows."""
     at = _Arguments(node)
     numbers, rows = [node.inputs[i] for i in at.numbers], node.inputs[at.rows]
     if rate is not None:

@@ -197,8 +197,8 @@ _DRAWS_LEFT = 2048  # words of its sequence that a call leaves for each class it
 
 
 class Sample(NamedTuple):
-    """Classes, int64 [count]; the number of draws that they took; and, if it is known before, how often each of
-    them is expected in such a sample, float32 [count]."""
+    """Classes, int64 [count]; the number of draws that they took; and, if it is known before, how often each
+    of them is expected in such a sample, float32 [count]."""
 
     classes: torch.Tensor
     tries: int
@@ -208,8 +208,8 @@ class Sample(NamedTuple):
 class Draws:
     """The samples of `count` classes, all different if `unique`, that calls of a sampler give, in order.
 
-    Any thread may call. Several samples are made at once, but where the distribution changes. `table`: log(1 - p)
-    of every class, if they are to have what is expected.
+    Any thread may call. Several samples are made at once, but where the distribution changes. `table`:
+    log(1 - p) of every class, if they are to have what is expected.
     InvalidArgumentError if there are not so many different classes.
     """
 
