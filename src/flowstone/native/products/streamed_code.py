@@ -1,9 +1,9 @@
 """LLVM's text of a product of few rows by a matrix that no cache holds: memory is read once, in order.
 
-Tiles that go down the columns of such a matrix wait for memory at every row, which lies on another page. Here
-a panel's sums, of all rows, lie on the stack in the nearest cache. Some rows of the second matrix at a time are
-read along the panel: at each vector the sums are taken, so many products added, and put back, while the same
-place of the rows that come next is asked for.
+Tiles that go down the columns of such a matrix wait for memory at every row, which lies on another page.
+Here a panel's sums, of all rows, lie on the stack in the nearest cache. Some rows of the second matrix at a
+time are read along the panel: at each vector the sums are taken, so many products added, and put back, while
+the same place of the rows that come next is asked for.
 """
 
 from __future__ import annotations
