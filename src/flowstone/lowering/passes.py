@@ -141,6 +141,7 @@ LOWERING = (
         "join decays of all rows and additions to some with the update that takes both",
         joins=True,
         forwards=True,
+        condenses=True,
         hosts=True,
     ),
     Pass(fuse_updates, "subtract products from variables in one kernel", joins=True),

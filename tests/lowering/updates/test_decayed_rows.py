@@ -45,6 +45,7 @@ def trained(
 ) -> tuple[list[Any], str]:
     """The variable and its slots after steps with and without rows, and what the plan says."""
     monkeypatch.setattr(flags, "NATIVE", native)
+    monkeypatch.setattr(flags, "CHECK", 1)  # that every state still depends on what it did
     random = np.random.RandomState(1)
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.Variable(random.randn(ROWS, *row).astype(dtype), use_resource=resource)

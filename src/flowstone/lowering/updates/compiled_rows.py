@@ -109,7 +109,8 @@ def _held_dims(node: PlanNode) -> tuple[int, ...] | None:
 
 
 def _dtype(node: PlanNode) -> Any:
-    return node.attributes.get("T", node.attributes.get("dtype")).base_dtype
+    attributes = node.attributes
+    return (attributes["T"] if "T" in attributes else attributes["dtype"]).base_dtype
 
 
 def _rule(node: PlanNode, has_rate: bool) -> Rule | None:

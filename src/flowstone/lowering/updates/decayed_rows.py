@@ -122,7 +122,8 @@ class _Step:
         """The node that does the step, and those that it replaces."""
         node, graph = self.update, self.graph
         held, given, _ = node.group_sizes
-        names = {f"n{i}": self._number(x, node) for i, x in enumerate(node.inputs[held + given :])}
+        numbers = node.inputs[held + given :]
+        names: dict[str, Any] = {f"n{i}": self._number(x, node) for i, x in enumerate(numbers)}
         rest = dict(names)
         found = {f"h{held + i}": self._slot(x) for i, x in enumerate(node.inputs[held : held + given])}
         if not found:
