@@ -36,6 +36,7 @@ WITHOUT_MACHINE_CODE = {
     "convolve_directly",
     "convolve_in_tiles",
     "join_clusters",
+    "join_decayed_rows",
     "join_descents",
     "join_programs",
     "join_straight_programs",

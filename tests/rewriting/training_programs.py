@@ -331,12 +331,20 @@ def _(d: Draft) -> list[Any]:
     return []
 
 
+@program("join_decayed_rows", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    v, ids = d.variable(6, 4), d.indices(6, 5)
+    loss = tf.reduce_sum(tf.sin(tf.gather(v, ids)))
+    d.targets.append(tf.train.AdamOptimizer(0.1).minimize(loss))
+    return []
+
+
 @program("add_negated_rows", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     v, ids, rows = d.variable(6, 4), d.indices(6, 5), d.fed(5, 4)
     other = d.variable(6, 4)
-    d.targets.append(tf.scatter_sub(v, ids, tf.square(rows) * 0.3))
-    d.targets.append(tf.scatter_sub(other, ids, tf.sin(rows)))
+    d.targets.append(tf.scatter_sub(v, ids, tf.square(rows) * 0.3, use_locking=True))
+    d.targets.append(tf.scatter_sub(other, ids, tf.sin(rows), use_locking=True))
     return []
 
 

@@ -46,6 +46,7 @@ from flowstone.lowering.programs.straight_regions import join_straight_programs
 from flowstone.lowering.recurrences.lstm_layers import join_lstm_layers
 from flowstone.lowering.recurrences.lstm_loops import join_lstm_loops
 from flowstone.lowering.updates.compiled_rows import compile_row_updates
+from flowstone.lowering.updates.decayed_rows import join_decayed_rows
 from flowstone.lowering.updates.joint_descents import join_descents
 from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeated_rows
 from flowstone.lowering.updates.update_fusion import fuse_updates
@@ -133,6 +134,14 @@ LOWERING = (
         "replace assignments that make up an optimiser's step by one update",
         joins=True,
         forwards=True,
+        hosts=True,
+    ),
+    Pass(
+        join_decayed_rows,
+        "join decays of all rows and additions to some with the update that takes both",
+        joins=True,
+        forwards=True,
+        condenses=True,
         hosts=True,
     ),
     Pass(fuse_updates, "subtract products from variables in one kernel", joins=True),

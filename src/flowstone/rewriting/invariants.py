@@ -70,9 +70,9 @@ def check_kept(before: Dependences, after: Dependences, done: Pass) -> None:
     does not matter (a branch that is not taken, a product with zero), so that a dependence may be gone; one
     that replaces values `partly` may replace a term for the sum alone. A pass that `joins` makes one value of
     several, whose parts then depend on what the others do. One that `forwards` has results depend on what a
-    version of a state was made of instead of the version.
+    version of a state was made of instead of the version. One that `condenses` makes one change of several.
     """
-    fewer = _less_often_changed(before, after) if done.loses else frozenset()
+    fewer = _less_often_changed(before, after) if done.loses or done.condenses else frozenset()
     there = frozenset().union(*after.of.values())
     replaced = {each for each in before.all if each[0] == "term" and (done.partly or each not in there)}
     for result, wanted in before.of.items():
@@ -100,11 +100,13 @@ def _is_made_of(version: Any, before: Dependences, found: frozenset[Any]) -> boo
     """Whether all that this version of a state depended on is among what was found."""
     state, (count, _) = version
     made = before.of.get(("change", state, count - 1))
-    return made is not None and made <= found
+    return made is not None and all(
+        [each in found or (each[0] != "term" and _is_made_of(each, before, found)) for each in made]
+    )
 
 
 def _less_often_changed(before: Dependences, after: Dependences) -> frozenset[Any]:
-    """The states of which a change lay on a branch that is not taken."""
+    """The states of which a change lay on a branch that is not taken, or became one with another."""
     return frozenset(
         [
             state

@@ -45,7 +45,8 @@ class Pass(NamedTuple):
 
     What `invariants.py` lets it do: `joins`, it makes one value of several; `loses`, it finds out what
     results do not depend on; `partly`, it replaces a value for some of those who take it, while others keep
-    it; `forwards`, it takes a value that is stored in place of what is read afterwards. When it runs:
+    it; `forwards`, it takes a value that is stored in place of what is read afterwards; `condenses`, it makes
+    one change of a state of several. When it runs:
     `hosts`, for hosts' kernels alone; `whole_loops`, not in a part of a step, whose loops may go on in other
     parts; `follows`, only if the last pass that does not follow another changed something.
     """
@@ -56,6 +57,7 @@ class Pass(NamedTuple):
     loses: bool = False
     partly: bool = False
     forwards: bool = False
+    condenses: bool = False
     hosts: bool = False
     whole_loops: bool = False
     follows: bool = False

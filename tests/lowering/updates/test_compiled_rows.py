@@ -123,6 +123,42 @@ def test_rates_may_be_variables(resource: bool, monkeypatch: pytest.MonkeyPatch)
     assert_close(found, wanted)
 
 
+@pytest.mark.parametrize("row", [(), (3,), (16,), (2, 9)], ids=str)
+@pytest.mark.parametrize("rate", ["constant", "fed"])
+@pytest.mark.parametrize("resource", [False, True])
+def test_descent(row: tuple[int, ...], rate: str, resource: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that repeat are subtracted one after the other, with ATen's bits."""
+
+    def descent() -> Any:
+        value = 0.1 if rate == "constant" else tf.placeholder_with_default(np.float32(0.1), [])
+        return tf.train.GradientDescentOptimizer(value)
+
+    wanted, plain = trained(monkeypatch, 0, descent, row, resource=resource)
+    for native in (1, 2):  # by ATen until the code is there, and by the code
+        found, compiled = trained(monkeypatch, native, descent, row, resource=resource)
+        name = "_RowResourceUpdate(" if resource else "_RowUpdate("
+        assert name in compiled and name not in plain
+        np.testing.assert_array_equal(found[0], wanted[0])
+
+
+@pytest.mark.parametrize("kind", ["add", "sub"])
+def test_scatters(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(tf.zeros([5, 4]), use_resource=False)
+        ids, rows = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.float32, [None, 4])
+        changed = getattr(tf, f"scatter_{kind}")(v, ids, rows)
+        session.run(tf.global_variables_initializer())
+        feed = {ids: [1, 3, 1], rows: np.arange(12).reshape(3, 4)}
+        taken = str(session.explain(changed, feed))  # the result is a reference, which is taken
+        alone = str(session.explain(changed.op, feed))
+        assert "_RowUpdate(" not in taken and "_RowUpdate(" in alone
+        session.run(changed.op, feed)
+        sums = np.zeros([5, 4], np.float32)
+        np.add.at(sums, [1, 3, 1], np.arange(12).reshape(3, 4))
+        np.testing.assert_array_equal(session.run(v), sums if kind == "add" else -sums)
+
+
 def run_op(monkeypatch: pytest.MonkeyPatch, native: int, distinct: bool, **options: Any) -> tuple[Any, str]:
     """SparseApplyAdagrad on indices as they are, of which one repeats, or on distinct ones."""
     monkeypatch.setattr(flags, "NATIVE", native)

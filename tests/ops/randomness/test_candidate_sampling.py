@@ -109,10 +109,10 @@ class Scripted:
 def test_different_classes_come_in_the_order_of_their_first_draw() -> None:
     """Without repetitions and what is no class; tries end with the last one's first draw."""
     script = Scripted([3, 3, 1, -1, 3, 1, 1, 1, 1, -1, 0, 3, 2, 9, 9, 9, 9, 9])
-    chosen, tries = distributions.Draws(script, SeededSequence(1, 2), 4, True).next()
+    chosen, tries, _ = distributions.Draws(script, SeededSequence(1, 2), 4, True).next()
     assert chosen.tolist() == [3, 1, 0, 2]
     assert tries == 11
-    chosen, tries = distributions.Draws(script, SeededSequence(1, 2), 4, False).next()
+    chosen, tries, _ = distributions.Draws(script, SeededSequence(1, 2), 4, False).next()
     assert chosen.tolist() == [3, 3, 1, 3]
     assert tries == 4
 
@@ -124,9 +124,21 @@ def test_calls_whose_draws_are_made_at_once_draw_what_each_does_alone(
     for calls in (1, 3, 16):
         monkeypatch.setattr(distributions, "_CALLS", calls)
         draws = distributions.Draws(distributions.LogUniform(40), SeededSequence(1, 4), 30, True)
-        samples.append([(chosen.tolist(), tries) for chosen, tries in (draws.next() for _ in range(40))])
+        samples.append([(chosen.tolist(), tries) for chosen, tries, _ in (draws.next() for _ in range(40))])
     assert samples[0] == samples[1] == samples[2]
     assert len({tuple(chosen) for chosen, _ in samples[0]}) == 40
+
+
+@pytest.mark.parametrize(("size", "unique"), [(300, True), (300, False), (40, True)])
+def test_what_is_expected_of_samples_is_known_with_them(size: int, unique: bool) -> None:
+    """To the bit what it is of each alone; some samples have no class twice."""
+    expected_of, table = distributions.expectation(distributions.Uniform(size))
+    draws = distributions.Draws(distributions.Uniform(size), SeededSequence(1, 4), 11, unique, table)
+    once = set()
+    for chosen, tries, expected in (draws.next() for _ in range(60)):
+        assert expected is not None and torch.equal(expected, expected_of(chosen, 11, tries))
+        once.add(tries == 11)
+    assert once == ({True, False} if unique else {True})
 
 
 @pytest.mark.parametrize("size", [1, 50, (1 << 20) + 1])
@@ -137,7 +149,8 @@ def test_expected_counts_with_and_without_a_table(size: int, count: int, tries: 
     with np.errstate(divide="ignore"):
         p = zipf(size)[ids]
         expected = p * count if tries == count else -np.expm1(tries * np.log1p(-p))
-    got = distributions.expectation(distributions.LogUniform(size))(torch.from_numpy(ids), count, tries)
+    expected_of, _ = distributions.expectation(distributions.LogUniform(size))
+    got = expected_of(torch.from_numpy(ids), count, tries)
     assert got.dtype is torch.float32
     np.testing.assert_allclose(got, expected, rtol=1e-6)
 

@@ -99,6 +99,7 @@ class Profile(NamedTuple):
     pointwise_rows: int = 0  # positions of all images up to which they are, whatever they multiply
     tiny_images: int = 0  # their elements, times output channels, up to which convolutions are products
     tiny_gradients: int = 0  # the same of the gradients
+    streamed_rows: int = 0  # of a product by a matrix that no cache holds, up to which it is machine code
     direct_products: int = 0  # of two vectors, up to which small images are convolved by machine code
     tiles: Tiles = Tiles()
     band_channels: int = 0  # up to which a product with a band matrix adds up neighbouring channels fastest
@@ -231,6 +232,7 @@ INTEL = X86._replace(
     tiny_images=800,
     tiny_gradients=256,
     direct_products=400_000,  # 042
+    streamed_rows=16,  # 036
     tiles=Tiles(1.6e6, 3.5e6, 1.1, 15, 40, 36, 22, uncached=3, padded=False),  # 033
     narrow_plain=False,  # 007
     packed_rows=64,

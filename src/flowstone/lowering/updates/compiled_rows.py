@@ -1,4 +1,4 @@
-"""Updates of rows by machine code: ``SparseApplyX`` and ``ResourceSparseApplyX`` as one call.
+"""Updates of rows by machine code: ``SparseApplyX``, ``ScatterAdd`` and their kin as one call.
 
     SparseApplyAdagrad(var, accum, lr, rows, indices)
 
@@ -6,6 +6,9 @@ becomes ``_RowUpdate(var, accum, lr, rows, indices)``, whose kernel is the machi
 `native/updates/row_update_code.py` by the rule of ``ApplyAdagrad`` (`native_rules.py`). The op's own kernel,
 which gathers the rows and puts them back, does the same until the code is there, and for arguments that the
 code is not for. Updates whose result somebody takes, that lock, or whose variable's shape is not known stay.
+
+Descent by a gradient of rows is ``ScatterSub(var, indices, rows * rate)``. A constant rate becomes a number
+of the update, with the same bits. So many rows that a team of threads adds them faster stay with ScatterSub.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 from flowstone.framework.declarations.kernel import CPU, Call, Input
 from flowstone.framework.declarations.operation import op, registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.machine import machine
 from flowstone.lowering.updates.native_rules import rule_of
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen import host
@@ -25,26 +29,60 @@ from flowstone.native.updates.row_update_code import row_update_kernel
 from flowstone.native.updates.updates import RowUpdate, Rule
 from flowstone.ops.variables.row_steps import Repeats, repeats
 from flowstone.ops.variables.stateful import ALL_NUMBERS, handle_dims
-from flowstone.rewriting.patterns import substitute
+from flowstone.rewriting.analyses.branches import Liveness
+from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 __all__ = ["compile_row_updates"]
 
 _APPLYING = ("SparseApply", "ResourceSparseApply")
+_SCATTERS = ("ScatterAdd", "ScatterSub", "ResourceScatterAdd", "ResourceScatterSub")
 
 
 def compile_row_updates(subgraph: Subgraph) -> None:
     """Replaces updates of rows that there is machine code for."""
-    updates = [node for node in subgraph.nodes if node.type.startswith(_APPLYING)]
+    updates = [node for node in subgraph.nodes if node.type.startswith(_APPLYING) or node.type in _SCATTERS]
     if not updates or not kernels.is_on() or not host.variable_offset():
         return
-    used = {x for node in subgraph.nodes for x in node.inputs} | set(subgraph.fetches)
+    consumers, fetched = subgraph.consumers(), set(subgraph.fetches)
+    liveness = subgraph.analysis(Liveness)
     places: dict[PlanNode, list[PlanNode]] = {}
     for node in updates:
-        if not used.intersection(node.outputs) and _rule(node) is not None:
-            places[node] = [_compiled(subgraph, node)]
+        if any([x in fetched or consumers.get(x) for x in node.outputs]):
+            continue
+        rate = None
+        if node.type in _SCATTERS:
+            if not _is_worth_it(node):
+                continue
+            product = node.inputs[2].op
+            is_alone = consumers[node.inputs[2]] == [node] and node.inputs[2] not in fetched
+            if is_alone and liveness.node(product) == liveness.node(node):
+                rate = _constant_factor(product)
+        if _rule(node, rate is not None) is not None:
+            places[node] = [_compiled(subgraph, node, rate)]
             subgraph.log.append(("compile_row_updates", node.name, "machine code for rows"))
     if places:
         substitute(subgraph, places, {})
+        remove_unneeded(subgraph)
+
+
+def _is_worth_it(node: PlanNode) -> bool:
+    """Whether a scatter adds rows to some of its variable's, which are known to be few."""
+    dims, rows, indices = _held_dims(node), node.inputs[2].static_shape, node.inputs[1].dims
+    if not dims or rows is None or indices is None or len(indices) != 1 or rows[1:] != dims[1:]:
+        return False
+    size = math.prod(rows) * node.dtype(2).size
+    return 0 < size < machine.current().profile.copies_team
+
+
+def _constant_factor(product: PlanNode) -> int | None:
+    """Which input of the node that makes rows is a number that they are multiplied by; None if none is."""
+    if product.type != "Mul" or product.control_inputs:
+        return None
+    for i in (0, 1):
+        is_number = product.inputs[i].dims == () and product.constant(i) is not None
+        if is_number and product.inputs[1 - i].dims == product.outputs[0].dims:
+            return i
+    return None
 
 
 class _Arguments:
@@ -52,8 +90,8 @@ class _Arguments:
 
     def __init__(self, node: PlanNode) -> None:
         names = [argument.name for argument in node.declaration.inputs]
-        self.rows = names.index("grad")
-        self.indices = self.rows + 1
+        self.rows = names.index("updates" if node.type in _SCATTERS else "grad")
+        self.indices = names.index("indices")
         held = [  # of references only those that it changes: a number may be one, too
             i
             for i, x in enumerate(node.inputs)
@@ -70,39 +108,49 @@ def _held_dims(node: PlanNode) -> tuple[int, ...] | None:
     return tuple([n for n in dims if n is not None])
 
 
-def _rule(node: PlanNode) -> Rule | None:
-    """The rule of an update that can be compiled."""
-    if node.attributes["use_locking"] or not node.attributes.get("update_slots", True):
+def _dtype(node: PlanNode) -> Any:
+    attributes = node.attributes
+    return (attributes["T"] if "T" in attributes else attributes["dtype"]).base_dtype
+
+
+def _rule(node: PlanNode, has_rate: bool) -> Rule | None:
+    """The rule of an update that can be compiled; `has_rate`: its rows are multiplied by a number first."""
+    if node.attributes.get("use_locking") or not node.attributes.get("update_slots", True):
         return None
-    dims, dtype = _held_dims(node), node.attributes["T"].name
+    dims, dtype = _held_dims(node), _dtype(node).name
     if not dims or not math.prod(dims) or dtype not in FLOATS:
         return None
     name = node.type.removeprefix("Resource").replace("SparseApply", "Apply")
     constants = [node.constant(i) for i in _Arguments(node).numbers]
-    rule = rule_of(name, node.attributes.get("use_nesterov", False), constants)
+    rule = rule_of(name, node.attributes.get("use_nesterov", False), constants, has_rate)
     if rule is None or not all(suits(step, [dtype] * len(x), {}) for step, x in rule.steps):
         return None
     return rule
 
 
-def _compiled(subgraph: Subgraph, node: PlanNode) -> PlanNode:
+def _compiled(subgraph: Subgraph, node: PlanNode, rate: int | None) -> PlanNode:
+    """The update by machine code; `rate`: the number among the inputs of what makes the rows."""
     at = _Arguments(node)
-    inputs: list[PlanOutput] = [node.inputs[i] for i in (*at.held, *at.numbers, at.rows, at.indices)]
+    numbers, rows = [node.inputs[i] for i in at.numbers], node.inputs[at.rows]
+    if rate is not None:
+        product = rows.op
+        numbers, rows = [*numbers, product.inputs[rate]], product.inputs[1 - rate]
+    inputs: list[PlanOutput] = [*[node.inputs[i] for i in at.held], *numbers, rows, node.inputs[at.indices]]
     is_resource = node.type.startswith("Resource")
     attributes = {
-        "T": node.attributes["T"].base_dtype,
+        "T": _dtype(node),
         "Tindices": node.attributes["Tindices"],
         "update": node.type,
         "replaced": node,
         "M": len(at.held),
-        "K": len(at.numbers),
+        "K": len(numbers),
     }
     new = subgraph.new_node(
         registry["_RowResourceUpdate" if is_resource else "_RowUpdate"],
         inputs,
         attributes,
         like=node,
-        group_sizes=(len(at.held), len(at.numbers), 1, 1),
+        group_sizes=(len(at.held), len(numbers), 1, 1),
     )
     new.control_inputs = list(node.control_inputs)
     return new
@@ -113,25 +161,27 @@ def _compiled(subgraph: Subgraph, node: PlanNode) -> PlanNode:
 
 def _kernel(node: Any, env: Any) -> Any:
     replaced: PlanNode = node.attributes["replaced"]
-    rule, at, dims = _rule(replaced), _Arguments(replaced), _held_dims(replaced)
+    held, numbers = node.group_sizes[:2]
+    at, dims = _Arguments(replaced), _held_dims(replaced)
+    is_scaled = numbers > len(at.numbers)
+    rule = _rule(replaced, is_scaled)
     by_rows: Any = registry[node.attributes["update"]].kernels[CPU](replaced, env)
     kind = repeats(replaced, at.indices)
-    constants = [replaced.constant(i) for i in at.numbers]
+    constants = [node.constant(held + i) for i in range(numbers)]
     assert rule is not None and dims is not None
     update = RowUpdate(
         rule,
-        replaced.attributes["T"].name,
+        node.attributes["T"].name,
         dims[0],
         math.prod(dims[1:]),
-        replaced.attributes["Tindices"].name,
+        node.attributes["Tindices"].name,
         kind is Repeats.SUMMED,
         kind is not Repeats.NEVER,
         tuple([each is not None for each in constants]),
         len(dims) == 2,
     )
     kernel = row_update_kernel(update, lambda *arguments: otherwise(*arguments))
-    otherwise = _Otherwise(kernel, by_rows, at)
-    held, numbers = len(at.held), len(at.numbers)
+    otherwise = _Otherwise(kernel, by_rows, at, is_scaled)
     arrays = [*map(Input, range(held)), Input(held + numbers), Input(held + numbers + 1)]
     words = [Input(held + i) if each is None else float(each.item()) for i, each in enumerate(constants)]
     return Call(kernel, *arrays, *words)
@@ -141,8 +191,8 @@ class _Otherwise:
     """What the machine code calls for arguments that it is not for: itself again with rows one behind the
     other, or else the kernel of the update that was replaced."""
 
-    def __init__(self, kernel: Any, by_rows: Call, at: _Arguments) -> None:
-        self._kernel, self._by_rows, self._at = kernel, by_rows, at
+    def __init__(self, kernel: Any, by_rows: Call, at: _Arguments, is_scaled: bool) -> None:
+        self._kernel, self._by_rows, self._at, self._is_scaled = kernel, by_rows, at, is_scaled
 
     def __call__(self, *arguments: Any) -> None:
         at, held = self._at, len(self._at.held)
@@ -150,8 +200,12 @@ class _Otherwise:
         if self._kernel.is_compiled and not rows.is_contiguous():
             self._kernel(*arguments[:held], rows.contiguous(), indices, *numbers)
             return
+        if self._is_scaled:
+            rows = rows * numbers.pop()
         inputs: list[Any] = [None] * (held + len(numbers) + 2)
-        for i, value in zip((*at.held, at.rows, at.indices, *at.numbers), arguments):
+        for i, value in zip(
+            (*at.held, at.rows, at.indices, *at.numbers), (*arguments[:held], rows, indices, *numbers)
+        ):
             inputs[i] = value
         self._by_rows(*inputs)
 

@@ -55,6 +55,8 @@ l = l + s + (before - after) * p / rate
 p = (minimum(maximum(l, -l1), l1) - l) * rate / (maximum(after, 1.1754943508222875e-38) + 2 * l2 * rate)
 """
 _RULES = {
+    "ScatterAdd": Written("p", "", "p = p + g"),
+    "ScatterSub": Written("p", "", "p = p - g"),
     "ApplyGradientDescent": Written("p", "rate", "p = p - g * rate"),
     "ApplyMomentum": Written("p a", "rate momentum", "a = a * momentum + g\np = p - a * rate"),
     "ApplyMomentum nesterov": Written(

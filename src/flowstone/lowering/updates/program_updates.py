@@ -37,8 +37,7 @@ def _kernel(node: Any, env: Any) -> Any:
     count = node.attributes["count"]
     variables, tensors = held // count, count_of_tensors // count
     program = in_places(node.attributes["program"], variables, tensors, count_of_numbers)
-    small = env.machine.elements(_SMALL)
-    step: Any = _ByBlocks(program, small, small * _BLOCK)
+    step: Any = in_blocks(program, env.machine)
     first_number = held + count_of_tensors
     numbers: list[Any] = [Input(first_number + i) for i in range(count_of_numbers)]
     use, dtype = _use(node, first_number), node.attributes["T"].torch
@@ -86,6 +85,12 @@ def _use(node: Any, first_number: int) -> Use | None:
             if one is not None and one == 1:
                 complements.add((names[x.op.inputs[1]], names[x]))
     return known_rule(node.attributes["program"], constants, complements)
+
+
+def in_blocks(program: Program, machine: Any) -> Any:
+    """``run(lists of variables, lists of tensors, numbers)``: the program on these parameters."""
+    small = machine.elements(_SMALL)
+    return _ByBlocks(program, small, small * _BLOCK)
 
 
 class _ByBlocks:

@@ -54,7 +54,7 @@ def _sum_in_updates(subgraph: Subgraph) -> bool:
     for node in updates:
         at = [argument.name for argument in node.declaration.inputs].index("indices")
         gradient, indices = node.inputs[at - 1 : at + 1]
-        found = _SUMMED.match(gradient.op, indices=indices)
+        found = SUMMED.match(gradient.op, indices=indices)
         if found is None or consumers[gradient] != [node]:
             continue
         total, distinct, rows, repeated = found.root, found.distinct, found.rows, found.repeated
@@ -99,7 +99,7 @@ _LENGTH = Either(
     Op("Size", Value("indices")),
 )
 _PLACES = Op("Unique", Value("repeated"), node="distinct", part=1)
-_SUMMED = Pattern(
+SUMMED = Pattern(
     Op("UnsortedSegmentSum", Value("rows"), _PLACES, _LENGTH),
     _Summed,
     lambda found: found.indices is found.distinct.outputs[0],

@@ -61,11 +61,11 @@ def join_written_updates(subgraph: Subgraph) -> None:
             reason = f"one update with {names}" if names else "an update by a program"
             subgraph.log.append(("join_written_updates", members[-1].name, reason))
     if places:
-        _put(subgraph, places, finder.replaced)
+        put_updates(subgraph, places, finder.replaced)
         remove_unneeded(subgraph)
 
 
-def _put(
+def put_updates(
     subgraph: Subgraph, places: dict[PlanNode, list[PlanNode]], replaced: dict[PlanNode, PlanNode]
 ) -> None:
     subgraph.nodes = [new for node in subgraph.nodes for new in places.get(node, [node])]

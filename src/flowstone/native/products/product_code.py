@@ -17,7 +17,7 @@ from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import KINDS, SIZES, Emitter
 from flowstone.native.numerics.elements import ELEMENTS
 
-__all__ = ["copies_panels", "product_code"]
+__all__ = ["Writer", "copies_panels", "product_code"]
 
 _FOLDED = 4  # columns whose sums are folded at a time
 _COPIED_ROWS = 48  # from which a copy of a panel pays
@@ -33,9 +33,10 @@ def product_code(
     after: Cluster,
     declarations: dict[str, str],
     is_pitched: bool = False,
+    kind: type[Writer] | None = None,
 ) -> str:
-    """The text of ``run`` and what it calls; `is_pitched`: the first matrix is."""
-    writer = _Writer(rows, inner, columns, is_transposed, after, declarations, is_pitched)
+    """The text of ``run`` and what it calls; `is_pitched`: the first matrix is; `kind`: what writes it."""
+    writer = (kind or Writer)(rows, inner, columns, is_transposed, after, declarations, is_pitched)
     text = [writer.panels()]
     panels = writer.panel_count
     is_small = rows * inner * columns < machine.current().profile.product_team
@@ -77,7 +78,7 @@ def _registers(lanes: int) -> int:
     return 24 if lanes == 16 else 12
 
 
-class _Writer:
+class Writer:
     """Writes ``panels(ptr addresses, first panel, panels' end)`` and the functions of its tiles."""
 
     def __init__(
@@ -94,16 +95,21 @@ class _Writer:
         self.after, self.declarations, self.is_pitched = after, declarations, is_pitched
         self.dtype = after.inputs[0].dtype
         self.kind, self.size = KINDS[self.dtype], SIZES[self.dtype]
-        sums = _registers(host.lanes())
         self.lanes = host.lanes() * 4 // self.size
-        self.vectors = 1 if is_transposed else self._vectors(sums)
-        most = sums // (_FOLDED if is_transposed else self.vectors)
-        self.tile_rows = -(-rows // -(-rows // most))
+        self._set_tiles()
         self.width = self.vectors * self.lanes
         self.panel_count = -(-columns // self.width)
-        self.is_copied = not is_transposed and copies_panels(rows, inner, columns, self.dtype)
         self.texts: list[str] = []
         self.apart: list[str] = []  # of a tile's rows, how far each is from the first
+
+    def _set_tiles(self) -> None:
+        """How many vectors and rows a tile has, and whether panels are copied."""
+        sums = _registers(host.lanes())
+        self.vectors = 1 if self.is_transposed else self._vectors(sums)
+        most = sums // (_FOLDED if self.is_transposed else self.vectors)
+        self.tile_rows = -(-self.rows // -(-self.rows // most))
+        is_wide = copies_panels(self.rows, self.inner, self.columns, self.dtype)
+        self.is_copied = is_wide and not self.is_transposed
 
     def _vectors(self, sums: int) -> int:
         """How many vectors wide a tile is."""

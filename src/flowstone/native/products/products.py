@@ -24,12 +24,13 @@ from flowstone.native.clusters.entry_points import entry_code
 from flowstone.native.clusters.kernels import Code, NativeKernel
 from flowstone.native.codegen import host
 from flowstone.native.products.product_code import copies_panels, product_code
+from flowstone.native.products.streamed_code import StreamedWriter, may_be_streamed
 
 __all__ = ["Product", "ProductKernel", "is_suitable", "product_kernel", "product_source"]
 
 _NAME = "new"
 _MOST_ROWS = 128
-_MOST_BYTES = 1 << 22  # of the second matrix: larger ones do not stay in a cache, and are packed
+_MOST_BYTES = 1 << 22  # of the second matrix: larger ones do not stay in a cache
 
 
 class Product(NamedTuple):
@@ -73,6 +74,12 @@ class Product(NamedTuple):
         """How many numbers are multiplied in the product."""
         return self.rows * self.inner * self.columns
 
+    @property
+    def is_streamed(self) -> bool:
+        """Whether no cache holds the second matrix, and it is stored by rows."""
+        size = 4 if self.dtype == "float32" else 8
+        return not self.is_transposed and self.inner * self.columns * size > _MOST_BYTES
+
     def __repr__(self) -> str:
         return "+".join(["product", *[step.op for step in self.after.steps if step.op != "Const"]])
 
@@ -89,7 +96,8 @@ def is_suitable(rows: int, inner: int, columns: int, is_transposed: bool, dtype:
     if dtype not in ("float32", "float64") or not 0 < rows <= _MOST_ROWS or not inner or columns < 8:
         return False
     if inner * columns * size > _MOST_BYTES:
-        return False
+        most = machine.current().profile.streamed_rows
+        return 1 < rows <= most and (is_transposed or may_be_streamed(rows))  # one row: at memory's speed
     if is_transposed:
         return host.lanes() * 4 >= 4 * size  # four sums are folded into a vector
     if rows <= 12 or columns * size % 4096 != 0 or inner * columns * size <= 1 << 18:
@@ -146,6 +154,7 @@ def product_source(product: Product) -> str:
         product.after,
         declarations,
         product.pitched,
+        StreamedWriter if product.is_streamed else None,
     )
     frees_lock = product.multiplications >= machine.current().profile.native_unlocked
     entry = entry_code(_NAME, product.inputs, product.outputs, None, frees_lock, declarations)

@@ -4,7 +4,8 @@
 
 does what an `Update` (`updates.py`) does to each of these rows. An index that repeats is applied once for
 each time, in order, or (`summed`) once with the sum of its rows, in order, which a hash table of the indices
-finds. Rows that are narrower than a vector, and do not repeat, are put together first and taken apart after.
+finds. Rows that are narrower than a vector, and do not repeat, are put together first and taken apart after;
+so are all where the rows that no index names change, too (`rest`): between the two all rows do as those.
 The indices may be a column of a matrix, and the gradient columns of a wider one. An index that is out of
 range, and arguments that are not what the code is for, go to the other function before anything is changed.
 """
@@ -27,6 +28,7 @@ from flowstone.native.updates.update_code import (
     part_code,
     shared_numbers,
     tables_code,
+    team_code,
 )
 from flowstone.native.updates.updates import RowUpdate, Update
 
@@ -51,26 +53,36 @@ def row_update_kernel(update: RowUpdate, otherwise: Callable[..., Any]) -> Machi
 def row_update_code(update: RowUpdate) -> str:
     """The text of the module, whose function is ``rows``."""
     declarations = {**DECLARATIONS, **MORE, **_FUNCTIONS}
-    narrow = _is_narrow(update)
-    # A part is a row, or all elements of narrow rows, which need vectors and tails either way.
-    size = max(update.width, 2) if narrow else update.width
+    together = _is_together(update)
+    # A part is a row, or all elements of rows that are put together, which need vectors and tails either way.
+    size = max(update.width, 2) if together else update.width
     part = Update(update.rule, update.dtype, (size,), update.floats)
-    held = update.rule._replace(given=0)
-    table = Update(held, update.dtype, (update.rows * update.width,), update.floats)
+    table = _table(update)
     parts = [
         tables_code(table),
         part_code(part, declarations),
         arguments_code(table),
         sums_code(update),
-        _together(update) if narrow else _each(update),
+        _together(update) if together else _each(update),
         _apply(update),
         _entry(update, part, declarations),
     ]
+    if update.rest is not None:
+        parts.insert(1, part_code(table, declarations, "rest", shared_numbers(part)))
+        parts.insert(2, team_code(table, declarations, "rest"))
     return "\n".join([*declarations.values(), *parts])
 
 
-def _is_narrow(update: RowUpdate) -> bool:
+def _table(update: RowUpdate) -> Update:
+    """What is done to all rows: the rest's rule, if there is one, or nothing."""
+    rule = update.rest or update.rule._replace(given=0)
+    return Update(rule, update.dtype, (update.rows * update.width,), update.floats)
+
+
+def _is_together(update: RowUpdate) -> bool:
     """Whether rows are put together."""
+    if update.rest is not None:
+        return True
     return update.width < host.lanes() and (update.summed or not update.repeats)
 
 
@@ -122,8 +134,9 @@ done:
 
 
 def _together(update: RowUpdate) -> str:
-    """The same for narrow rows: they are copied behind each other, updated at once and copied back."""
+    """The same for rows that are copied behind each other, updated at once and copied back."""
     held, kind, size = range(update.rule.held), KINDS[update.dtype], SIZES[update.dtype]
+    is_narrow = update.width < host.lanes()
     lines = [f" %bytes = mul i64 %m, {update.width * size}"]
     for j in held:
         lines += [f" %bp{j} = getelementptr ptr, ptr %a, i64 {j}", f" %b{j} = load ptr, ptr %bp{j}"]
@@ -137,7 +150,11 @@ def _together(update: RowUpdate) -> str:
                 row_at(update, f"{loop}r{j}", f"%b{j}", f"%{loop}k"),
                 row_at(update, f"{loop}c{j}", f"%z{j}", f"%{loop}i"),
             ]
-            for x in range(update.width):
+            if not is_narrow:
+                to, of = (f"%{loop}r{j}", f"%{loop}c{j}") if is_back else (f"%{loop}c{j}", f"%{loop}r{j}")
+                count = f"i64 {update.width * size}, i1 false"
+                text.append(f" call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {of}, {count})")
+            for x in range(update.width if is_narrow else 0):
                 name = f"{loop}{j}x{x}"
                 text += [f" %{name}p = getelementptr {kind}, ptr %{loop}r{j}, i64 {x}",
                          f" %{name}q = getelementptr {kind}, ptr %{loop}c{j}, i64 {x}"]  # fmt: skip
@@ -156,6 +173,7 @@ def _together(update: RowUpdate) -> str:
  br label %{loop}
 {loop}x:"""
 
+    rest = "" if update.rest is None else "\n call void @run(ptr %a)"
     return f"""define internal void @all(ptr %a, ptr %s, ptr %keys, ptr %g, i64 %gs, i64 %m, ptr %scratch) {{
 entry:
  %own = alloca [{update.rule.held + 1} x ptr]
@@ -167,7 +185,7 @@ entry:
  br label %update
 update:
  %elements = mul i64 %m, {update.width}
- call void @part(ptr %own, ptr %s, i64 0, i64 %elements)
+ call void @part(ptr %own, ptr %s, i64 0, i64 %elements){rest}
  br label %back
 {moves("back", True)}
  ret void
@@ -177,8 +195,9 @@ update:
 def _apply(update: RowUpdate) -> str:
     """``apply(addresses, numbers, gradient, indices, count)``: whether it could be done."""
     width = update.width * SIZES[update.dtype]
-    # For each row: its index, its sum, its copies, and two to four places in the table.
-    a_row = 8 + width * (1 + update.rule.held) + 4 * 4
+    # For each row: its index; its sum, and two to four places in the table; its copies.
+    copies = width * update.rule.held * _is_together(update)
+    a_row = 8 + (width + 4 * 4) * update.summed + copies
     if update.summed:
         arguments = "ptr %g, i64 %gs, ptr %ix, i64 %ixs, i64 %m, ptr %block, ptr %sums, ptr %tp, i64 %shift"
         rows = f""" %tp = getelementptr i8, ptr %copies, i64 %cb
@@ -188,10 +207,13 @@ def _apply(update: RowUpdate) -> str:
  call void @all(ptr %a, ptr %s, ptr %block, ptr %sums, i64 {update.width}, i64 %u, ptr %copies)"""
     else:
         rows = " call void @all(ptr %a, ptr %s, ptr %block, ptr %g, i64 %gs, i64 %m, ptr %copies)"
+    nothing = "" if update.rest is None else "\n call void @run(ptr %a)"
     return f"""define internal i1 @apply(ptr %a, ptr %s, ptr %g, i64 %gs, ptr %ix, i64 %ixs, i64 %m) {{
 entry:
  %none = icmp eq i64 %m, 0
- br i1 %none, label %done, label %some
+ br i1 %none, label %empty, label %some
+empty:{nothing}
+ br label %done
 some:
  %less = sub i64 %m, 1
  %or1 = or i64 %less, 1
@@ -217,9 +239,9 @@ good:
  br label %head
 run:
  %sums = getelementptr i64, ptr %block, i64 %m
- %sb = mul i64 %m, {width}
+ %sb = mul i64 %m, {width * update.summed}
  %copies = getelementptr i8, ptr %sums, i64 %sb
- %cb = mul i64 %m, {width * update.rule.held}
+ %cb = mul i64 %m, {copies}
 {rows}
  call void @free(ptr %block)
  br label %done
@@ -234,17 +256,20 @@ fail:
 
 
 def _entry(update: RowUpdate, part: Update, declarations: dict[str, str]) -> str:
-    held, kind, narrow = update.rule.held, KINDS[update.dtype], _is_narrow(update)
-    shared = max(1, len(shared_numbers(part)))
+    held, kind, together = update.rule.held, KINDS[update.dtype], _is_together(update)
+    shared, profile = max(1, len(shared_numbers(part))), machine.current().profile
+    always = update.rest is not None and _table(update).work >= profile.native_unlocked
     return "\n".join([
         "define ptr @rows(ptr %self, ptr %args, i64 %n) {",
         "entry:",
-        f" %a = alloca [{held} x ptr]",
+        f" %a = alloca [{held + 1} x ptr]",
         f" %s = alloca [{shared} x {kind}]",
         " %place = alloca ptr",
         " %long = alloca i64",
         " %short = alloca i32",
         " %flag = alloca i8",
+        f" %sp = getelementptr ptr, ptr %a, i64 {held}",
+        " store ptr %s, ptr %sp",
         " %found = call i1 @arguments(ptr %args, ptr %a)",
         " br i1 %found, label %go, label %other",
         "go:",
@@ -254,11 +279,11 @@ def _entry(update: RowUpdate, part: Update, declarations: dict[str, str]) -> str
         f" %elements = mul i64 %ixn, {update.width}",
         " %agree = icmp eq i64 %elements, %grn",
         f" %packed = icmp eq i64 %grs, {update.width}",
-        f" %suits = or i1 %packed, {'false' if narrow and not update.summed else 'true'}",
+        f" %suits = or i1 %packed, {'false' if together and not update.summed else 'true'}",
         " %fine = and i1 %agree, %suits",
         " br i1 %fine, label %start, label %other",
         "start:",
-        f" %frees = icmp sgt i64 %elements, {machine.current().profile.native_update_unlocked}",
+        f" %frees = icmp sgt i64 %elements, {-1 if always else profile.native_update_unlocked}",
         " br i1 %frees, label %long_one, label %short_one",
         "long_one:",
         " %state = call ptr @PyEval_SaveThread()",

@@ -25,6 +25,7 @@ __all__ = [
     "part_code",
     "shared_numbers",
     "tables_code",
+    "team_code",
     "update_code",
     "update_kernel",
 ]
@@ -54,14 +55,10 @@ def update_kernel(update: Update, otherwise: Callable[..., Any]) -> MachineFunct
 def update_code(update: Update) -> str:
     """The text of the module, whose function is ``update``."""
     declarations = {**DECLARATIONS, **MORE}
-    has_team = update.work >= machine.current().profile.update_team and all(host.has(name) for name in _TEAM)
-    if has_team:
-        declarations.update(_TEAM)
     parts = [
         tables_code(update),
         part_code(update, declarations),
-        _range(update),
-        _run(update, has_team),
+        team_code(update, declarations),
         arguments_code(update),
         _entry(update, declarations),
     ]
@@ -112,19 +109,22 @@ def shared_numbers(update: Update) -> list[str]:
     return list(taken)
 
 
-def part_code(update: Update, declarations: dict[str, str]) -> str:
-    """``part(addresses of a parameter's arrays, numbers, first element, end)``."""
+def part_code(
+    update: Update, declarations: dict[str, str], name: str = "part", numbers: Sequence[str] | None = None
+) -> str:
+    """``part(addresses of a parameter's arrays, numbers, first element, end)``; `numbers`: which there are,
+    where they are more than the rule takes."""
     rule, lanes = update.rule, _lanes(update)
     kind, size = KINDS[update.dtype], SIZES[update.dtype]
-    lines = ["define internal void @part(ptr noalias %a, ptr noalias %s, i64 %c0, i64 %c1) {", "entry:"]
+    lines = [f"define internal void @{name}(ptr noalias %a, ptr noalias %s, i64 %c0, i64 %c1) {{", "entry:"]
     for i in range(rule.held + rule.given):
         lines += [f" %q{i} = getelementptr ptr, ptr %a, i64 {i}", f" %b{i} = load ptr, ptr %q{i}"]
     first = Emitter(lanes, declarations, "w")
     fixed: dict[Operand, str] = {}
-    for i, name in enumerate(shared_numbers(update)):
+    for i, number in enumerate(shared_numbers(update) if numbers is None else numbers):
         place = first.let(f"getelementptr {kind}, ptr %s, i64 {i}")
         value = first.let(f"load {kind}, ptr {place}, align {size}")
-        fixed[name] = _everywhere(first, kind, value)
+        fixed[number] = _everywhere(first, kind, value)
     lines += first.lines
     if lanes == 1:
         body = _body(update, Emitter(1, declarations, "v"), fixed, "%c0", "")
@@ -213,7 +213,15 @@ def _store(e: Emitter, dtype: str, place: str, value: str, mask: str) -> None:
 # ---- parameters and threads
 
 
-def _range(update: Update) -> str:
+def team_code(update: Update, declarations: dict[str, str], part: str = "part") -> str:
+    """``run(addresses, and that of the numbers)``: all parameters by ``part``, on a team where that pays."""
+    has_team = update.work >= machine.current().profile.update_team and all(host.has(name) for name in _TEAM)
+    if has_team:
+        declarations.update(_TEAM)
+    return f"{_range(update, part)}\n{_run(update, has_team)}"
+
+
+def _range(update: Update, part: str) -> str:
     """``range(addresses, first unit, end)``: a part of what all parameters have."""
     count, lanes = len(update.sizes), _lanes(update)
     arrays = update.rule.held + update.rule.given
@@ -249,7 +257,7 @@ work:
  %c2 = select i1 %m2, i64 %c1, i64 %n
  %o = mul i64 %p, {arrays}
  %b = getelementptr ptr, ptr %a, i64 %o
- call void @part(ptr %b, ptr %s, i64 %c0, i64 %c2)
+ call void @{part}(ptr %b, ptr %s, i64 %c0, i64 %c2)
  br label %next
 next:
  br label %head

@@ -61,7 +61,8 @@ class Update(NamedTuple):
 class RowUpdate(NamedTuple):
     """A rule for `rows` rows of `width` elements of a type; `indices`: the type of the indices; `summed`:
     rows of the same index are added first; `repeats`: an index may come twice; `floats`: which numbers are
-    floats of Python; `is_matrix`: whether the gradient has two dimensions."""
+    floats of Python; `is_matrix`: whether the gradient has two dimensions; `rest`: the rule of the rows that
+    no index names, of the same numbers, if these change, too."""
 
     rule: Rule
     dtype: str
@@ -72,3 +73,4 @@ class RowUpdate(NamedTuple):
     repeats: bool
     floats: tuple[bool, ...]
     is_matrix: bool
+    rest: Rule | None = None

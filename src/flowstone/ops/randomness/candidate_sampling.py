@@ -85,15 +85,17 @@ def _sampling(node: Node, env: Environment, distribution: ClassDistribution) -> 
     count, as_vector = node.attributes["num_sampled"], _vector_of_true_classes(node)
     sequence, unique = own_sequence(node, env), node.attributes["unique"]
     # What the session's plans share; the sequence has the place of the node's own name.
-    expected_counts = _shared(env, f"{node.name}/expectation", lambda: expectation(distribution))
+    expected_of, table = _shared(env, f"{node.name}/expectation", lambda: expectation(distribution))
+
+    def make_draws() -> Draws:
+        return Draws(distribution, sequence, count, unique, table)
 
     def sample(true_classes: torch.Tensor) -> tuple[torch.Tensor, ...]:
         flat = as_vector(true_classes)
-        draws = _shared(env, f"{node.name}/draws", lambda: Draws(distribution, sequence, count, unique))
-        sampled, tries = draws.next()
-        expected = expected_counts(torch.cat((flat, sampled)), count, tries)
-        of_true, of_sampled = expected.split_with_sizes((len(flat), count))
-        return sampled, of_true.view(true_classes.shape), of_sampled
+        sampled, tries, expected = _shared(env, f"{node.name}/draws", make_draws).next()
+        if expected is None:
+            expected = expected_of(sampled, count, tries)
+        return sampled, expected_of(flat, count, tries).view(true_classes.shape), expected
 
     def checked_sample(true_classes: torch.Tensor) -> tuple[torch.Tensor, ...]:
         _check_range(true_classes, distribution.size)

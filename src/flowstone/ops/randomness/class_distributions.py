@@ -6,17 +6,18 @@ of the shape of `ids`. `Draws` has the samples of a sampler's calls. `expectatio
 is in such a sample on average: with `tries` draws for `count` results, ``p * count`` if every draw counted
 (`tries == count`), else ``1 - (1 - p) ** tries``.
 
->>> expected, once = expectation(Uniform(4)), torch.tensor([2])
+>>> (expected, _), once = expectation(Uniform(4)), torch.tensor([2])
 >>> expected(once, 2, 2), expected(once, 2, 3)
 (tensor([0.5000]), tensor([0.5781]))
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -195,31 +196,66 @@ _CALLS = 16  # whose draws are made at once
 _DRAWS_LEFT = 2048  # words of its sequence that a call leaves for each class it wants
 
 
+class Sample(NamedTuple):
+    """Classes, int64 [count]; the number of draws that they took; and, if it is known before, how often each
+    of them is expected in such a sample, float32 [count]."""
+
+    classes: torch.Tensor
+    tries: int
+    expected: torch.Tensor | None
+
+
 class Draws:
     """The samples of `count` classes, all different if `unique`, that calls of a sampler give, in order.
 
-    Any thread may call. The draws of several calls are made at once, but where the distribution changes.
+    Any thread may call. Several samples are made at once, but where the distribution changes. `table`:
+    log(1 - p) of every class, if they are to have what is expected.
     InvalidArgumentError if there are not so many different classes.
     """
 
     def __init__(
-        self, distribution: ClassDistribution, sequence: SeededSequence, count: int, unique: bool
+        self,
+        distribution: ClassDistribution,
+        sequence: SeededSequence,
+        count: int,
+        unique: bool,
+        table: torch.Tensor | None = None,
     ) -> None:
         if unique and count > getattr(distribution, "possible", distribution.size):
             raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
         self._distribution, self._sequence = distribution, sequence
-        self._count, self._unique = count, unique
+        self._count, self._unique, self._table = count, unique, table
         self._blocks = count * _DRAWS_LEFT // 4  # of a call
         # About half again as many as are wanted is mostly enough.
         self._draws = count + count // 2 + 1 if unique else count
         self._calls = _CALLS if distribution.is_fixed else 1
-        self._ready: list[tuple[State, int, list[int]]] = []
+        self._ready: list[Sample] = []
         self._lock = threading.Lock()
 
-    def next(self) -> tuple[torch.Tensor, int]:
-        """The next call's classes, int64 [count], and the number of draws that they took."""
+    def next(self) -> Sample:
+        """The next call's sample."""
+        with self._lock:
+            if not self._ready:
+                self._ready = self._samples()[::-1]
+            return self._ready.pop()
+
+    def _samples(self) -> list[Sample]:
+        """The samples of the next calls."""
+        calls, size, count = self._calls, self._blocks, self._count
+        state = self._sequence.take_blocks(calls * size)
+        drawn = self._drawn(state, self._draws, calls)
+        found = [self._chosen(state, i * size, row) for i, row in enumerate(drawn)]
+        classes, tries = torch.tensor([each for each, _ in found]).view(calls, count), [x for _, x in found]
+        expected: Any = [None] * calls
+        if self._table is not None:
+            misses = self._table.index_select(0, classes.view(-1)).view(calls, count)
+            expected = _expected(misses, count, torch.tensor(tries)[:, None])
+        return [Sample(*each) for each in zip(classes, tries, expected)]
+
+    def _chosen(self, state: State, skipped: int, drawn: list[int]) -> tuple[list[int], int]:
+        """The classes of a call, which begins so many blocks after a state and draws these at first, and the
+        number of draws that they took."""
         count, draws = self._count, self._draws
-        state, skipped, drawn = self._next_call()
         while True:
             found = dict.fromkeys(drawn) if self._unique else drawn
             if NONE in found:
@@ -229,19 +265,8 @@ class Draws:
             else:
                 draws *= 2
                 (drawn,) = self._drawn(state.skipped(skipped), draws, 1)
-        chosen = np.fromiter(found, np.int64, count)
-        tries = drawn.index(int(chosen[-1])) + 1 if self._unique else count
-        return torch.from_numpy(chosen), tries
-
-    def _next_call(self) -> tuple[State, int, list[int]]:
-        """A state, how many blocks after it the next call begins, and what it draws at first."""
-        with self._lock:
-            if not self._ready:
-                calls, size = self._calls, self._blocks
-                state = self._sequence.take_blocks(calls * size)
-                drawn = self._drawn(state, self._draws, calls)
-                self._ready = [(state, i * size, row) for i, row in enumerate(drawn)][::-1]
-            return self._ready.pop()
+        chosen = [*itertools.islice(found, count)]
+        return chosen, drawn.index(chosen[-1]) + 1 if self._unique else count
 
     def _drawn(self, state: State, draws: int, calls: int) -> list[list[int]]:
         """The first draws of calls that begin at `state`."""
@@ -263,17 +288,16 @@ def has_table(distribution: ClassDistribution) -> bool:
     return distribution.is_fixed and distribution.size <= _LARGEST_TABLE
 
 
-def expectation(distribution: ClassDistribution) -> Expectation:
+def expectation(distribution: ClassDistribution) -> tuple[Expectation, torch.Tensor | None]:
     """How often classes are in a sample from `distribution`: ``f(ids, count, tries)``, float32 of the shape
-    of `ids`, int64 [k].
+    of `ids`, int64 [k]; and the table that it looks them up in, log(1 - p) of every class, if it has one.
 
-    With a table, log(1 - p) of every class, ids out of range are IndexErrors; else the caller has checked
-    them.
+    With a table, ids out of range are IndexErrors; else the caller has checked them.
     """
     if not has_table(distribution):
-        return lambda ids, count, tries: _expected(_log_misses(distribution, ids), count, tries)
+        return lambda ids, count, tries: _expected(_log_misses(distribution, ids), count, tries), None
     table = _log_misses(distribution, torch.arange(distribution.size)).float()
-    return lambda ids, count, tries: _expected(table.index_select(0, ids), count, tries)
+    return lambda ids, count, tries: _expected(table.index_select(0, ids), count, tries), table
 
 
 def _log_misses(distribution: ClassDistribution, ids: torch.Tensor) -> torch.Tensor:
@@ -281,8 +305,11 @@ def _log_misses(distribution: ClassDistribution, ids: torch.Tensor) -> torch.Ten
     return distribution.probabilities(ids).neg_().log1p_()
 
 
-def _expected(log_misses: torch.Tensor, count: int, tries: int) -> torch.Tensor:
+def _expected(log_misses: torch.Tensor, count: int, tries: int | torch.Tensor) -> torch.Tensor:
     """The expected counts, in place of the logarithms if these are float32."""
+    if isinstance(tries, torch.Tensor):
+        once = _expected(log_misses.clone(), count, count)
+        return torch.where(tries == count, once, log_misses.mul_(tries).expm1_().neg_())
     if tries == count:
         return log_misses.expm1_().mul_(-count).float()
     return log_misses.mul_(tries).expm1_().neg_().float()

@@ -59,12 +59,12 @@ def on_rows(
     function: Any, slots: int, grad_at: int, options: dict[str, Any], kind: Repeats
 ) -> Callable[..., Variable]:
     """`function` on the rows that the indices behind the gradient name."""
-    parts = _PARTS[kind]
+    parts = PARTS[kind]
 
     def run(*inputs: Any) -> Variable:
         variables: tuple[Variable, ...] = inputs[: slots + 1]
         tensors = [variable.tensor for variable in variables]
-        places, grad = _checked(tensors[0], inputs[grad_at], inputs[grad_at + 1])
+        places, grad = checked_rows(tensors[0], inputs[grad_at], inputs[grad_at + 1])
         before, after = inputs[slots + 1 : grad_at], inputs[grad_at + 2 :]
         for here, part in parts(places, grad, tensors[0].shape[0]):
             rows = [tensor.index_select(0, here) for tensor in tensors]
@@ -76,7 +76,7 @@ def on_rows(
     return run
 
 
-def _checked(var: Any, grad: Any, indices: Any) -> tuple[Any, Any]:
+def checked_rows(var: Any, grad: Any, indices: Any) -> tuple[Any, Any]:
     """The indices as int64, and the gradient. InvalidArgumentError where they do not fit the variable."""
     if grad.shape[1:] != var.shape[1:] or grad.shape[0] != indices.shape[0]:
         raise wrong_shape(var, grad)
@@ -101,7 +101,7 @@ def _summed(places: Any, grad: Any, limit: int) -> list[tuple[Any, Any]]:
     return [(places, sum_rows(grad, chosen, count).index_select(0, chosen))]
 
 
-_PARTS = {Repeats.NEVER: _as_they_are, Repeats.IN_ORDER: _in_order, Repeats.SUMMED: _summed}
+PARTS = {Repeats.NEVER: _as_they_are, Repeats.IN_ORDER: _in_order, Repeats.SUMMED: _summed}
 
 
 # ---- the whole of a small variable
@@ -131,7 +131,7 @@ def adagrad_over_all(by_rows: Callable[..., Variable]) -> Callable[..., Variable
         var, accum = variable.tensor, slot.tensor
         if not (var.is_contiguous() and accum.is_contiguous()):
             return by_rows(variable, slot, lr, *others)
-        places, grad = _checked(var, grad, indices)
+        places, grad = checked_rows(var, grad, indices)
         sums = sum_rows(grad, places, var.shape[0])
         steps.fused_adagrad([var], [sums], [accum], lr, max([*epsilon, _NO_RATE]))
         return variable
