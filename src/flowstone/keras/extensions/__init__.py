@@ -16,8 +16,9 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "activations": ("activations",),
     "applications": ("applications",),
     "backend": ("backend",),
-    "callbacks": ("callbacks",),
-    "callbacks.callbacks": ("callbacks",),
+    "callbacks": ("callbacks", "progress_callbacks", "tensorboard"),
+    "callbacks.callbacks": ("callbacks", "progress_callbacks"),
+    "callbacks.tensorboard_v1": ("tensorboard",),
     "constraints": ("constraints",),
     "engine.base_layer": ("layers", "operation_layers"),
     "engine.input_layer": ("inputs",),
@@ -40,6 +41,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "metrics": ("metrics",),
     "models": ("premade_models", "cloning"),
     "optimizers": ("optimizers",),
+    "utils.generic_utils": ("progress_bars",),
 }
 """The files here that extend a module, by its path within the package."""
 
