@@ -43,7 +43,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "losses": ("losses",),
     "metrics": ("metrics",),
     "models": ("premade_models", "cloning"),
-    "optimizers": ("optimizers",),
+    "optimizers": ("optimizers", "train_optimizers"),
     "utils.generic_utils": ("progress_bars",),
 }
 """The files here that extend a module, by its path within the package."""
