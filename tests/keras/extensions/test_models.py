@@ -240,3 +240,11 @@ def test_slots_of_optimizers_of_tf_train_are_in_checkpoints(make: Any, tmp_path:
         each.fit(x, y, verbose=0, shuffle=False)
     for mine, theirs in zip(model.get_weights(), other.get_weights()):
         np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_file_of_a_model_without_a_configuration_is_refused_in_words(tmp_path: Path) -> None:
+    x, y = examples()
+    model = two_layers()
+    model.fit(x, y, verbose=0)
+    with pytest.raises(NotImplementedError, match="to be a Functional model or a Sequential model"):
+        model.save(str(tmp_path / "model.h5"))
