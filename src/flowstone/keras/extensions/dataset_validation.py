@@ -18,7 +18,8 @@ def validation_by(model: Any, data: Any, steps: int | None, frequency: Any = 1) 
     """
     callback_class: Any = own("callbacks").Callback
     parts = data if isinstance(data, (tuple, list)) else (data,)
-    batches = batches_of(*(*parts, None, None)[:3], steps)
+    inputs, targets, weights = (*parts, None, None)[:3]
+    batches = batches_of(inputs, targets, weights, steps)
     read = batches.read()
 
     class DatasetValidation(callback_class):  # type: ignore[misc]
