@@ -27,8 +27,11 @@ def test_how_a_dataset_prints() -> None:
     elements = {"a": [1, 2], "b": (np.zeros([2, 3], np.float32), ["x", "y"])}
     with tf.Graph().as_default():
         printed = repr(tf.data.Dataset.from_tensor_slices(elements).batch(2))
-    _, _, said = printed.partition(" ")
+        lines = tf.data.TextLineDataset("no file")
+    kind, _, said = printed.partition(" ")
+    assert kind == "<DatasetV1Adapter"
     assert said == "shapes: {a: (?,), b: ((?, 3), (?,))}, types: {a: tf.int32, b: (tf.float32, tf.string)}>"
+    assert repr(lines) == "<TextLineDatasetV1 shapes: (), types: tf.string>"
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,27 @@ def test_what_does_not_match_is_said(tmp_path: Path) -> None:
             tf.train.Checkpoint(x=x).restore(path).assert_consumed()
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_is_made_after_restoring_is_restored_too(is_there: bool) -> None:
+    """As in loops that restore first, and make a model's weights and an optimiser's slots with the loss."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        model, optimizer = Model(), tf.train.AdamOptimizer(0.1)
+        checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
+        restored = checkpoint.restore(str(WRITTEN) if is_there else None)
+        v = tf.get_variable("v", initializer=[5.0, 6.0])
+        model.inner, model.several = tf.get_variable("rv", initializer=4, use_resource=True), [v]
+        step = optimizer.minimize(tf.reduce_sum(v * v))
+        restored.initialize_or_restore(session)
+        beta, _ = optimizer._get_beta_accumulators()
+        expected = ([0.9, 1.9], 3, 0.81) if is_there else ([5.0, 6.0], 4, 0.9)
+        for value, wanted in zip(session.run([v, model.inner, beta]), expected):
+            np.testing.assert_allclose(value, wanted, rtol=1e-6)
+        if is_there:
+            restored.assert_existing_objects_matched()
+            np.testing.assert_allclose(session.run(optimizer.get_slot(v, "m")), [0.2, 0.4], rtol=1e-6)
+        session.run(step)
+
+
 def test_no_checkpoint_initialises() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.Variable(4.0)

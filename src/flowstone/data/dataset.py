@@ -388,6 +388,10 @@ class OpDataset(Dataset):
     def __init__(self, structure: Structure, make: Callable[[], Tensor]) -> None:
         self._elements, self._make = structure, make
 
+    def __repr__(self) -> str:  # with the names of TensorFlow 1.15's classes
+        name = type(self).__name__
+        return f"<{'DatasetV1Adapter' if name in _classes else name + 'V1'} {self._structure}>"
+
     @property
     def _structure(self) -> Structure:
         return self._elements

@@ -107,7 +107,7 @@ class _Awaited(NamedTuple):
 
 def _trained_weights(optimizer: Any) -> list[Any]:
     """The variables of an optimiser that can be saved; none before it has trained."""
-    return list(optimizer.weights or ()) if hasattr(optimizer, "get_slot_names") else []
+    return list(optimizer.weights or ()) if hasattr(optimizer, "_checkpoint_children") else []
 
 
 def _count(model: Any) -> int:
@@ -130,4 +130,5 @@ def restore_awaited(model: Any) -> None:
 
 def _is_setting(key: str) -> bool:
     """Whether a key is that of an optimiser's own value, such as its learning rate, but for its steps."""
-    return key.startswith("optimizer/") and not key.startswith("optimizer/iter/")
+    owner, _, rest = key.partition("/")
+    return owner == "optimizer" and not rest.startswith(("iter/", "global_step/", "optimizer/"))

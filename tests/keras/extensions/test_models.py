@@ -219,3 +219,32 @@ def test_a_sequence_after_an_input_layer_is_saved_with_its_shape(tmp_path: Path)
     assert [weight.shape.as_list() for weight in copy.weights] == [[2, 4], [4]]
     loaded, x = tf.keras.models.load_model(str(tmp_path / "model.h5")), np.random.randn(2, 6)
     np.testing.assert_array_equal(loaded.predict(x), model.predict(x))
+
+
+@pytest.mark.parametrize("make", [tf.train.AdamOptimizer, lambda rate: tf.train.MomentumOptimizer(rate, 0.9)])
+def test_slots_of_optimizers_of_tf_train_are_in_checkpoints(make: Any, tmp_path: Path) -> None:
+    x, y = examples()
+    model, other = classifier(make(0.1)), classifier(make(0.1))
+    model.fit(x, y, verbose=0, shuffle=False)
+    path = str(tmp_path / "weights")
+    model.save_weights(path)
+    keys = {name.partition("/.ATTRIBUTES")[0] for name, _ in tf.train.list_variables(path)}
+    slots = {name for name in keys if name.startswith("layer_with_weights-1/bias/.OPTIMIZER_SLOT/")}
+    names = {name.rpartition("/")[2] for name in slots}
+    assert names in ({"m", "v"}, {"momentum"})
+    assert all("/.OPTIMIZER_SLOT/optimizer/optimizer/" in name for name in slots)
+    assert "optimizer/global_step" in keys
+    assert ("optimizer/optimizer/beta1_power" in keys) == ("m" in names)
+    other.load_weights(path)
+    for each in (model, other):
+        each.fit(x, y, verbose=0, shuffle=False)
+    for mine, theirs in zip(model.get_weights(), other.get_weights()):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_file_of_a_model_without_a_configuration_is_refused_in_words(tmp_path: Path) -> None:
+    x, y = examples()
+    model = two_layers()
+    model.fit(x, y, verbose=0)
+    with pytest.raises(NotImplementedError, match="to be a Functional model or a Sequential model"):
+        model.save(str(tmp_path / "model.h5"))

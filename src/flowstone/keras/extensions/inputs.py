@@ -22,7 +22,12 @@ def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
 def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     def get_config(self: Any) -> dict[str, Any]:
         """What it is made of."""
-        return {**published(self), "ragged": False}
+        config = published(self)
+        return {
+            **{name: value for name, value in config.items() if name != "name"},
+            "ragged": False,
+            "name": self.name,
+        }
 
     return get_config
 

@@ -17,6 +17,8 @@ from flowstone.framework.tensors import nest
 from flowstone.keras import sessions, weight_checkpoints
 from flowstone.keras.extensions import first_data
 from flowstone.keras.extensions.calls import has_argument
+from flowstone.keras.extensions.dataset_validation import validation_by
+from flowstone.keras.extensions.progress_callbacks import loop_progress
 from flowstone.keras.published import own
 from flowstone.keras.training_data import batches_of, is_symbolic
 
@@ -70,13 +72,19 @@ def _changed_fit(published: Method) -> Method:
         data = options.get("validation_data")
         if not is_symbolic(x) and not is_symbolic(data):
             return published(self, x, y, **_known(published, options))
-        steps = options.pop("validation_steps", None)
+        steps, validated = options.pop("validation_steps", None), ""
+        if is_symbolic(data) and not is_symbolic(x):
+            frequency = options.pop("validation_freq", 1)
+            callback = validation_by(self, options.pop("validation_data"), steps, frequency)
+            options["callbacks"] = [callback, *(options.get("callbacks") or ())]
+            return published(self, x, y, **_known(published, options))
         if is_symbolic(data):
             pair = data if isinstance(data, (tuple, list)) else (data,)
             inputs, targets, weights = (*pair, None, None)[:3]
             validation = batches_of(inputs, targets, weights, steps)
             options["validation_data"] = validation.read()
             options["validation_steps"] = len(validation)
+            validated = f", validate on {len(validation)} steps"
         elif steps is not None:
             options["validation_steps"] = steps
         if not is_symbolic(x):
@@ -85,6 +93,8 @@ def _changed_fit(published: Method) -> Method:
         first_data.prepare(self, *training.parts()[:2])
         for name in _FIT_ONLY_FOR_ARRAYS:
             options.pop(name, None)
+        if options.get("verbose", 1):
+            print(f"Train on {len(training)} steps{validated}")
         return self.fit_generator(training.read(), len(training), **{**options, **_QUEUE})
 
     return fit
@@ -121,6 +131,7 @@ def _changed_evaluate(published: Method) -> Method:
         if _is_generator(x):
             return self.evaluate_generator(x, steps, verbose=verbose, **options)
         if not is_symbolic(x):
+            verbose = _show_progress(self, published, verbose, options)
             known = _known(published, options)
             return _results(published(self, x, y, batch_size, verbose, sample_weight, steps, **known))
         batches = batches_of(x, y, sample_weight, steps)
@@ -153,6 +164,7 @@ def _changed_evaluate_generator(published: Method) -> Method:
             return results
 
         self.__dict__["test_on_batch"] = recorded
+        _show_progress_of_generator(self, published, options)
         try:
             results = published(self, generator, *arguments, **options)
         finally:
@@ -178,6 +190,7 @@ def _changed_predict(published: Method) -> Method:
         if _is_generator(x):
             return self.predict_generator(x, steps, verbose=verbose, **options)
         if not is_symbolic(x):
+            verbose = _show_progress(self, published, verbose, options)
             return published(self, x, batch_size, verbose, steps, **_known(published, options))
         batches = batches_of(x, steps=steps)
         first_data.prepare(self, batches.parts()[0])
@@ -190,6 +203,32 @@ def _changed_predict(published: Method) -> Method:
         )
 
     return predict
+
+
+def _changed_predict_generator(published: Method) -> Method:
+    def predict_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
+        """The outputs; see the package."""
+        _show_progress_of_generator(self, published, options)
+        return published(self, generator, *arguments, **options)
+
+    return predict_generator
+
+
+def _show_progress_of_generator(self: Any, published: Method, options: dict[str, Any]) -> None:
+    if options.get("verbose"):
+        options["verbose"] = _show_progress(self, published, options["verbose"], options)
+
+
+def _show_progress(self: Any, published: Method, verbose: int, options: dict[str, Any]) -> int:
+    """Adds a callback that prints the progress; the `verbose` that is left to the package.
+
+    Keras 2.2 has no callbacks here, and prints itself.
+    """
+    callbacks = options.get("callbacks") or []
+    if not verbose or not has_argument(published, "callbacks") or not isinstance(callbacks, list):
+        return verbose
+    options["callbacks"] = [*callbacks, loop_progress(self, verbose)]
+    return 0
 
 
 def _callbacks(options: dict[str, Any]) -> dict[str, Any]:
@@ -258,6 +297,7 @@ _CHANGES: dict[str, Callable[[Method], Method]] = {
     "fit": _changed_fit,
     "load_weights": _changed_load_weights,
     "predict": _changed_predict,
+    "predict_generator": _changed_predict_generator,
     "save": _changed_save,
     "save_weights": _changed_save_weights,
     "_make_predict_function": _with_awaited,

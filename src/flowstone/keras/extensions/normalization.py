@@ -134,8 +134,8 @@ def _serialized(layer: Any, kinds: tuple[str, ...], averages: tuple[str, ...] = 
         serialize, name = own(part).serialize, part[:-1]
         for kind in kinds:
             found[f"{kind}_{name}"] = serialize(getattr(layer, f"{kind}_{name}"))
-    for kind in averages:
-        found[f"{kind}_initializer"] = own("initializers").serialize(getattr(layer, f"{kind}_initializer"))
+        if part == "initializers":
+            found.update({f"{kind}_{name}": serialize(getattr(layer, f"{kind}_{name}")) for kind in averages})
     return found
 
 

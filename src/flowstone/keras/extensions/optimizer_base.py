@@ -229,8 +229,9 @@ class Optimizer:
 
     # ---- steps
 
-    def get_gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """The gradients, clipped; ValueError if `loss` does not depend on a parameter."""
+    def get_gradients(self, loss: Any, params: Any) -> list[Any]:
+        """The gradients by a list of parameters, or one, clipped; ValueError if `loss` is without it."""
+        params = params if isinstance(params, (list, tuple)) else [params]
         gradients = tf.gradients(loss, params)
         for gradient, param in zip(gradients, params):
             if gradient is None:

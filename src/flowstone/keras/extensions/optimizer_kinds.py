@@ -23,8 +23,9 @@ class Configured(Optimizer):
 
     def get_config(self) -> dict[str, Any]:
         """What it is made of."""
-        numbers = {name: self._serialize_hyperparameter(name) for name in (*self._HYPERS, "decay")}
-        plain = {name: getattr(self, name) for name in self._PLAIN}
+        first, *others = self._HYPERS  # the rate, which its decay follows
+        numbers = {name: self._serialize_hyperparameter(name) for name in (first, "decay", *others)}
+        plain = {name.lstrip("_"): getattr(self, name) for name in self._PLAIN}
         return {**super().get_config(), **numbers, **plain}
 
     def _start(self, learning_rate: Any, kwargs: dict[str, Any], **hypers: Any) -> None:
@@ -162,7 +163,7 @@ class RMSprop(Configured):
 class Adagrad(Configured):
     """Divides by the root of the sum of squares, which begins with `initial_accumulator_value`."""
 
-    _HYPERS, _PLAIN = ("learning_rate",), ("epsilon",)
+    _HYPERS, _PLAIN = ("learning_rate",), ("_initial_accumulator_value", "epsilon")
 
     def __init__(
         self,
@@ -186,10 +187,6 @@ class Adagrad(Configured):
         for var in var_list:
             first = tf.constant_initializer(self._initial_accumulator_value, dtype=var.dtype.base_dtype)
             self.add_slot(var, "accumulator", first)
-
-    def get_config(self) -> dict[str, Any]:
-        """What it is made of."""
-        return {**super().get_config(), "initial_accumulator_value": self._initial_accumulator_value}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -296,9 +293,12 @@ class Ftrl(Configured):
 
     def get_config(self) -> dict[str, Any]:
         """What it is made of."""
+        config = super().get_config()
+        strengths = {name: config.pop(name) for name in self._HYPERS[1:]}
         return {
-            **super().get_config(),
+            **config,
             "initial_accumulator_value": self._initial_accumulator_value,
+            **strengths,
             "l2_shrinkage_regularization_strength": self._l2_shrinkage_regularization_strength,
         }
 

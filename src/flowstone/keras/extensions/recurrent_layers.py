@@ -74,7 +74,9 @@ def _swapped(x: Any) -> Any:
 def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     def get_config(self: Any) -> dict[str, Any]:
         """What it is made of."""
-        return {**published(self), "time_major": self.time_major}
+        config = published(self)
+        cell = {"cell": config.pop("cell")} if "cell" in config else {}
+        return {**config, "time_major": self.time_major, **cell}
 
     return get_config
 

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from flowstone.keras import exported_models
+from flowstone.keras.published import own
 
 __all__ = ["extend"]
 
@@ -31,10 +32,15 @@ def extend(module: ModuleType) -> None:
             overwrite: whether an existing file or folder is replaced.
             signatures, options: ignored; a SavedModel has the signature of serving.
 
-        Raises ValueError for another format.
+        Raises ValueError for another format, NotImplementedError for a file of a class of the program's own.
         """
         if exported_models.is_format_of_folder(filepath, save_format):
             exported_models.save(model, str(filepath), overwrite, include_optimizer)
+        elif not (model._is_graph_network or isinstance(model, own("engine.sequential").Sequential)):
+            raise NotImplementedError(
+                "Saving the model to HDF5 format requires the model to be a Functional model or a Sequential "
+                "model: one of a class of the program's own is saved with `save_weights`, or as a SavedModel."
+            )
         else:
             save_file(model, filepath, overwrite, include_optimizer)
 

@@ -140,10 +140,9 @@ class Checkpoint(Root):
         which return it. NotFoundError if there is no such checkpoint.
         """
         self._make_counter()
-        objects = ObjectGraph(_Saved(self))
         if save_path is None:
-            return NothingRestored(objects)
-        return Restored(objects, NewCheckpointReader(save_path), as_path(save_path))
+            return NothingRestored(self)
+        return Restored(self, NewCheckpointReader(save_path), as_path(save_path))
 
 
 class _Saved(Root):
@@ -158,21 +157,37 @@ def _values(tensors: list[Any]) -> list[Any]:
 
 
 class Restored:
-    """A checkpoint that will be, or was, restored; see `Checkpoint.restore`."""
+    """A checkpoint that will be, or was, restored; see `Checkpoint.restore`.
 
-    def __init__(self, objects: ObjectGraph, reader: Any, path: str) -> None:
-        self._objects, self._reader, self._path = objects, reader, path
+    Each method looks at what the objects hold by then: a model may have got its weights, and an optimiser its
+    slots, since the checkpoint was restored.
+    """
+
+    _objects: ObjectGraph
+    _keys: dict[str, Any]
+
+    def __init__(self, checkpoint: Checkpoint, reader: Any, path: str) -> None:
+        self._checkpoint, self._reader, self._path = checkpoint, reader, path
         self._message = messages("trackable_object_graph_pb2").TrackableObjectGraph()
         self._matched: dict[int, int] = {}
         self._by_name = not reader.has_tensor(GRAPH_KEY)
         if not self._by_name:
             self._message.ParseFromString(reader.get_tensor(GRAPH_KEY))
-            self._matched = objects.matched(self._message)
-        self._keys = self._found_keys()
         self._taken: set[str] = set()  # keys of other values
+        self._takers: dict[int, Any] = {}  # the objects that were asked to take them, by identity
         self._operations: list[Any] = []  # that take other tensors
+        self._match()
+
+    def _match(self) -> None:
+        self._objects = ObjectGraph(_Saved(self._checkpoint))
+        if not self._by_name:
+            self._matched = self._objects.matched(self._message)
+        self._keys = self._found_keys()
         for number, node in self._matched.items():
-            self._take(objects.objects[number], node)
+            each = self._objects.objects[number]
+            if id(each) not in self._takers:
+                self._takers[id(each)] = each
+                self._take(each, node)
 
     def _take(self, each: Any, node: int) -> None:
         """Gives states of Python objects their values, and asks what takes other tensors."""
@@ -221,6 +236,7 @@ class Restored:
 
     def assert_existing_objects_matched(self) -> Restored:
         """AssertionError if the checkpoint lacks the value of a variable that exists."""
+        self._match()
         missing = self._unmatched()
         if missing:
             raise AssertionError(
@@ -241,6 +257,7 @@ class Restored:
 
     def assert_nontrivial_match(self) -> Restored:
         """AssertionError if no variable takes a value of the checkpoint."""
+        self._match()
         counter = vars(self._objects.objects[0])["save_counter"]
         if all(each is counter for each in self._keys.values()):
             raise AssertionError("Nothing in the checkpoint matches the objects that exist.")
@@ -253,6 +270,7 @@ class Restored:
     def run_restore_ops(self, session: Any = None) -> None:
         """Gives the variables that were matched their values in `session` (None: the default one)."""
         session = session_or_default(session)
+        self._match()
         self.load_variables(self._keys, session)
         session.run(self._operations)
 
@@ -269,6 +287,7 @@ class Restored:
     def initialize_or_restore(self, session: Any = None) -> None:
         """`run_restore_ops`; first the variables that were not matched are initialised."""
         session = session_or_default(session)
+        self._match()
         known = {id(each) for each in self._keys.values()}
         rest = [each for each in self._objects.variables.values() if id(each) not in known]
         session.run([each.initializer for each in rest])
@@ -278,8 +297,8 @@ class Restored:
 class NothingRestored:
     """In place of `Restored` where there is no checkpoint: variables are initialised."""
 
-    def __init__(self, objects: ObjectGraph) -> None:
-        self._variables = list(objects.variables.values())
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
 
     def _refuse(self) -> NoReturn:
         raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
@@ -306,4 +325,5 @@ class NothingRestored:
 
     def initialize_or_restore(self, session: Any = None) -> None:
         """Initialises the variables in `session` (None: the default one)."""
-        session_or_default(session).run([each.initializer for each in self._variables])
+        variables = ObjectGraph(_Saved(self._checkpoint)).variables.values()
+        session_or_default(session).run([each.initializer for each in variables])

@@ -1,0 +1,44 @@
+"""Tags and steps of `tf.keras.callbacks.TensorBoard`; they are TensorFlow 1.15's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.keras.published import with_keras
+
+import flowstone as tf
+
+pytestmark = [with_keras, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("keras_graph")]
+
+
+def written(folder: Path, epochs: int = 2, **options: Any) -> list[tuple[int, str]]:
+    """Steps and tags that two epochs of four batches of eight write."""
+    x, y = np.ones([32, 4], "f"), np.ones([32, 1], "f")
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,))])
+    model.compile("sgd", "mse")
+    board = tf.keras.callbacks.TensorBoard(str(folder), write_graph=False, profile_batch=0, **options)
+    data = (x[:16], y[:16])
+    model.fit(x, y, batch_size=8, epochs=epochs, verbose=0, validation_data=data, callbacks=[board])
+    (path,) = folder.glob("events*")
+    events = tf.train.summary_iterator(str(path))
+    return [(event.step, value.tag) for event in events for value in event.summary.value]
+
+
+def test_an_epoch_is_a_step(tmp_path: Path) -> None:
+    assert written(tmp_path) == [(s, f"epoch_{name}") for s in (0, 1) for name in ("loss", "val_loss")]
+
+
+@pytest.mark.parametrize("frequency, batches", [("batch", (0, 1, 2, 3)), (10, (1, 3))])
+def test_batches_count_from_zero_and_epochs_by_samples(tmp_path: Path, frequency: Any, batches: Any) -> None:
+    found = written(tmp_path, epochs=1, update_freq=frequency)
+    assert found == [*((s, "batch_loss") for s in batches), (32, "epoch_loss"), (32, "epoch_val_loss")]
+
+
+def test_histograms_are_of_each_batch_of_validation(tmp_path: Path) -> None:
+    found = written(tmp_path, epochs=3, histogram_freq=2, write_grads=True)
+    tags = ["dense/kernel_0", "dense/kernel_0_grad", "dense/bias_0", "dense/bias_0_grad", "dense_out"]
+    histograms = [(step, tag) for step, tag in found if not tag.startswith("epoch")]
+    assert sorted(histograms) == sorted((step, tag) for step in range(4) for tag in tags)
