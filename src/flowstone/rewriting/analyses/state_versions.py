@@ -1,9 +1,9 @@
 """Versions of state: which values of a variable, queue or other state each node of a subgraph sees.
 
 A state has a new *version* after each node that changes it, in the order of the subgraph's nodes (data and
-control edges; for ties, creation order). A node *reads* the version that is current where it stands. A
-rewrite may put a node somewhere else, or have another node do its work, as long as the versions that are
-read stay the same.
+control edges; for ties reads of variables before their changes, then creation order). A node *reads* the
+version that is current where it stands. A rewrite may put a node somewhere else, or have another node do its
+work, as long as the versions that are read stay the same.
 
 What reads a state is everything that takes
 

@@ -2,7 +2,8 @@
 
 Backwards from the fetches and targets along data and control edges, cutting at the feeds: a fed tensor
 becomes the output of an ``_Arg`` node, and what only served to compute it is left out. The result is a
-private copy in topological order; nodes that nothing orders stay in creation order.
+private copy in topological order; nodes that nothing orders stay in creation order, but reads of
+variables stand before their changes (`unordered_reads.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from flowstone.framework.tensors.node import UNKNOWN
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
+from flowstone.rewriting.simplification.unordered_reads import put_reads_first
 
 argument = op("_Arg", "-> output: T", "index: int >= 0", T=None, free=True, role="feed")
 argument.infer(lambda node: None)
@@ -60,12 +62,14 @@ def prune(
             heads.append((copy, operation))
     for copy, operation in heads:
         copy.inputs[:] = [outputs[tensor] for tensor in operation.inputs]
-    return Subgraph(
+    subgraph = Subgraph(
         nodes,
         [outputs[t] for t in feeds],
         [outputs[t] for t in fetches],
         [copies[operation] for operation in targets],
     )
+    put_reads_first(subgraph)
+    return subgraph
 
 
 def _needed(fetches: Sequence[Tensor], targets: Sequence[Operation], fed: set[Tensor]) -> set[Operation]:
