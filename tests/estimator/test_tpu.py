@@ -37,6 +37,7 @@ def model(features: Any, labels: Any, mode: str, params: Any) -> Any:
 
 
 def batches(params: Any) -> Any:
+    assert sorted(params) == ["a", "batch_size"]
     data = ({"x": [1.0, 2.0, 3.0, 4.0]}, [1.0, 2.0, 3.0, 4.0])
     return tf.data.Dataset.from_tensor_slices(data).repeat(8).batch(params["batch_size"], drop_remainder=True)
 

@@ -117,7 +117,8 @@ class TPUEstimator(Estimator):
         model_fn: returns a TPUEstimatorSpec or an EstimatorSpec.
         model_dir: the folder of checkpoints and logs.
         config: a `tf.estimator.tpu.RunConfig`.
-        params: a dict that the functions get, with "batch_size" of the mode and "use_tpu", which is False.
+        params: a dict that the functions get, with "batch_size" of the mode; `model_fn` also with "use_tpu",
+            which is False.
         use_tpu: whether a TPU was meant: then `train_batch_size` must be given.
         train_batch_size, eval_batch_size, predict_batch_size: the batch sizes.
         batch_axis, eval_on_tpu, export_to_tpu, export_to_cpu, export_saved_model_api_version: of a TPU; one
@@ -169,7 +170,7 @@ class TPUEstimator(Estimator):
             offered = {
                 "labels": labels,
                 "mode": mode,
-                "params": self._params_of(mode),
+                "params": {**self._params_of(mode), "use_tpu": False},
                 "config": config,
             }
             spec = model_fn(features, **{name: value for name, value in offered.items() if name in accepted})
@@ -178,7 +179,7 @@ class TPUEstimator(Estimator):
         super().__init__(on_this_machine, model_dir, config, params or {}, warm_start_from)
 
     def _params_of(self, mode: str) -> dict[str, Any]:
-        params = {**self.params, "use_tpu": False}
+        params = dict(self.params)
         if self._batch_sizes.get(mode) is not None:
             params["batch_size"] = self._batch_sizes[mode]
         return params
