@@ -130,7 +130,7 @@ def test_placements_of_new_plans_are_logged():
     c = structure(tf.add(x, 2.0, name="c"))
     p = planner(log=PlacementLog(tf.get_default_graph(), stream))
     assert p.plan(c, [x]) is p.plan(c, [x])
-    assert sum(line.startswith("c: (AddV2): /job:") for line in stream.getvalue().splitlines()) == 1
+    assert sum(line.startswith("c: (Add): /job:") for line in stream.getvalue().splitlines()) == 1
 
 
 @pytest.mark.parametrize("devices", [1, 2])

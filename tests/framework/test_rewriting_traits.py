@@ -105,7 +105,7 @@ def test_images_are_where_declarations_say(name: str) -> None:
 @pytest.mark.parametrize("name", public(lambda declaration: declaration.sizes_function is not None))
 def test_arithmetic_on_sizes_is_that_of_the_op(name: str) -> None:
     compute = registry[name].sizes_function
-    x, y = np.array([6, 9, 4], np.int32), np.array([3, 3, 8], np.int32)
+    x, y = np.array([6, 9, 4], np.int32), np.array([3, 3, 8] if name != "Prod" else [0], np.int32)
     assert compute is not None
     np.testing.assert_array_equal(compute(x.astype(object), y.astype(object)), result(name, [x, y]))
 

@@ -573,6 +573,8 @@ EXEMPT: dict[str, str] = {
     "_GroupedUpdate": "a plan's own; tests/lowering/updates/test_grouped_updates.py",
     "_RowResourceUpdate": "a plan's own; tests/lowering/updates/test_compiled_rows.py",
     "_RowUpdate": "a plan's own; tests/lowering/updates/test_compiled_rows.py",
+    "_DecayedResourceRowUpdate": "a plan's own; tests/lowering/updates/test_decayed_rows.py",
+    "_DecayedRowUpdate": "a plan's own; tests/lowering/updates/test_decayed_rows.py",
     "_ProgramUpdate": "a plan's own; tests/lowering/updates/test_program_updates.py",
     "_ResourceProgramUpdate": "a plan's own; tests/lowering/updates/test_program_updates.py",
     "_HostRecv": "a plan's own; tests/runtime/process/test_device_types.py",

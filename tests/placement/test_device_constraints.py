@@ -171,7 +171,7 @@ def test_contradicting_requests_of_a_group_are_an_error_with_all_members(other, 
         assert "explicitly assigned to /job:ps/device:CPU:2 but" in message
         return
     assert message.startswith(f"Cannot colocate nodes 'b' and 'a': Cannot merge devices with {reason}")
-    assert "  a (RandomUniform) /device:CPU:2\n  between (RandomUniform)\n  b (AddV2) " in message
+    assert "  a (RandomUniform) /device:CPU:2\n  between (RandomUniform)\n  b (Add) " in message
     assert feasible(b, soft=True)["b"] == ["CPU:0"]
 
 
@@ -197,7 +197,7 @@ def test_a_group_needs_a_device_type_with_all_its_kernels():
         "Cannot colocate nodes 'b' and 'a' because no device type supports both of those nodes and the other "
         "nodes colocated with them.\nColocation Debug Info:\n"
     )
-    assert "RandomUniform: XPU \nAddV2: GPU \n" in message
+    assert "RandomUniform: XPU \nAdd: GPU \n" in message
 
 
 # ---- buffers and handles

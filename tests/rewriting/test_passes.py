@@ -35,7 +35,7 @@ def test_pruning_keeps_what_the_fetch_needs_and_cuts_at_feeds():
     tf.negative(b, name="unused")
     assert lines(str(prune([b], [], [x]))) == [
         "%0 = _Arg() index=0 : float32[2]  # x",
-        "%1 = AddV2(%0, %0) : float32[2]  # a",
+        "%1 = Add(%0, %0) : float32[2]  # a",
         "%2 = Mul(%1, %1) : float32[2]  # b",
         "return %2",
     ]
@@ -71,20 +71,20 @@ def test_constant_folding():
         "%1 = Const() value=2. : float32[]  # two",
         "%2 = Const() value=3. : float32[]  # three",
         "%3 = Mul(%1, %2) : float32[]  # six",
-        "%4 = AddV2(%0, %3) : float32[2]  # y",
+        "%4 = Add(%0, %3) : float32[2]  # y",
         "return %4",
     ]
     assert lines(after) == [
         "%0 = _Arg() index=0 : float32[2]  # x",
         "%1 = Const() value=6. : float32[]  # six",
-        "%2 = AddV2(%0, %1) : float32[2]  # y",
+        "%2 = Add(%0, %1) : float32[2]  # y",
         "return %2",
     ]
 
 
 def test_folding_leaves_random_ops_state_and_fed_constants_alone():
     c = tf.constant(2.0, name="c")
-    assert "AddV2" in rewritten([tf.add(c, c)], [c], "fold_constants")[1]
+    assert "Add" in rewritten([tf.add(c, c)], [c], "fold_constants")[1]
     assert "RandomUniform" in rewritten([tf.random_uniform([2])], [], "fold_constants")[1]
     v = tf.Variable(1.0)
     assert "Assign" in rewritten([tf.assign(v, c)], [], "fold_constants")[1]
@@ -174,7 +174,7 @@ def test_common_subexpressions():
     assert lines(after) == [
         "%0 = _Arg() index=0 : float32[2]  # x",
         "%1 = _Arg() index=1 : float32[2]  # y",
-        "%2 = AddV2(%0, %1) : float32[2]  # a",
+        "%2 = Add(%0, %1) : float32[2]  # a",
         "%3 = Mul(%2, %2) : float32[2]  # total",
         "return %3",
     ]
@@ -255,7 +255,7 @@ def test_every_pass_can_be_switched_off_by_the_config():
     config.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
     with tf.Session(config=config) as session:
         assert session.run(y) == 3.0
-        assert "AddV2" in session.explain(y)
+        assert "Add" in session.explain(y)
     assert Environment(resources=ResourceStore()).device_type == "CPU"
 
 

@@ -63,7 +63,7 @@ def test_text_before_and_after():
     after = str(subgraph).splitlines()
     assert after[:-4] == before[:-2]
     assert after[-4:] == [
-        "%15 = AddV2(%0, %1) : float32[8,4]  # sum0/recomputed",
+        "%15 = Add(%0, %1) : float32[8,4]  # sum0/recomputed",
         "%16 = Exp(%15) : float32[8,4]  # exp0/recomputed",
         "%17 = Mul(%14, %16) : float32[8,4]  # gradients/exp0_grad/Mul",
         "return %17",

@@ -78,7 +78,7 @@ def test_every_node_has_its_times_its_thread_and_its_label():
         "w = VariableV2()",
         "y = MatMul(x, w)",
         "s = Split(s/split_dim, y)",
-        "z = AddV2(s, s:1)",  # s waits for y
+        "z = Add(s, s:1)",  # s waits for y
     ]
     ends = []
     for name in ("x", "y", "s", "z"):
@@ -172,7 +172,7 @@ def test_devices_send_and_receive():
     assert first["a/send"].timeline_label == "a/send = _Send(a)"
     assert second["a/receive"].timeline_label == "a/receive = _Recv(a/send)"
     assert second["b"].timeline_label == "b = Neg(a/receive)"
-    assert first["c"].timeline_label == "c = AddV2(a, b/receive)"
+    assert first["c"].timeline_label == "c = Add(a, b/receive)"
     sent, received = first["a/send"], second["a/receive"]
     assert sent.all_start_nanos <= received.all_start_nanos + received.all_end_rel_nanos
     assert not received.memory  # the devices share the host's

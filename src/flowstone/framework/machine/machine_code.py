@@ -125,19 +125,15 @@ class RandomCode(NamedTuple):
 
 
 class RandomValues(Protocol):
-    """Random numbers on the host: "uniform", "normal" or "truncated" ones of float32 or float64; "integers"
-    of int32 or int64, a "permutation" of the first numbers in int64."""
+    """Random numbers on the host: "uniform", "normal", "truncated", "integers", a "permutation" in int64."""
 
     def __call__(
         self, key: int, counter: int, out: torch.Tensor, least: int = 0, width: int = 1, shift: int = 0
     ) -> None:
-        """Fills a contiguous array of the type, or for integers of their size, with the numbers that follow a
-        key of 64 bits and a counter of 128 bits. Integers: so many, from the least on. Uniform numbers of
-        float32: so many of the fraction's 23 bits are 0, and the others those of the word's lowest."""
+        """Fills a contiguous array with the numbers that follow a key of 64 bits and a counter of 128 bits.
+        Integers: so many, from the least on. Uniform float32: `shift` of the fraction's 23 bits are 0."""
 
-    def of(
-        self, count: int, least: int = 0, width: int = 1, shift: int = 0
-    ) -> Callable[[int, int, int], None]:
+    def of(self, count: int, least: int = 0, width: int = 1, shift: int = 0) -> Callable[..., None]:
         """What fills so many elements, by a key, a counter and their address: few of them in less time."""
 
 

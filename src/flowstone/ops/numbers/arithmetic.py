@@ -65,6 +65,7 @@ add_op = op(
 )
 add_op.infer(broadcast_shape)
 add_op.number("{0} + {1}", overflows=True)
+add_op.sizes(np.add)
 
 
 @add_op.kernel(CPU, GPU)
