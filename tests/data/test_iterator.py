@@ -342,15 +342,3 @@ def test_a_list_of_no_files_is_an_error(tmp_path: Path) -> None:
 def test_a_scalar_has_no_slices() -> None:
     with pytest.raises(ValueError, match="scalar"):
         D.from_tensor_slices(({"a": [1, 2]}, 3))
-
-
-@pytest.mark.parametrize("one_shot", [True, False])
-def test_a_one_shot_iterator_takes_a_number_of_the_graphs_seeds(one_shot: bool) -> None:
-    """Random ops after it have TensorFlow's seeds then."""
-    tf.set_random_seed(7)
-    numbers = tf.data.Dataset.range(3).map(lambda x: tf.random_uniform([2]))
-    before = tf.random_uniform([])
-    make = tf.data.make_one_shot_iterator if one_shot else tf.data.make_initializable_iterator
-    make(numbers)
-    after = tf.random_uniform([])
-    assert [each.op.get_attr("seed2") for each in (before, after)] == [0, 2 if one_shot else 1]

@@ -99,7 +99,7 @@ def test_a_kernel_in_parts() -> None:
     [
         (lambda: tf.layers.dropout(x(2, 2), 1.5, training=True), r"range \[0, 1\)"),
         (lambda: tf.layers.dropout(x(2, 2, dtype=tf.int32), training=True), "floating point"),
-        (lambda: tf.layers.dropout(x(2, 2), noise_shape=[3], training=True), "3 and 2"),
+        (lambda: tf.layers.dropout(x(2, 2), noise_shape=[3], training=True), "2 and 3"),
     ],
 )
 def test_dropout_refuses(build: Any, words: str) -> None:

@@ -14,7 +14,6 @@ from flowstone.framework.graphs.graph import Operation
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
-from flowstone.ops.randomness.op_seeds import get_seed
 
 __all__ = ["ITERATORS", "Iterator"]
 
@@ -148,8 +147,7 @@ def initializable_iterator(
 
 
 def one_shot_iterator(structure: Structure, make: Callable[[], Tensor]) -> Iterator:
-    """See `Dataset.make_one_shot_iterator`. It takes a number of the graph's seeds, as a random op does."""
-    get_seed(None)
+    """See `Dataset.make_one_shot_iterator`."""
 
     def _make_dataset() -> Tensor:
         return make()

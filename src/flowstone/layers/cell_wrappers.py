@@ -10,8 +10,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors import nest
 from flowstone.framework.tensors.node import static_value
 from flowstone.framework.tensors.scope import get_default_graph
@@ -299,7 +298,7 @@ class DropoutWrapper(CellWrapper):
         if not self._variational_recurrent:
             return dropout(value, rate=1.0 - keep_prob, seed=self._seed_for(part, index))
         is_kept = floor(keep_prob + self._noise[part][index])
-        result: Tensor = (value / keep_prob) * is_kept
+        result: Tensor = F.RealDiv(value, keep_prob, name="div") * is_kept
         result.set_shape(value.get_shape())
         return result
 
@@ -311,11 +310,8 @@ def _probability(name: str, value: Any) -> Any:
         if known is None:
             return value
     else:
-        # Rounded to float32 as in TensorFlow; the name of the node that TensorFlow makes is reserved.
-        known = np.float32(value) if isinstance(value, float) else convert_to_tensor(value)
-        get_default_graph().unique_name("Const")
-        if isinstance(known, Tensor):
-            known = static_value(known)
+        # A constant that nothing takes, as in TensorFlow: float32 for a float.
+        known = static_value(convert_to_tensor(value))
     if not 0 <= float(known) <= 1:
         raise ValueError(f"Parameter {name} must be between 0 and 1. Received {float(known)}")
     return float(known)

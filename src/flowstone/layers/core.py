@@ -167,11 +167,9 @@ class Dropout(Layer):
         """`noise_shape` with the inputs' sizes for None; subclasses override it."""
         if self.noise_shape is None or isinstance(self.noise_shape, Tensor):
             return self.noise_shape
-        sizes = list(self.noise_shape)
-        if None not in sizes:
-            return sizes
         found = shape_of(inputs)
-        return convert_to_tensor([found[i] if size is None else size for i, size in enumerate(sizes)])
+        sizes = [found[i] if size is None else size for i, size in enumerate(self.noise_shape)]
+        return convert_to_tensor(sizes)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """The static shape of the output: that of the inputs."""

@@ -1,4 +1,7 @@
-"""Dropout by differences: what becomes one, what stays a choice by a mask, equal bits without the pass."""
+"""Dropout by differences: what becomes one, what stays a choice by a mask, equal bits without the pass.
+
+The choices are those of TensorFlow 2; TensorFlow 1.15's multiplication by a mask is left to clusters.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import torch
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.framework import flags
 from flowstone.framework.declarations.operation import registry
 
 RNG = np.random.default_rng(13)
@@ -21,6 +25,12 @@ def values(*dims: int) -> Any:
     return RNG.standard_normal(dims).astype("f")
 
 
+def chosen(x: Any, keep: Any, noise_shape: Any = None) -> Any:
+    """Dropout as TensorFlow 2 writes it."""
+    noise = tf.random_uniform(noise_shape or x.shape)
+    return tf.raw_ops.SelectV2(condition=noise >= 1.0 - keep, t=x * (1.0 / keep), e=tf.constant(0.0))
+
+
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     tf.set_random_seed(7)
@@ -28,7 +38,7 @@ def _seeded() -> None:
 
 def test_dropout_and_its_gradient_choose_by_one_difference(monkeypatch) -> None:
     x, keep = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(tf.float32, [])
-    y = tf.nn.dropout(tf.tanh(x), keep)
+    y = chosen(tf.tanh(x), keep)
     fetches = [y, *tf.gradients(tf.square(y), x)]
     found = ops(text(fetches, [x, keep], *BEFORE, PASS))
     assert found.count("_KeptByMargin") == 2 and not {"GreaterEqual", "SelectV2"}.intersection(found)
@@ -41,7 +51,7 @@ def test_loops_push_the_difference(monkeypatch) -> None:
     x, keep = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(tf.float32, [])
 
     def body(i, y):
-        return i + 1, tf.sin(tf.nn.dropout(tf.nn.dropout(y, keep) + y, 0.8))
+        return i + 1, tf.sin(chosen(chosen(y, keep) + y, 0.8))
 
     y = tf.while_loop(lambda i, _: i < 4, body, [0, x])[1]
     fetches = [y, *tf.gradients(y, x)]
@@ -74,8 +84,17 @@ def test_other_comparisons_stay() -> None:
         tf.greater_equal(tf.random_uniform([6, 5], maxval=3.0), 0.5),
     ):
         assert "_KeptByMargin" not in ops(text([tf.where(condition, x, zero)], [x, row], *BEFORE, PASS))
-    spread = tf.nn.dropout(x, 0.5, noise_shape=[6, 1])
+    spread = chosen(x, 0.5, [6, 1])
     assert "_KeptByMargin" not in ops(text([spread], [x], *BEFORE, PASS))
+
+
+def test_masks_that_are_multiplied_by_are_no_nodes_of_their_own(monkeypatch) -> None:
+    """TensorFlow 1.15's dropout is one cluster with what is before it and its gradient."""
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    x = tf.placeholder(tf.float32, [64, 50])
+    y = tf.nn.dropout(tf.tanh(x), 0.8)
+    lines = text([y, *tf.gradients(tf.square(y), x)], [x], *BEFORE, PASS, "join_clusters")
+    assert ops(lines) == ["_Arg", "Const", "RandomUniform", "_Cluster"]
 
 
 def test_every_bit_of_what_is_kept_stays() -> None:

@@ -29,7 +29,10 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
         tf.random_uniform([2, 2], 0, 2**40, tf.int64),
     ],
     "TruncatedNormal": lambda x: [tf.truncated_normal([70]), tf.truncated_normal([1], dtype=tf.float32)],
-    "_KeptByMargin": lambda x: [tf.nn.dropout(x, keep_prob=0.5)],
+    "_KeptByMargin": lambda x: [
+        tf.where(tf.random_uniform([6, 5]) >= 0.5, x, tf.zeros([6, 5])),
+        tf.nn.dropout(x, keep_prob=0.5),
+    ],
 }
 
 

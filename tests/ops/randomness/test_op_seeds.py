@@ -106,7 +106,7 @@ def test_seeds_without_a_seed_of_the_ops_own() -> None:
         tf.get_variable("g", [3, 3])
         operations = tf.get_default_graph().get_operations()
         seeds = [op.get_attr("seed2") for op in operations if "seed2" in op.node_def.attr]
-        assert seeds == [0, 9, 1]
+        assert seeds == [3, 9, 19]
         assert tf.get_seed(5) == (7, 5)
 
 

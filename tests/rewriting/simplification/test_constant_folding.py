@@ -77,6 +77,15 @@ def test_identities(monkeypatch, name) -> None:
     agree(monkeypatch, [y], {x: np.ones([2, 3])}, "apply_identities", fires=1)
 
 
+def test_a_scalar_that_changes_nothing_goes_whatever_the_shape() -> None:
+    x = tf.placeholder(tf.float32)
+    y = tf.exp((0.0 + x) * 1.0 / 1.0)
+    assert ops(text([y], [x], "apply_identities", "remove_unneeded")) == ["_Arg", "Exp"]
+    numbers = tf.random_uniform(tf.shape(x))
+    found = ops(text([numbers], [x], "fold_constants", "apply_identities", "remove_unneeded"))
+    assert found == ["_Arg", "Shape", "RandomUniform"]
+
+
 def test_an_identity_that_broadcasts_stays() -> None:
     x = tf.placeholder(tf.float32, [3])
     assert "AddV2" in ops(text([x + tf.zeros([2, 3])], [x], "fold_constants", "apply_identities"))

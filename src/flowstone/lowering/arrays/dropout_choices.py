@@ -7,6 +7,9 @@ A subtraction costs less than a comparison, and the choice a third of what it co
 went through. Random numbers are never NaN, and a difference is negative exactly where the first number is the
 smaller one, so every bit of the result is the same. A rate that is NaN, which no number reaches, counts as
 infinite.
+
+TensorFlow 2 writes dropout so, and Flowstone did in graphs that were kept; what TensorFlow 1.15 multiplies by
+a mask is left to clusters.
 """
 
 from __future__ import annotations

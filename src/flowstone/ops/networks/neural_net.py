@@ -16,7 +16,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.node import Node, static_value
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -288,42 +288,45 @@ def dropout(
 ) -> Tensor:
     """x with elements set to 0 with probability `rate` (1 - `keep_prob`), the others divided by 1 - rate.
 
+    What is dropped is multiplied by 0: of infinity and NaN NaN stays, and zeros have their elements' signs.
     `noise_shape` broadcasts to x's: elements that share an entry are dropped together. `rate` may be a scalar
     tensor. ValueError for a rate outside [0, 1), both or none of rate and keep_prob, or an x that is not
     floating.
     """
     if keep_prob is not None:
         if rate is not None:
-            raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")
+            raise ValueError("Cannot specify both 'keep_prob' and 'rate'")
         rate = 1 - keep_prob
     if rate is None:
-        raise ValueError("`rate` must be provided.")
+        raise ValueError("You must provide a rate to dropout.")
     with get_default_graph().name_scope(name or "dropout"):
-        if isinstance(rate, numbers.Real) and not 0 <= float(rate) < 1:
-            raise ValueError(
-                f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}"
-            )
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_floating:
             raise ValueError(
-                f"`x.dtype` must be a floating point tensor as `x` will be scaled. "
-                f"Received: x_dtype={x.dtype}"
+                f"x has to be a floating point tensor since it's going to be scaled. "
+                f"Got a {x.dtype} tensor instead."
             )
-        if isinstance(rate, numbers.Real) and rate == 0:
-            return x  # type: ignore[no-any-return]
+        if isinstance(rate, numbers.Real):
+            if not 0 <= float(rate) < 1:
+                raise ValueError(
+                    f"rate must be a scalar tensor or a float in the range [0, 1), got {float(rate):g}"
+                )
+            if rate == 0:
+                return x  # type: ignore[no-any-return]
         return _dropped(x, rate, noise_shape, seed)
 
 
 def _dropped(x: Tensor, rate: Any, noise_shape: Any, seed: int | None) -> Tensor:
     dtype = x.dtype.base_dtype
-    threshold: Any = rate
-    if isinstance(rate, numbers.Real):
-        scaled = F.Mul(x, convert_to_tensor(1 / (1 - threshold), dtype))
-    else:
-        threshold = convert_to_tensor(rate, dtype, name="rate")
-        scaled = F.RealDiv(x, F.Sub(convert_to_tensor(1.0, dtype), threshold))
+    rate = convert_to_tensor(rate, dtype, name="rate")
+    rate.shape.assert_is_compatible_with(())
+    if rate.op.is_constant and static_value(rate) == 0:
+        return x
     noise = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=dtype)
-    result = F.SelectV2(F.GreaterEqual(noise, threshold), scaled, convert_to_tensor(0.0, dtype))
+    share = F.Sub(convert_to_tensor(1.0, dtype, "sub/x"), rate, name="sub")
+    scale = F.RealDiv(convert_to_tensor(1.0, dtype, "truediv/x"), share, name="truediv")
+    is_kept = F.GreaterEqual(noise, rate)
+    result: Tensor = F.Mul(F.Mul(x, scale, name="mul"), F.Cast(is_kept, DstT=dtype), name="mul")
     result.set_shape(x.shape)
     return result
 

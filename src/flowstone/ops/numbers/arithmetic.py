@@ -100,9 +100,10 @@ def is_constant(value: np.ndarray | None, number: int) -> bool:
 
 
 def same_as(node: Node, i: int) -> Output | None:
-    """Input `i`, if the output certainly has its shape."""
+    """Input `i` of two, if the output certainly has its shape."""
     dims = node.outputs[0].dims
-    return node.inputs[i] if dims is not None and node.dims(i) == dims and None not in dims else None
+    is_known = dims is not None and node.dims(i) == dims and None not in dims
+    return node.inputs[i] if is_known or node.dims(1 - i) == () else None
 
 
 @add_v2.fold

@@ -19,7 +19,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -61,7 +60,6 @@ HOW = {
 _WHOLE = 1 << 64
 _state: Callable[[tuple[int, int]], State] = functools.partial(tuple.__new__, State)  # in half of the time
 _random_bytes = os.urandom
-_seeds_given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def set_random_seed(seed: int) -> None:
@@ -75,8 +73,8 @@ def set_random_seed(seed: int) -> None:
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """The pair of seeds for an op created now: (None, None) if neither the graph nor the op has one.
 
-    Without a seed of its own an op of a seeded graph gets its number among such ops, as in TensorFlow 2.4 and
-    later; before, it was the number of nodes that the graph had had.
+    Without a seed of its own an op of a seeded graph gets the number of nodes that the graph has had, as in
+    TensorFlow 1; in 2.4 and later it is its number among such ops.
     """
     graph = get_default_graph()
     if graph.seed is None:
@@ -85,8 +83,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         seeds = (_DEFAULT_GRAPH_SEED, op_seed)
     else:
         if op_seed is None:
-            op_seed = _seeds_given.get(graph, 0)
-            _seeds_given[graph] = op_seed + 1
+            op_seed = graph.version
         seeds = (graph.seed, op_seed)
     first, second = (int(seed) % _LARGEST for seed in seeds)
     return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)

@@ -378,16 +378,11 @@ def random_uniform(
         maxval = 1
     with get_default_graph().name_scope(name or "random_uniform") as scope:
         shape = _shape_tensor(shape)
-        starts_at_0 = isinstance(minval, int) and minval == 0
-        ends_at_1 = isinstance(maxval, int) and maxval == 1
-        if dtype.is_integer or not (starts_at_0 and ends_at_1):
-            minval = convert_to_tensor(minval, dtype, name="min")
-            maxval = convert_to_tensor(maxval, dtype, name="max")
+        minval = convert_to_tensor(minval, dtype, name="min")
+        maxval = convert_to_tensor(maxval, dtype, name="max")
         if dtype.is_integer:
             return random_uniform_int_op(shape, minval, maxval, name=scope, **seed_attributes(seed))
         values = random_uniform_op(shape, dtype=dtype, **seed_attributes(seed))
-        if starts_at_0:
-            return values if ends_at_1 else F.Mul(values, maxval)
         return F.Add(F.Mul(values, F.Sub(maxval, minval, name="sub"), name="mul"), minval, name=scope)
 
 
