@@ -104,6 +104,14 @@ def test_errors() -> None:
     assert error_of(lambda: train.AdagradOptimizer(0.1, initial_accumulator_value=0.0))[0] is ValueError
 
 
+def test_a_step_that_is_no_variable_cannot_be_counted_up() -> None:
+    def minimize() -> None:
+        w = tf.get_variable("w", [])
+        tf.train.GradientDescentOptimizer(0.1).minimize(w * w, global_step=tf.constant(43))
+
+    assert error_of(minimize) == (AttributeError, "'Tensor' object has no attribute 'assign_add'")
+
+
 @pytest.mark.parametrize("gate", [tf.train.Optimizer.GATE_NONE, 1, 2])
 def test_gates_give_the_same_gradients(gate: int) -> None:
     with tf.Graph().as_default(), tf.Session() as session:

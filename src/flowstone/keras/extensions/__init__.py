@@ -26,7 +26,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "engine.saving": ("saving",),
     "engine.sequential": ("sequences",),
     "engine.training": ("models",),
-    "engine.training_utils": ("array_ranks", "metric_names"),
+    "engine.training_utils": ("array_ranks", "metric_names", "label_types"),
     "initializers": ("initializers",),
     "layers": ("layer_names",),
     "layers.convolutional_recurrent": ("shapes",),

@@ -32,7 +32,7 @@ def prepare(self: Any, x: Any, y: Any = None) -> None:
         targets = [_placeholder(f"{name}_target", each) for name, each in pairs]
     self.compile(
         self.optimizer,
-        self.loss,
+        self.loss or None,
         self._compile_metrics,
         self.loss_weights,
         weighted_metrics=self._compile_weighted_metrics,

@@ -52,6 +52,8 @@ def _changed_compile(published: Method) -> Method:
             raise ValueError("Distribute argument in compile is not available.")
         for key in [key for key in options if key.startswith("experimental_")]:
             del options[key]
+        self._compile_metrics = metrics or []  # these Keras 2.2 keeps under other names
+        self._compile_weighted_metrics = weighted_metrics
         return published(
             self, optimizer, loss, metrics, loss_weights, sample_weight_mode, weighted_metrics,
             target_tensors, **options,

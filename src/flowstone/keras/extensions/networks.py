@@ -27,10 +27,23 @@ def _changed_base_init(published: Callable[..., None]) -> Callable[..., None]:
         options.pop("autocast", None)
         options.pop("dynamic", None)
         published(self, name=name or unique_name(type(self).__name__), **options)
-        for kind in ("_trainable_weights", "_non_trainable_weights"):  # which Keras 2.2 has of layers only
+        # Keras 2.2 has these of layers only.
+        for kind in ("_trainable_weights", "_non_trainable_weights"):
             self.__dict__.setdefault(kind, [])
+        self.__dict__.setdefault("dtype", own("backend").floatx())
 
     return _base_init
+
+
+def _changed_init_subclassed(published: Callable[..., None]) -> Callable[..., None]:
+    def _init_subclassed_network(self: Any, name: str | None = None, **options: Any) -> None:
+        given = {key: options.pop(key) for key in ("trainable", "dtype") if key in options}
+        published(self, name=name, **options)
+        for key, value in given.items():  # which Keras 2.2 does not take
+            if value is not None:
+                setattr(self, key, value)
+
+    return _init_subclassed_network
 
 
 def _changed_init_graph(published: Callable[..., None]) -> Callable[..., None]:
@@ -197,6 +210,7 @@ def extend(module: ModuleType) -> None:
     """Gives the class `Network` of `keras.engine.network` what TensorFlow's has."""
     network: Any = vars(module)["Network"]
     network._base_init = _changed_base_init(network._base_init)
+    network._init_subclassed_network = _changed_init_subclassed(network._init_subclassed_network)
     network._init_graph_network = _changed_init_graph(network._init_graph_network)
     for name, member in _MEMBERS.items():
         setattr(network, name, member)

@@ -27,6 +27,7 @@ from flowstone.framework.types import dtypes
 from flowstone.gradients.gradient_computation import gradients
 from flowstone.ops.control.control_flow import group, tuple_
 from flowstone.ops.numbers.casts import cast
+from flowstone.ops.variables.assignments import assign_add
 from flowstone.ops.variables.variables import Variable
 from flowstone.training.optimizers.gradient_reduction import reduced
 from flowstone.training.optimizers.slot_creator import (
@@ -175,7 +176,7 @@ class Optimizer:
             if is_resource(global_step):
                 one = convert_to_tensor(1, global_step.dtype.base_dtype)
                 return F.AssignAddVariableOp(global_step.handle, one, name=name)
-            return F.AssignAdd(_reference(global_step), 1, use_locking=False, name=name)
+            return assign_add(_reference(global_step), 1, use_locking=False, name=name)
 
     def _update(self, graph: Any, gradient: Any, variable: Any) -> Any:
         """The update of one variable, followed by its constraint if it has one."""
