@@ -23,7 +23,6 @@ from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS
 from flowstone.lowering.programs.containers import HANDING_ON
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import ProgramMembers
 from flowstone.lowering.programs.program_limits import (
     NARROW,
     WIDE,
@@ -32,6 +31,7 @@ from flowstone.lowering.programs.program_limits import (
     check_size,
     static_dims,
 )
+from flowstone.lowering.programs.program_members import ProgramMembers
 from flowstone.lowering.programs.program_nodes import put_in
 from flowstone.lowering.programs.program_units import Group, Unit, Units
 from flowstone.lowering.programs.region_members import RegionMembers

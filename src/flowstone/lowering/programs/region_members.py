@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.lowering.programs.program_kernel import ProgramMembers
 from flowstone.lowering.programs.program_limits import Limits, Untranslatable
+from flowstone.lowering.programs.program_members import ProgramMembers
 from flowstone.lowering.programs.program_units import Units
 from flowstone.lowering.programs.region_translation import (
     drawing_nodes,
