@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers, drawing_program_op, program_op
+from flowstone.lowering.programs.program_kernel import drawing_program_op, program_op
+from flowstone.lowering.programs.program_members import Packed, ProgramMembers
 from flowstone.rewriting.analyses.branches import MERGES
 from flowstone.rewriting.analyses.frames import order_by_frames
 from flowstone.rewriting.patterns import substitute_in_order
@@ -25,8 +26,9 @@ def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str
     replacements: dict[PlanNode, list[PlanNode]] = {}
     new_nodes = []
     packs: dict[Packed, PlanOutput] = {}
-    takers, fetched = subgraph.consumers(), set(subgraph.fetches)
+    takers, fetched, functions = subgraph.consumers(), set(subgraph.fetches), dict[Any, Any]()
     for members in regions:
+        members.functions = functions
         new = _node(subgraph, members, [packs[each] for each in members.packed_inputs])
         packs.update(zip(members.packed_outputs, new.outputs[len(members.outputs) :]))
         inside = _taken_away(members, takers, fetched)

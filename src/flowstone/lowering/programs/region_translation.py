@@ -18,7 +18,6 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS
 from flowstone.lowering.programs.containers import HANDING_ON
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import Packed
 from flowstone.lowering.programs.program_limits import (
     NARROW,
     Limits,
@@ -27,6 +26,7 @@ from flowstone.lowering.programs.program_limits import (
     kind_of,
     static_dims,
 )
+from flowstone.lowering.programs.program_members import Packed
 from flowstone.lowering.programs.random_statements import DRAWS
 from flowstone.lowering.programs.statement_parts import copy
 from flowstone.lowering.programs.translation import Translation

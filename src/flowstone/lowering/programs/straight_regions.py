@@ -30,8 +30,8 @@ from flowstone.lowering.programs.convolution_statements import CONVOLUTIONS
 from flowstone.lowering.programs.loop_bodies import exact_in_bodies
 from flowstone.lowering.programs.movement_statements import MOVEMENTS
 from flowstone.lowering.programs.node_statements import STATEMENTS
-from flowstone.lowering.programs.program_kernel import Packed, ProgramMembers
 from flowstone.lowering.programs.program_limits import Untranslatable
+from flowstone.lowering.programs.program_members import Packed, ProgramMembers
 from flowstone.lowering.programs.program_nodes import put_in
 from flowstone.lowering.programs.region_translation import RegionTranslation, is_part_of_code, translated
 from flowstone.lowering.programs.repetitions import ends

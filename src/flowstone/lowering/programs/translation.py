@@ -12,7 +12,6 @@ from typing import Any
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.programs.containers import Containers
-from flowstone.lowering.programs.program_kernel import Packed, places_in
 from flowstone.lowering.programs.program_limits import (
     NARROW,
     Limits,
@@ -22,6 +21,7 @@ from flowstone.lowering.programs.program_limits import (
     static_dims,
     strides_of,
 )
+from flowstone.lowering.programs.program_members import Packed, places_in
 from flowstone.native.programs.drawn_code import STREAM
 from flowstone.native.programs.programs import Builder, Guard
 from flowstone.rewriting.analyses.branches import Liveness
