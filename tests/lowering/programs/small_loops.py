@@ -220,3 +220,14 @@ def double_precision() -> Made:
     x = tf.placeholder(tf.float64, [20])
     y = tf.while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, tf.tanh(a) + tf.reduce_mean(a)), [0, x])[1]
     return [y, tf.gradients(y, x)[0]], {x: numbers(20).astype(np.float64)}
+
+
+def trained_loops() -> tuple[Any, Any]:
+    """Two loops with gradients, which take turns with what cannot be compiled; and a loop apart."""
+    x = y = tf.placeholder(tf.float32, [3])
+    for _ in range(2):
+        y = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: tf.tanh(a) * a + 1.0, [y])
+        y = tf.py_func(lambda a: a, [y], tf.float32) * 2.0 + y
+        y.set_shape([3])
+    apart = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: a * 2.0, [tf.exp(x)])
+    return [apart, *tf.gradients(y, x)], [x]

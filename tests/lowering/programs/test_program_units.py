@@ -1,4 +1,4 @@
-"""Units and their groups; the search looks at each unit once, and translates what stays the same once."""
+"""Units and their groups; the search looks at each unit once."""
 
 from __future__ import annotations
 
@@ -8,21 +8,11 @@ from typing import Any
 import pytest
 
 import flowstone as tf
-from flowstone.lowering.programs import program_regions, region_members
+from flowstone.lowering.programs import program_regions
 from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.lowering.programs.program_units import Units
 from flowstone.rewriting.simplification.partial_execution import prune
-
-
-def trained_loops() -> tuple[Any, Any]:
-    """Two loops with gradients, which take turns with what cannot be compiled; and a loop apart."""
-    x = y = tf.placeholder(tf.float32, [3])
-    for _ in range(2):
-        y = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: tf.tanh(a) * a + 1.0, [y])
-        y = tf.py_func(lambda a: a, [y], tf.float32) * 2.0 + y
-        y.set_shape([3])
-    apart = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: a * 2.0, [tf.exp(x)])
-    return [apart, *tf.gradients(y, x)], [x]
+from small_loops import trained_loops
 
 
 def test_a_loop_is_one_unit_and_groups_end_at_what_may_not_join() -> None:
@@ -56,17 +46,3 @@ def test_each_unit_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     join_programs(prune(fetches, [], feeds))
     assert len(rounds) > 4 and len(set(rounds)) == 1  # some units are left out, of the same units
     assert set(looked.values()) == {1}
-
-
-def test_groups_that_stay_the_same_are_translated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = Counter[Any]()
-    translated = region_members.translated
-
-    def counted(subgraph: Any, nodes: Any, inputs: Any, outputs: Any, limits: Any) -> Any:
-        seen[tuple(nodes), tuple(inputs), limits] += 1
-        return translated(subgraph, nodes, inputs, outputs, limits=limits)
-
-    monkeypatch.setattr(region_members, "translated", counted)
-    fetches, feeds = trained_loops()
-    join_programs(prune(fetches, [], feeds))
-    assert seen and set(seen.values()) == {1}
