@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from flowstone.framework.tensors import scope
 
@@ -33,6 +33,9 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
+_Mode = TypeVar("_Mode", bound=enum.Enum)
+
+
 def synchronization_of(given: Any, name: str | None) -> VariableSynchronization:
     """The mode of a variable's argument: a member, its number, or None. ValueError for others."""
     return _mode(VariableSynchronization, "synchronization", given, name)
@@ -43,7 +46,7 @@ def aggregation_of(given: Any, name: str | None) -> VariableAggregation:
     return _mode(VariableAggregation, "aggregation", given, name)
 
 
-def _mode(kind: Any, of: str, given: Any, name: str | None) -> Any:
+def _mode(kind: type[_Mode], of: str, given: Any, name: str | None) -> _Mode:
     try:
         return kind(0 if given is None else given)
     except ValueError:
