@@ -1,7 +1,8 @@
 """Ask TensorFlow for the nodes of the programs in `tests/training/pipeline_programs.py`.
 
 Run with a Python that has TensorFlow 2 (`training/pipelines.txt` came from 2.21), with
-``TF_USE_LEGACY_KERAS=1``: `python tests/golden/make_pipeline_goldens.py`. The file has a line ``# program``
+``TF_USE_LEGACY_KERAS=1``: `python tests/golden/make_pipeline_goldens.py`. Seeds of ops, which 2.21 numbers
+otherwise than 1.15, are left out. The file has a line ``# program``
 for each program and then its description, a line a node.
 """
 

@@ -191,7 +191,7 @@ def _results(result: Any) -> list[str]:
 
 
 _ATTRIBUTES = ("N", "T", "capacity", "component_types", "container", "dtype", "limit", "min_after_dequeue",
-               "num_partitions", "seed", "seed2", "shapes", "shared_name", "squeeze_dims")  # fmt: skip
+               "num_partitions", "seed", "shapes", "shared_name", "squeeze_dims")  # fmt: skip
 
 
 def _node(op: Any) -> str:
