@@ -43,7 +43,7 @@ def test_batches_count_from_zero_and_epochs_by_samples(tmp_path: Path, frequency
 
 
 def test_batches_of_datasets_count_as_one(tmp_path: Path) -> None:
-    """With TensorFlow 1.15, the loss is 8.5: four examples have the loss 1, and the two of the other batch 16."""
+    """With TensorFlow 1.15, the loss is 8.5: 1 in the batch of four examples, 16 in that of two."""
     x, y = np.ones([6, 1], "f"), np.array([[1], [1], [1], [1], [4], [4]], "f")
     model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,), kernel_initializer="zeros")])
     model.compile(tf.keras.optimizers.SGD(0.0), "mse")
