@@ -22,6 +22,11 @@ def written(folder: Path, epochs: int = 2, **options: Any) -> list[tuple[int, st
     board = tf.keras.callbacks.TensorBoard(str(folder), write_graph=False, profile_batch=0, **options)
     data = (x[:16], y[:16])
     model.fit(x, y, batch_size=8, epochs=epochs, verbose=0, validation_data=data, callbacks=[board])
+    return events_of(folder)
+
+
+def events_of(folder: Path) -> list[tuple[int, str]]:
+    """Steps and tags of the only file."""
     (path,) = folder.glob("events*")
     events = tf.train.summary_iterator(str(path))
     return [(event.step, value.tag) for event in events for value in event.summary.value]
@@ -35,6 +40,20 @@ def test_an_epoch_is_a_step(tmp_path: Path) -> None:
 def test_batches_count_from_zero_and_epochs_by_samples(tmp_path: Path, frequency: Any, batches: Any) -> None:
     found = written(tmp_path, epochs=1, update_freq=frequency)
     assert found == [*((s, "batch_loss") for s in batches), (32, "epoch_loss"), (32, "epoch_val_loss")]
+
+
+def test_batches_of_datasets_count_as_one(tmp_path: Path) -> None:
+    """With TensorFlow 1.15, the loss is 8.5: 1 in the batch of four examples, 16 in that of two."""
+    x, y = np.ones([6, 1], "f"), np.array([[1], [1], [1], [1], [4], [4]], "f")
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,), kernel_initializer="zeros")])
+    model.compile(tf.keras.optimizers.SGD(0.0), "mse")
+    board = tf.keras.callbacks.TensorBoard(str(tmp_path), write_graph=False, update_freq=2)
+    batches = tf.data.Dataset.from_tensor_slices((x, y)).batch(4)
+    history = model.fit(batches, epochs=2, verbose=0, callbacks=[board]).history
+    assert events_of(tmp_path) == [
+        (1, "batch_loss"), (2, "epoch_loss"), (3, "batch_loss"), (4, "epoch_loss"),
+    ]  # fmt: skip
+    np.testing.assert_allclose(history["loss"], [8.5, 8.5])
 
 
 def test_histograms_are_of_each_batch_of_validation(tmp_path: Path) -> None:

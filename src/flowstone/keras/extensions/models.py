@@ -19,6 +19,7 @@ from flowstone.keras.extensions import first_data
 from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.extensions.dataset_validation import validation_by
 from flowstone.keras.extensions.progress_callbacks import loop_progress
+from flowstone.keras.extensions.step_sizes import steps_as_sizes
 from flowstone.keras.published import own
 from flowstone.keras.training_data import batches_of, is_symbolic
 
@@ -97,6 +98,7 @@ def _changed_fit(published: Method) -> Method:
             options.pop(name, None)
         if options.get("verbose", 1):
             print(f"Train on {len(training)} steps{validated}")
+        options["callbacks"] = [steps_as_sizes(), *(options.get("callbacks") or ())]
         return self.fit_generator(training.read(), len(training), **{**options, **_QUEUE})
 
     return fit
