@@ -175,9 +175,9 @@ def running() -> Iterator[tf.Session]:
 
 
 def own_threads() -> set[threading.Thread]:
-    """The process's threads but those that make machine code, which stay."""
-    making = ("flowstone-native", "flowstone native code")
-    return {each for each in threading.enumerate() if not each.name.startswith(making)}
+    """The process's threads but those that make machine code or large pages, which stay."""
+    others = ("flowstone-native", "flowstone native code", "flowstone large pages")
+    return {each for each in threading.enumerate() if not each.name.startswith(others)}
 
 
 def all_values(fetch: Any) -> list[Any]:

@@ -64,7 +64,7 @@ def ask_for_large_pages() -> None:
     global _timer
     if _are_kept and _are_on_request() and (_timer is None or not _timer.is_alive()):
         _timer = threading.Timer(_PAUSE_S, _enlarge)  # a child after a fork has none
-        _timer.daemon = True
+        _timer.daemon, _timer.name = True, "flowstone large pages"
         _timer.start()
 
 
