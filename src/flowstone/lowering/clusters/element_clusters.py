@@ -29,7 +29,7 @@ from flowstone.native.clusters import kernels
 from flowstone.native.numerics.elements import ELEMENTS, Element
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
-from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, Frames
+from flowstone.rewriting.analyses.frames import Frames, order_by_edges
 from flowstone.rewriting.analyses.state_versions import References, changed_by
 from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order
 
@@ -243,7 +243,7 @@ def _put_in(subgraph: Subgraph, groups: Sequence[_Group], found: _Finder) -> boo
         made.append((members, new))
 
     def arrange() -> None:
-        subgraph.nodes = _in_order(subgraph.nodes)
+        subgraph.nodes = order_by_edges(subgraph.nodes)
 
     if not substitute_in_order(subgraph, places, replaced, replacements, arrange):
         return False
@@ -264,18 +264,3 @@ def _node(subgraph: Subgraph, members: Members) -> PlanNode:
     return subgraph.new_node(
         cluster_op, list(members.inputs), attributes, like=members.nodes[-1], group_sizes=sizes
     )
-
-
-def _in_order(nodes: Sequence[PlanNode]) -> list[PlanNode]:
-    """The nodes, each after what it takes, but for what comes from a loop's iteration before."""
-    done: dict[PlanNode, None] = {}
-    for node in nodes:
-        stack = [node]
-        while stack:
-            top = stack[-1]
-            waiting = [x for x in top.sources() if x not in done and x.type not in NEXT_ITERATIONS]
-            if waiting:
-                stack += reversed(waiting)
-            else:
-                done.setdefault(stack.pop())
-    return list(done)

@@ -12,7 +12,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.program_kernel import drawing_program_op, program_op
 from flowstone.lowering.programs.program_members import Packed, ProgramMembers
 from flowstone.rewriting.analyses.branches import MERGES
-from flowstone.rewriting.analyses.frames import order_by_frames
+from flowstone.rewriting.analyses.frames import order_by_edges, order_by_frames
 from flowstone.rewriting.patterns import substitute_in_order
 
 __all__ = ["put_in"]
@@ -45,9 +45,9 @@ def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str
             for x in new.inputs:
                 if x.op.is_constant:  # which waited for a loop or branch that is no more
                     x.op.control_inputs = []
-        subgraph.nodes = _in_order(subgraph.nodes)  # frames are told in an order of the edges
+        subgraph.nodes = order_by_edges(subgraph.nodes)  # frames are told in an order of the edges
         order_by_frames(subgraph)
-        subgraph.nodes = _in_order(subgraph.nodes)
+        subgraph.nodes = order_by_edges(subgraph.nodes)
 
     if not substitute_in_order(subgraph, places, replaced, replacements, arrange):
         return False
@@ -90,18 +90,3 @@ def _node(subgraph: Subgraph, members: ProgramMembers, packs: Sequence[PlanOutpu
     last = next(node for node in reversed(members.nodes) if node.outputs)
     kind = drawing_program_op if members.drawing else program_op
     return subgraph.new_node(kind, inputs, attributes, like=last, group_sizes=(len(inputs),))
-
-
-def _in_order(nodes: Sequence[PlanNode]) -> list[PlanNode]:
-    """The nodes, each after what it takes, but for what comes from a loop's iteration before."""
-    done: dict[PlanNode, None] = {}
-    for node in nodes:
-        stack = [node]
-        while stack:
-            top = stack[-1]
-            waiting = [x for x in top.sources() if x not in done and x.declaration.role != "next_iteration"]
-            if waiting:
-                stack += reversed(waiting)
-            else:
-                done.setdefault(stack.pop())
-    return list(done)

@@ -14,7 +14,7 @@ with nested loops as such blocks in turn. Edges from NextIteration to Merge lead
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from flowstone.framework import errors
 from flowstone.framework.declarations.operation import registry
@@ -115,6 +115,21 @@ def is_head(node: PlanNode) -> bool:
 def is_loop_switch(node: PlanNode) -> bool:
     """Whether this Switch asks a loop's predicate."""
     return node.type in _SWITCHES and node.inputs[1].op.declaration.role == "loop_condition"
+
+
+def order_by_edges(nodes: Sequence[PlanNode]) -> list[PlanNode]:
+    """The nodes, each after what it takes, but for what comes from a loop's iteration before."""
+    done: dict[PlanNode, None] = {}
+    for node in nodes:
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            waiting = [x for x in top.sources() if x not in done and x.type not in NEXT_ITERATIONS]
+            if waiting:
+                stack += reversed(waiting)
+            else:
+                done.setdefault(stack.pop())
+    return list(done)
 
 
 def order_by_frames(subgraph: Subgraph) -> Frames:
