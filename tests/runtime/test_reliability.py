@@ -316,8 +316,10 @@ def test_ten_thousand_failing_steps_leave_nothing() -> None:
         run_all(1.0)
         threads, tensors, files = possessions()
         assert tensors <= before[1]  # a thread may have held a last one when they were counted before
-        assert files == before[2]
-        assert threads <= before[0] + 2  # such a thread may still be on its way to the idle ones
+        # Every one of 250 steps or more that left something would show: a few may be those of other threads,
+        # which read a file just now or are on their way to the idle ones.
+        assert files <= before[2] + 5
+        assert threads <= before[0] + 2
         for program, _ in runs:
             chosen = both if program.session is two_devices else session
             assert chosen.run(program.fetch, {program.switch: 1.0}) == program.value
