@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims, fully_known
 
@@ -114,6 +115,12 @@ class Node:
     def is_feed(self) -> bool:
         """Whether it stands, in a plan, for a value that is fed."""
         return self.declaration.role == "feed"
+
+    @property
+    def commutes(self) -> bool:
+        """Whether its inputs may change places, as those of a sum unless it joins text."""
+        declaration = self.declaration
+        return declaration.commutative or (declaration.adds and self.dtype(0) is not dtypes.string)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}' type={self.declaration.name}>"

@@ -72,7 +72,7 @@ add_op.sizes(np.add)
 def _(node: Node, env: Environment) -> Kernel:
     if node.dtype(0) is dtypes.string:
         return _join_strings
-    return binary_call(node, torch.add, torch.Tensor.add_, commutes=True)
+    return binary_call(node, torch.add, torch.Tensor.add_)
 
 
 def _join_strings(x: np.ndarray, y: np.ndarray) -> np.ndarray:

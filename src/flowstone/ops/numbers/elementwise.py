@@ -108,11 +108,8 @@ def binary_call(
     function: _Function,
     in_place: _Function | None = None,
     adapter: _Adapter | None = None,
-    commutes: bool = False,
 ) -> Call:
-    """The kernel of ``function(x, y)`` for this node, with the in-place variants that its static shapes
-    allow; `commutes`: also where the declaration does not say so, because it does not for all types.
-    """
+    """The kernel of ``function(x, y)`` for this node, with the in-place variants that its shapes allow."""
     dtype = node.dtype(0)
     if adapter is not None and needs_help(dtype):
         return Call(adapter(dtype, function), X0, X1)
@@ -121,7 +118,7 @@ def binary_call(
         x, y = node.dims(0), node.dims(1)
         if keeps_shape(x, y):
             call.or_in_place(0, in_place, X0, X1)
-        if (commutes or node.declaration.commutative) and keeps_shape(y, x):
+        if node.commutes and keeps_shape(y, x):
             call.or_in_place(1, in_place, X1, X0)
     return call
 

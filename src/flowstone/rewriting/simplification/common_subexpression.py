@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.framework.types import dtypes
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.rewriting.analyses.frames import is_loop_switch
 from flowstone.rewriting.analyses.state_versions import References, StateVersions
@@ -92,7 +91,7 @@ def _deciding(asking: list[PlanNode]) -> set[PlanNode]:
 
 def _key(node: PlanNode, inputs: list[PlanOutput]) -> Any:
     taken = [id(x) for x in inputs]
-    if _commutes(node):
+    if node.commutes:
         taken.sort()
     controls = frozenset([id(control) for control in node.control_inputs])
     key = (node.type, tuple(taken), controls, attribute_key(node), node.device)
@@ -101,13 +100,6 @@ def _key(node: PlanNode, inputs: list[PlanOutput]) -> Any:
     except TypeError:
         return None
     return key
-
-
-def _commutes(node: PlanNode) -> bool:
-    """Whether its inputs may change places; those of a sum unless they are strings."""
-    declaration = node.declaration
-    is_sum = declaration.adds and len(node.inputs) == 2
-    return declaration.commutative or (is_sum and node.dtype(0).base_dtype is not dtypes.string)
 
 
 def attribute_key(node: PlanNode) -> tuple[Any, ...]:
