@@ -23,3 +23,20 @@ def test_sizes(count: int, dtype: type) -> None:
         found = session.run([tf.abs(x), tf.abs(tf.conj(x))], {x: pairs})
     for one in found:
         np.testing.assert_allclose(one, expected, rtol=2e-7, atol=1.2e-38)
+
+
+def test_second_gradients() -> None:
+    """Of a penalty on the gradient of |x|, against differences of that gradient."""
+    values = np.array([3 + 4j, -1j, 0.5 - 2j, 0])
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, flow = tf.placeholder(tf.complex128, [4]), tf.constant(np.array([1 + 2j, 0.5j, -1 + 1j, 1]))
+        (first,) = tf.gradients(tf.abs(x), x)
+        (second,) = tf.gradients(first, x, flow)
+        found = session.run(second, {x: values})
+        along = [session.run(first, {x: values + step}) for step in (1e-6, -1e-6, 1e-6j, -1e-6j)]
+        flows = session.run(flow)
+    # The gradient of Re(conj(flow) first) is taken by the real and by the imaginary part of x.
+    by_real = (flows.conj() * (along[0] - along[1])).real / 2e-6
+    by_imaginary = (flows.conj() * (along[2] - along[3])).real / 2e-6
+    np.testing.assert_allclose(found[:3], (by_real + 1j * by_imaginary)[:3], atol=1e-8)
+    assert found[3] == 0

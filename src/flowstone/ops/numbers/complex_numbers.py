@@ -71,8 +71,9 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 @complex_abs_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    kind = op.inputs[0].dtype
-    return (F.Mul(F.Complex(dy, _zero(dy), Tout=kind), F.Sign(op.inputs[0])),)
+    # x dy / |x|. As a function of |x| it has a second gradient; of the sign of x it would have none.
+    share = F.DivNoNan(dy, op.outputs[0])
+    return (F.Mul(F.Complex(share, _zero(share), Tout=op.inputs[0].dtype), op.inputs[0]),)
 
 
 conj_op = op("Conj", "input: T -> output: T", "T: type in [complex64, complex128, variant] = complex64")
