@@ -10,10 +10,16 @@ from flowstone.native.products.products import Product
 
 
 def plain(
-    rows: int, inner: int, columns: int, is_transposed: bool = False, dtype: str = "float32"
+    rows: int,
+    inner: int,
+    columns: int,
+    is_transposed: bool = False,
+    dtype: str = "float32",
+    by_terms: bool = False,
 ) -> Product:
     dims = (rows, columns)
-    return Product(rows, inner, columns, is_transposed, Cluster(dims, (Array(dtype, dims),), (), (0,)))
+    after = Cluster(dims, (Array(dtype, dims),), (), (0,))
+    return Product(rows, inner, columns, is_transposed, after, by_terms=by_terms)
 
 
 def refuse(*inputs: torch.Tensor) -> None:
@@ -32,4 +38,5 @@ def matrices(product: Product, seed: int = 0) -> list[torch.Tensor]:
 
 
 def expected(product: Product, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    a = a.t() if product.by_terms else a
     return a.double() @ (b.double().t() if product.is_transposed else b.double())

@@ -62,6 +62,7 @@ class Profile(NamedTuple):
     packed_rows: int = 0  # of the other operand, up to which weights in oneDNN's own order are read faster
     packed_weights: int = 1 << 20  # elements of such weights, from which they are in no near cache
     slow_columns: int = 1024  # rows of a multiple of so many columns are read at half the memory's speed
+    gradient_examples: int = 0  # up to which machine code multiplies them to gradients of weights faster
     updates_by_rows: int = NEVER  # elements of a matrix that BLAS updates faster a few rows at a time
 
     joined_products: int = 4  # by one matrix, from which one product of all is faster
@@ -189,6 +190,7 @@ INTEL = X86._replace(
     convolution_by_onednn=1_800_000,  # a call of oneDNN costs 22 us there
     narrow_plain=False,  # 007
     packed_rows=64,
+    gradient_examples=128,
     layer_cells=16,
     band_channels=128,
     sliding_maxima=100_000,

@@ -75,6 +75,20 @@ def test_what_waits_for_a_product_comes_after_it(monkeypatch: pytest.MonkeyPatch
     agree(monkeypatch, [z], values(x, w, y), "compile_products", fires=1, setup=state.initializer)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradients_of_weights_are_calls(
+    monkeypatch: pytest.MonkeyPatch, set_profile: Any, dtype: str
+) -> None:
+    x, g, y = fed(20, 60, dtype=dtype), fed(20, 50, dtype=dtype), fed(60, 50, dtype=dtype)
+    z = tf.matmul(x, g, transpose_a=True) * 0.1 + y
+    set_profile(gradient_examples=0)
+    assert calls([z], [x, g, y]) == []
+    set_profile(gradient_examples=20)
+    assert calls([z], [x, g, y]) == ["product+Mul+AddV2"]
+    agree(monkeypatch, [z], values(x, g, y), "compile_products", fires=1)
+    assert calls([tf.matmul(x, g_columns := fed(50, 20, dtype=dtype), True, True)], [x, g_columns]) == []
+
+
 def test_many_rows_other_types_and_transposed_first_matrices_are_left() -> None:
     x, w = fed(500, 60), fed(60, 50)
     assert calls([tf.matmul(x, w)], [x, w]) == []

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from flowstone.framework.machine_profiles import NEVER
 from flowstone.native.clusters.clusters import Array, Cluster, Step
 from flowstone.native.codegen import host
 from flowstone.native.products import products
@@ -40,6 +41,42 @@ def test_products_of_random_shapes(shape: tuple[int, int, int, bool, str]) -> No
     tolerance = 1e-5 if product.dtype == "float32" else 1e-13
     reference = expected(product, a, b)
     np.testing.assert_allclose(found.double(), reference, rtol=tolerance, atol=tolerance * product.inner**0.5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (2, 1, 8, "float32"), (5, 3, 31, "float32"), (37, 13, 29, "float64"), (12, 7, 64, "float32"),
+        (784, 100, 10, "float32"), (130, 64, 150, "float32"),
+        (257, 128, 200, "float64"), (6, 20, 700, "float32"),
+    ],
+)  # fmt: skip
+def test_gradients_of_weights(set_profile, shape: tuple[int, int, int, str], threads: int) -> None:
+    """The first matrix is stored by examples; rows may be many, and threads share them."""
+    set_profile(product_team=1 if threads > 1 else NEVER)
+    *dims, dtype = shape
+    product = plain(*dims, dtype=dtype, by_terms=True)
+    wide, (a, b) = torch.randn(dims[1], dims[0] + 5).to(getattr(torch, dtype)), matrices(product)
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    for first in (a, wide[:, 3:-2]):  # the latter's rows lie apart
+        for made in (kernel(product), kernel(product._replace(pitched=True))):
+            (found,) = made(first, b)
+            reference = expected(product, first, b)
+            np.testing.assert_allclose(
+                found.double(), reference, rtol=tolerance, atol=tolerance * dims[1] ** 0.5
+            )
+
+
+def test_gradients_of_weights_with_steps_after_them() -> None:
+    dims = (45, 70)
+    inputs = (Array("float32", dims), Array("float32", dims), Array("float32", (70,)))
+    steps = (Step("Mul", (0, 2), "float32"), Step("AddV2", (3, 1), "float32"))
+    product = Product(45, 9, 70, False, Cluster(dims, inputs, steps, (4, 0)), by_terms=True)
+    a, b, x, y = matrices(product)
+    found, plainly = kernel(product)(a, b, x, y)
+    np.testing.assert_allclose(plainly, a.t() @ b, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found, (a.t() @ b) * y + x, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(

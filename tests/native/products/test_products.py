@@ -88,6 +88,20 @@ def test_what_blas_does_better_is_not_suitable() -> None:
     assert not products.is_suitable(1, 3000, 3000, False, "float32")  # nothing to keep in caches
 
 
+def test_which_gradients_of_weights_are_suitable(set_profile) -> None:
+    set_profile(gradient_examples=128)
+    assert products.suits_gradient(784, 100, 500, "float32")
+    assert products.suits_gradient(1024, 4, 1024, "float32")
+    assert not products.suits_gradient(784, 129, 500, "float32")
+    assert not products.suits_gradient(1024, 100, 500, "float32")  # rows 4 KiB apart
+    assert not products.suits_gradient(20, 100, 1024, "float32")
+    assert not products.suits_gradient(20000, 100, 500, "float32")
+    assert not products.suits_gradient(20, 10, 500, "complex64")
+    set_profile(gradient_examples=0)
+    assert not products.suits_gradient(784, 100, 500, "float32")
+
+
 def test_text_of_a_product() -> None:
+    assert "float32[3,2] transposed x float32[3,8]" in str(plain(2, 3, 8, by_terms=True))
     assert str(plain(2, 3, 8, True)).splitlines()[0] == "product float32[2,3] x float32[8,3] transposed"
     assert repr(plain(2, 3, 8)) == "product"

@@ -25,7 +25,7 @@ from flowstone.lowering.clusters.members import Members
 from flowstone.native.clusters import kernels
 from flowstone.native.clusters.clusters import Array, Cluster, Step
 from flowstone.native.numerics.elements import ELEMENTS
-from flowstone.native.products.products import Product, is_suitable, product_kernel
+from flowstone.native.products.products import Product, is_suitable, product_kernel, suits_gradient
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import Frames
@@ -123,7 +123,7 @@ def _found(subgraph: Subgraph) -> dict[PlanNode, ProductMembers]:
 
 def _suits(node: PlanNode) -> bool:
     """Whether a node is a product that machine code of ours computes faster."""
-    if node.type not in _PRODUCTS or node.attributes["transpose_a"]:
+    if node.type not in _PRODUCTS:
         return False
     a, b, c = node.static_shape(0), node.static_shape(1), node.outputs[0].static_shape
     if a is None or b is None or c is None or node.dtype(0) not in (dtypes.float32, dtypes.float64):
@@ -132,6 +132,9 @@ def _suits(node: PlanNode) -> bool:
         return False
     if len(node.inputs) > 2 and node.inputs[2].dims not in ((c[1],), c):
         return False
+    if node.attributes["transpose_a"]:
+        by_examples = not node.attributes["transpose_b"]
+        return by_examples and suits_gradient(a[1], a[0], c[1], node.dtype(0).base_dtype.name)
     return is_suitable(a[0], a[1], c[1], node.attributes["transpose_b"], node.dtype(0).base_dtype.name)
 
 
@@ -158,8 +161,9 @@ class _Steps:
     def product(self, node: PlanNode, outputs: Sequence[int]) -> Product:
         rows, columns = self.inputs[0].dims
         after = Cluster((rows, columns), self.inputs, tuple(self.steps), tuple(outputs))
-        _, inner = node.static_shape(0) or ()
-        return Product(rows, inner, columns, bool(node.attributes["transpose_b"]), after)
+        first, by_terms = node.static_shape(0) or (), bool(node.attributes["transpose_a"])
+        by_columns = bool(node.attributes["transpose_b"])
+        return Product(rows, first[not by_terms], columns, by_columns, after, by_terms=by_terms)
 
 
 def _alone(node: PlanNode) -> ProductMembers:

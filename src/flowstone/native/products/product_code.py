@@ -4,8 +4,9 @@
 how far the rows of inputs that are `pitched` lie apart; all else is contiguous. A tile is some rows by some
 vectors of columns, as many sums as there are registers. Where the second matrix is stored by columns, vectors
 of it lie along the sums: then a tile is four columns, whose sums are folded at the end. Either way tiles go
-to the stack, and the steps read them there, a panel at a time. Where a panel's rows lie on more pages than
-the processor finds at once, and many tiles read it, it is copied to the stack first.
+to the stack, and the steps read them there, a panel at a time. Where the first matrix is stored by columns,
+as for weights' gradients, rows may be many, and threads share them instead of panels. Where a panel's rows
+lie on more pages than the processor finds at once, and many tiles read it, it is copied to the stack first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from flowstone.native.clusters.clusters import Cluster
 from flowstone.native.clusters.loop_code import number_of
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import KINDS, SIZES, Emitter
+from flowstone.native.codegen.parts import by_team, has_teams
 from flowstone.native.numerics.elements import ELEMENTS
 
 __all__ = ["copies_panels", "product_code"]
@@ -33,27 +35,23 @@ def product_code(
     after: Cluster,
     declarations: dict[str, str],
     is_pitched: bool = False,
+    by_terms: bool = False,
 ) -> str:
-    """The text of ``run`` and what it calls; `is_pitched`: the first matrix is."""
-    writer = _Writer(rows, inner, columns, is_transposed, after, declarations, is_pitched)
+    """The text of ``run`` and what it calls; `is_pitched`: the first matrix is; `by_terms`: it is stored by
+    columns."""
+    writer = _Writer(rows, inner, columns, is_transposed, after, declarations, is_pitched, by_terms)
     text = [writer.panels()]
-    panels = writer.panel_count
+    panels = writer.units
     is_small = rows * inner * columns < machine.current().profile.product_team
-    if is_small or panels < 2 or not host.has("GOMP_parallel"):
+    if is_small or panels < 2 or not has_teams():
         call = f"call void @panels(ptr %a, i64 0, i64 {panels})"
         return "\n".join([*text, f"define internal void @run(ptr %a) {{\n {call}\n ret void\n}}"])
-    declarations["GOMP_parallel"] = "declare void @GOMP_parallel(ptr, ptr, i32, i32)"
-    declarations["omp_get_thread_num"] = "declare i32 @omp_get_thread_num()"
-    declarations["omp_get_num_threads"] = "declare i32 @omp_get_num_threads()"
-    start = "define internal void @run(ptr %a) {\n call void @GOMP_parallel(ptr @share, ptr %a, i32 0, i32 0)"
-    return "\n".join([*text, _SHARE.replace("PANELS", str(panels)), f"{start}\n ret void\n}}"])
+    call = f"call void @{by_team('share', declarations)}(ptr %a, i32 0)"
+    run = f"define internal void @run(ptr %a) {{\n {call}\n ret void\n}}"
+    return "\n".join([*text, _SHARE.replace("PANELS", str(panels)), run])
 
 
-_SHARE = """define internal void @share(ptr %a) {
- %t32 = call i32 @omp_get_thread_num()
- %n32 = call i32 @omp_get_num_threads()
- %t = zext i32 %t32 to i64
- %n = zext i32 %n32 to i64
+_SHARE = """define internal void @share(ptr %a, i64 %t, i64 %n) {
  %t1 = add i64 %t, 1
  %m0 = mul i64 %t, PANELS
  %p0 = udiv i64 %m0, %n
@@ -89,7 +87,9 @@ class _Writer:
         after: Cluster,
         declarations: dict[str, str],
         is_pitched: bool,
+        by_terms: bool,
     ) -> None:
+        self.by_terms = by_terms
         self.rows, self.inner, self.columns, self.is_transposed = rows, inner, columns, is_transposed
         self.after, self.declarations, self.is_pitched = after, declarations, is_pitched
         self.dtype = after.inputs[0].dtype
@@ -101,15 +101,21 @@ class _Writer:
         self.tile_rows = -(-rows // -(-rows // most))
         self.width = self.vectors * self.lanes
         self.panel_count = -(-columns // self.width)
-        self.is_copied = not is_transposed and copies_panels(rows, inner, columns, self.dtype)
+        self.units = -(-rows // self.tile_rows) if by_terms else self.panel_count
+        self.is_copied = (
+            not is_transposed and not by_terms and copies_panels(rows, inner, columns, self.dtype)
+        )
+        # Nothing comes after the product: tiles need not go to the stack.
+        self.is_direct = by_terms and not after.steps and len(after.inputs) == 1 and after.outputs == (0,)
         self.texts: list[str] = []
         self.apart: list[str] = []  # of a tile's rows, how far each is from the first
+        self.step = ""  # how far the terms lie apart, if they do
 
     def _vectors(self, sums: int) -> int:
         """How many vectors wide a tile is."""
         needed = -(-self.columns // self.lanes)
         for count in (4, 2):
-            if needed >= 2 * count and self.rows * count <= sums:
+            if needed >= 2 * count and (self.by_terms or self.rows * count <= sums):
                 return count
         return 2 if needed >= 2 else 1
 
@@ -122,35 +128,55 @@ class _Writer:
         for name, count, columns in (("full", whole, self.width), ("last", 1 if left else 0, left)):
             if count:
                 self.panel(name, columns)
-        body += ["define internal void @panels(ptr %a, i64 %p0, i64 %p1) {", "entry:", " br label %head"]
-        body += ["head:", " %p = phi i64 [%p0, %entry], [%p2, %next]", " %more = icmp slt i64 %p, %p1"]
+        body += ["define internal void @panels(ptr %a, i64 %u0, i64 %u1) {", "entry:"]
+        first, end, rows = "%u0", "%u1", ""
+        if self.by_terms:
+            first, end, rows = "0", str(self.panel_count), ", i64 %r0, i64 %r1"
+            body += [f" %r{i} = mul i64 %u{i}, {self.tile_rows}" for i in (0, 1)]
+        body += [" br label %head", "head:", f" %p = phi i64 [{first}, %entry], [%p2, %next]"]
+        body += [f" %more = icmp slt i64 %p, {end}"]
         body += [" br i1 %more, label %work, label %done", "work:", f" %c = mul i64 %p, {self.width}"]
         if whole and left:
             body += [f" %is = icmp slt i64 %p, {whole}", " br i1 %is, label %full, label %last", "full:"]
-            body += [" call void @panel_full(ptr %a, i64 %c)", " br label %next", "last:"]
-            body += [" call void @panel_last(ptr %a, i64 %c)", " br label %next"]
+            body += [f" call void @panel_full(ptr %a, i64 %c{rows})", " br label %next", "last:"]
+            body += [f" call void @panel_last(ptr %a, i64 %c{rows})", " br label %next"]
         else:
-            body += [f" call void @panel_{'full' if whole else 'last'}(ptr %a, i64 %c)", " br label %next"]
+            name = "full" if whole else "last"
+            body += [f" call void @panel_{name}(ptr %a, i64 %c{rows})", " br label %next"]
         body += ["next:", " %p2 = add i64 %p, 1", " br label %head", "done:", " ret void", "}"]
         return "\n".join([*self.texts, *body])
 
     def panel(self, name: str, columns: int) -> None:
-        """The function ``panel_<name>`` of all rows of these columns, and those of its tiles."""
+        """The function ``panel_<name>`` of these columns, of all rows or of some tiles', and those of its
+        tiles."""
         whole, left = divmod(self.rows, self.tile_rows)
-        lines = [f"define internal void @panel_{name}(ptr %a, i64 %c) {{", "entry:"]
+        own = ", i64 %r0, i64 %r1" * self.by_terms
+        lines = [f"define internal void @panel_{name}(ptr %a, i64 %c{own}) {{", "entry:"]
         lines += [f" %tile = alloca [{self.tile_rows * self.width} x {self.kind}], align 64"]
         if self.is_copied:
             lines += [f" %own = alloca [{self.inner * self.width} x {self.kind}], align 64"]
             lines += [f" call void @copy_{name}(ptr %a, ptr %own, i64 %c)"]
             self.texts.append(self.copy(name, columns))
-        lines += [" br label %row", "row:", " %r = phi i64 [0, %entry], [%r2, %row]"]
-        lines += self.calls(name, "rows", "%r", self.tile_rows, columns)
         end = whole * self.tile_rows
-        lines += [f" %r2 = add i64 %r, {self.tile_rows}", f" %more = icmp slt i64 %r2, {end}"]
+        first, last = ("%r0", "%some") if self.by_terms else ("0", str(end))
+        if self.by_terms:
+            lines += [f" %is_last = icmp sgt i64 %r1, {end}"]
+            lines += [f" %some = select i1 %is_last, i64 {end}, i64 %r1"]
+            lines += [" %any = icmp slt i64 %r0, %some", " br i1 %any, label %row, label %rest"]
+        else:
+            lines += [" br label %row"]
+        lines += ["row:", f" %r = phi i64 [{first}, %entry], [%r2, %row]"]
+        lines += self.calls(name, "rows", "%r", self.tile_rows, columns)
+        lines += [f" %r2 = add i64 %r, {self.tile_rows}", f" %more = icmp slt i64 %r2, {last}"]
         lines += [" br i1 %more, label %row, label %rest", "rest:"]
+        if left and self.by_terms:
+            lines += [" br i1 %is_last, label %some_rows, label %done", "some_rows:"]
         if left:
             lines += self.calls(name, "rest", str(end), left, columns)
-        self.texts.append(self.finish(name, columns))
+        if left and self.by_terms:
+            lines += [" br label %done", "done:"]
+        if not self.is_direct:
+            self.texts.append(self.finish(name, columns))
         self.texts.append("\n".join([*lines, " ret void", "}"]))
 
     def calls(self, panel: str, part: str, row: str, rows: int, columns: int) -> list[str]:
@@ -166,6 +192,8 @@ class _Writer:
             lines += [f" %c_{part}{start} = add i64 %c, {start}"]
             place = f"ptr %t_{part}{start}, i64 {row}, i64 %c_{part}{start}" + ", ptr %own" * self.is_copied
             lines += [f" call void @tile_{made[count]}(ptr %a, {place})"]
+        if self.is_direct:
+            return lines
         return [*lines, f" call void @finish_{panel}(ptr %a, ptr %tile, i64 {row}, i64 {rows}, i64 %c)"]
 
     # ---- one tile
@@ -179,10 +207,14 @@ class _Writer:
         x = e.let("load ptr, ptr %a")
         y = e.let(f"load ptr, ptr {e.let('getelementptr ptr, ptr %a, i64 1')}")
         pitch = self.pitch(e)
-        x = self.place(e, x, e.let(f"mul i64 %r, {pitch}"))
-        self.apart = [
-            e.let(f"mul i64 {pitch}, {r}") if self.is_pitched else str(r * self.inner) for r in range(rows)
-        ]
+        if self.by_terms:
+            x, self.apart, self.step = self.place(e, x, "%r"), [str(r) for r in range(rows)], pitch
+        else:
+            x = self.place(e, x, e.let(f"mul i64 %r, {pitch}"))
+            self.apart = [
+                e.let(f"mul i64 {pitch}, {r}") if self.is_pitched else str(r * self.inner)
+                for r in range(rows)
+            ]
         if self.is_transposed:
             self.by_columns(e, x, self.place(e, y, e.let(f"mul i64 %c, {self.inner}")), rows, columns)
         else:
@@ -191,9 +223,9 @@ class _Writer:
         self.texts.append("\n".join(e.lines))
 
     def pitch(self, e: Emitter) -> str:
-        """How far the rows of the first matrix lie apart."""
+        """How far the rows of the first matrix, as it is stored, lie apart."""
         if not self.is_pitched:
-            return str(self.inner)
+            return str(self.rows if self.by_terms else self.inner)
         place = len(self.after.inputs) + 1 + len(self.after.outputs)
         return e.let(f"load i64, ptr {e.let(f'getelementptr i64, ptr %a, i64 {place}')}")
 
@@ -229,7 +261,7 @@ class _Writer:
         for v in range(vectors):
             count = min(self.lanes, columns - v * self.lanes)
             second.append(self.load(e, self.place(e, row, v * self.lanes), self.dtype, count))
-        column = self.place(e, x, "%k")
+        column = self.place(e, x, e.let(f"mul i64 %k, {self.step}") if self.by_terms else "%k")
         for r in range(rows):
             first = self.everywhere(e, self.place(e, column, self.apart[r]), self.dtype)
             for v in range(vectors):
@@ -238,7 +270,17 @@ class _Writer:
         e.lines += [" %k2 = add i64 %k, 1", f" %more = icmp slt i64 %k2, {self.inner}"]
         e.lines += [" br i1 %more, label %add, label %end", "end:"]
         for r, v in cells:
-            e.do(f"store {kind} %n{r}_{v}, ptr {self.place(e, '%tile', r * self.width + v * self.lanes)}")
+            if not self.is_direct:
+                e.do(f"store {kind} %n{r}_{v}, ptr {self.place(e, '%tile', r * self.width + v * self.lanes)}")
+                continue
+            place = self.place(e, self.result(e, r), v * self.lanes)
+            self.store(e, place, self.dtype, f"%n{r}_{v}", min(self.lanes, columns - v * self.lanes))
+
+    def result(self, e: Emitter, r: int) -> str:
+        """The address of the r-th row of a tile in the only output."""
+        output = e.let(f"load ptr, ptr {e.let('getelementptr ptr, ptr %a, i64 2')}")
+        row = e.let(f"mul i64 {e.let(f'add i64 %r, {r}')}, {self.columns}")
+        return self.place(e, self.place(e, output, row), "%c")
 
     def by_columns(self, e: Emitter, x: str, y: str, rows: int, columns: int) -> None:
         """Adds up vectors of both matrices, which both lie along the sums, of a few columns."""

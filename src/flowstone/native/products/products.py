@@ -24,7 +24,7 @@ from flowstone.native.clusters.kernels import Code, NativeKernel
 from flowstone.native.codegen import host
 from flowstone.native.products.product_code import copies_panels, product_code
 
-__all__ = ["Product", "ProductKernel", "is_suitable", "product_kernel", "product_source"]
+__all__ = ["Product", "ProductKernel", "is_suitable", "product_kernel", "product_source", "suits_gradient"]
 
 _NAME = "new"
 _MOST_ROWS = 128
@@ -35,7 +35,8 @@ class Product(NamedTuple):
     """`first` [rows, inner] times `second` [inner, columns], which is stored as [columns, inner] if it
     `is_transposed`; then the steps of `after`, whose shape is [rows, columns] and whose input 0 is the
     product. The inputs are the two matrices and what else `after` takes; the outputs are those of `after`.
-    `pitched`: the rows of the first matrix may lie apart in memory, all by the same distance.
+    `pitched`: the rows of the first matrix may lie apart in memory, all by the same distance. `by_terms`: the
+    first matrix is stored as [inner, rows], as examples are for the gradient of weights.
     """
 
     rows: int
@@ -44,6 +45,7 @@ class Product(NamedTuple):
     is_transposed: bool
     after: Cluster
     pitched: bool = False
+    by_terms: bool = False
 
     @property
     def dtype(self) -> str:
@@ -54,7 +56,8 @@ class Product(NamedTuple):
     def inputs(self) -> tuple[Array, ...]:
         """Types and shapes of what it takes."""
         stored = (self.columns, self.inner) if self.is_transposed else (self.inner, self.columns)
-        matrices = (Array(self.dtype, (self.rows, self.inner), self.pitched), Array(self.dtype, stored))
+        first = (self.inner, self.rows) if self.by_terms else (self.rows, self.inner)
+        matrices = (Array(self.dtype, first, self.pitched), Array(self.dtype, stored))
         return (*matrices, *self.after.inputs[1:])
 
     @property
@@ -77,8 +80,8 @@ class Product(NamedTuple):
 
     def __str__(self) -> str:
         words = [f"{array.dtype}[{','.join(map(str, array.dims))}]" for array in self.inputs[:2]]
-        order = " transposed" if self.is_transposed else ""
-        return f"product {words[0]} x {words[1]}{order}\n{self.after}"
+        first, second = (" transposed" if order else "" for order in (self.by_terms, self.is_transposed))
+        return f"product {words[0]}{first} x {words[1]}{second}\n{self.after}"
 
 
 def is_suitable(rows: int, inner: int, columns: int, is_transposed: bool, dtype: str) -> bool:
@@ -94,6 +97,16 @@ def is_suitable(rows: int, inner: int, columns: int, is_transposed: bool, dtype:
     if rows <= 12 or columns * size % 4096 != 0 or inner * columns * size <= 1 << 18:
         return True
     return copies_panels(rows, inner, columns, dtype)
+
+
+def suits_gradient(rows: int, inner: int, columns: int, dtype: str) -> bool:
+    """The same of a gradient of weights, ``x' g`` of few examples: both matrices are stored by examples."""
+    size = 4 if dtype == "float32" else 8
+    if dtype not in ("float32", "float64") or not 0 < inner <= machine.current().profile.gradient_examples:
+        return False
+    if columns < 8 or rows < 2 or inner * max(rows, columns) * size > _MOST_BYTES:
+        return False
+    return inner <= 12 or (rows * size % 4096 != 0 and columns * size % 4096 != 0)
 
 
 class ProductKernel(NativeKernel):
@@ -145,6 +158,7 @@ def product_source(product: Product) -> str:
         product.after,
         declarations,
         product.pitched,
+        product.by_terms,
     )
     frees_lock = product.multiplications >= machine.current().profile.native_unlocked
     entry = entry_code(_NAME, product.inputs, product.outputs, None, frees_lock, declarations)

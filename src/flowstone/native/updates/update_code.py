@@ -15,6 +15,7 @@ from flowstone.native.clusters.entry_points import DECLARATIONS, TYPE_CODES
 from flowstone.native.clusters.machine_functions import MachineFunction
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import KINDS, SIZES, Emitter
+from flowstone.native.codegen.parts import by_team, has_teams
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.updates.updates import Operand, Update
 
@@ -36,11 +37,6 @@ MORE = {
     "flowstone_variable_type": "@flowstone_variable_type = external global i8",
     "flowstone_none": "@flowstone_none = external global i8",
 }
-_TEAM = {
-    "GOMP_parallel": "declare void @GOMP_parallel(ptr, ptr, i32, i32)",
-    "omp_get_thread_num": "declare i32 @omp_get_thread_num()",
-    "omp_get_num_threads": "declare i32 @omp_get_num_threads()",
-}
 
 
 def update_kernel(update: Update, otherwise: Callable[..., Any]) -> MachineFunction:
@@ -56,18 +52,15 @@ def update_kernel(update: Update, otherwise: Callable[..., Any]) -> MachineFunct
 def update_code(update: Update) -> str:
     """The text of the module, whose function is ``update``."""
     declarations = {**DECLARATIONS, **MORE}
-    has_team = update.work >= TEAM_WORK and all(host.has(name) for name in _TEAM)
-    if has_team:
-        declarations.update(_TEAM)
-    parts = [
+    texts = [
         tables_code(update),
         part_code(update, declarations),
         _range(update),
-        _run(update, has_team),
+        _run(update, declarations),
         arguments_code(update),
         _entry(update, declarations),
     ]
-    return "\n".join([*declarations.values(), *parts])
+    return "\n".join([*declarations.values(), *texts])
 
 
 def _lanes(update: Update) -> int:
@@ -260,17 +253,13 @@ done:
 }}"""
 
 
-def _run(update: Update, has_team: bool) -> str:
+def _run(update: Update, declarations: dict[str, str]) -> str:
     """``run(addresses)``: all of it, on a team if there is one."""
     total = _units(update)[-1]
-    if not has_team:
+    if update.work < TEAM_WORK or not has_teams():
         call = f" call void @range(ptr %a, i64 0, i64 {total})"
         return f"define internal void @run(ptr %a) {{\n{call}\n ret void\n}}"
-    return f"""define internal void @share(ptr %a) {{
- %t32 = call i32 @omp_get_thread_num()
- %n32 = call i32 @omp_get_num_threads()
- %t = zext i32 %t32 to i64
- %n = zext i32 %n32 to i64
+    return f"""define internal void @share(ptr %a, i64 %t, i64 %n) {{
  %t1 = add i64 %t, 1
  %m0 = mul i64 %t, {total}
  %u0 = udiv i64 %m0, %n
@@ -280,7 +269,7 @@ def _run(update: Update, has_team: bool) -> str:
  ret void
 }}
 define internal void @run(ptr %a) {{
- call void @GOMP_parallel(ptr @share, ptr %a, i32 0, i32 0)
+ call void @{by_team("share", declarations)}(ptr %a, i32 0)
  ret void
 }}"""
 

@@ -10,7 +10,9 @@ it is imported     the garbage collector no longer walks what is       if the pr
 the first session  freed memory stays with the process                 if the environment sets the
                    (`runtime/process/pages.py`)                                allocator
 steps with a team  its other threads keep off the step's core          for teams of more than eight
-                   (`runtime/process/team_cores.py`)
+                   (`runtime/process/team_cores.py`); where
+                   others want the cores, machine code runs
+                   on the step's thread (`team_load.py`)
 =================  ==================================================  ====================================
 
 ``FLOWSTONE_TUNE_PROCESS=0`` switches all of it off; a program can choose with `tune_process`. OpenMP reads
