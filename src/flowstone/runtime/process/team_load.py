@@ -4,10 +4,10 @@ A team is as fast as its slowest thread. A thread that waits behind another proc
 slice or several, has the caller wait as long at the end of every region: beside one busy process a step of
 many regions takes three times as long, beside several thirty times (docs/design/041).
 
-`Load` decides for one team. Every 10 ms at most it asks Linux how long the team's other threads have waited
+`Load` decides for one team. Every 40 ms at most it asks Linux how long the team's other threads have waited
 for a core. If one of them has waited for so much of that time that the caller alone would be faster,
-`host.ALONE` is set for a tenth of a second; then the team is tried again, and each time that it still waits
-the pause is twice as long, up to a second. The parts are the same either way, so results do not depend on
+`host.ALONE` is set for a fifth of a second; then the team is tried again, and each time that it still waits
+the pause is twice as long, up to 1.6 seconds. The parts are the same either way, so results do not depend on
 this. Teams of libraries (MKL, oneDNN, ATen) are not ours to change: their results depend on how many threads
 they have.
 """
@@ -23,8 +23,8 @@ from flowstone.native.codegen import host
 
 __all__ = ["Load"]
 
-_WINDOW = 0.01  # seconds between two looks
-_SHORTEST, _LONGEST = 0.1, 1.0  # seconds without the team
+_WINDOW = 0.04  # seconds between two looks: one time slice of another process is not enough
+_SHORTEST, _LONGEST = 0.2, 1.6  # seconds without the team
 
 
 class Load:
