@@ -91,7 +91,8 @@ def test_what_blas_does_better_is_not_suitable() -> None:
 def test_which_gradients_of_weights_are_suitable(set_profile) -> None:
     set_profile(gradient_examples=128)
     assert products.suits_gradient(784, 100, 500, "float32")
-    assert products.suits_gradient(1024, 4, 1024, "float32")
+    assert products.suits_gradient(512, 4, 1024, "float32")
+    assert not products.suits_gradient(1000, 64, 1000, "float32")  # more than a core's cache holds
     assert not products.suits_gradient(784, 129, 500, "float32")
     assert not products.suits_gradient(1024, 100, 500, "float32")  # rows 4 KiB apart
     assert not products.suits_gradient(20, 100, 1024, "float32")

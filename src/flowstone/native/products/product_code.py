@@ -18,6 +18,7 @@ from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import KINDS, SIZES, Emitter
 from flowstone.native.codegen.parts import by_team, has_teams
 from flowstone.native.numerics.elements import ELEMENTS
+from flowstone.native.products.tile_memory import Memory, memory_kind
 
 __all__ = ["copies_panels", "product_code"]
 
@@ -75,7 +76,7 @@ def _registers(lanes: int) -> int:
     return 24 if lanes == 16 else 12
 
 
-class _Writer:
+class _Writer(Memory):
     """Writes ``panels(ptr addresses, first panel, panels' end)`` and the functions of its tiles."""
 
     def __init__(
@@ -388,58 +389,13 @@ class _Writer:
 
     def element(self, e: Emitter, i: int, dtype: str, dims: tuple[int, ...], start: int) -> str:
         """The address of column `start` of the tile in this row of an array of `dims`."""
-        kind, place = _memory_kind(dtype), f"%p{i}"
+        kind, place = memory_kind(dtype), f"%p{i}"
         if dims[0] > 1:
             pitch = f"%q{i}" if i in self.after.pitched else dims[1]
             place = e.let(f"getelementptr {kind}, ptr {place}, i64 {e.let(f'mul i64 %at, {pitch}')}")
         if dims[1] > 1:
             place = e.let(f"getelementptr {kind}, ptr {place}, i64 {e.let(f'add i64 %c, {start}')}")
         return place
-
-    # ---- memory
-
-    def zero(self) -> str:
-        return Emitter(self.lanes, {}).constant(self.dtype, 0)
-
-    def everywhere(self, e: Emitter, address: str, dtype: str) -> str:
-        """A number of memory in all lanes."""
-        kind = _memory_kind(dtype)
-        value = e.let(f"load {kind}, ptr {address}, align {SIZES[dtype]}")
-        if dtype == "bool":
-            value, kind = e.let(f"icmp ne i8 {value}, 0"), "i1"
-        vector = e.vector(kind)
-        one = e.let(f"insertelement {vector} poison, {kind} {value}, i32 0")
-        places = f"<{self.lanes} x i32> zeroinitializer"
-        return e.let(f"shufflevector {vector} {one}, {vector} poison, {places}")
-
-    def mask(self, count: int) -> str:
-        lanes = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(self.lanes))
-        return f"<{self.lanes} x i1> <{lanes}>"
-
-    def load(self, e: Emitter, address: str, dtype: str, count: int) -> str:
-        """`count` numbers of memory, and zeros."""
-        kind, align = _memory_kind(dtype), SIZES[dtype]
-        vector = e.vector(kind)
-        if count == self.lanes:
-            value = e.let(f"load {vector}, ptr {address}, align {align}")
-        else:
-            name = f"llvm.masked.load.{_suffix(self.lanes, kind)}.p0"
-            self.declarations[name] = f"declare {vector} @{name}(ptr, {e.vector('i1')}, {vector})"
-            place = f"ptr align {align} {address}, {self.mask(count)}, {vector} zeroinitializer"
-            value = e.let(f"call {vector} @{name}({place})")
-        return e.let(f"icmp ne {vector} {value}, zeroinitializer") if dtype == "bool" else value
-
-    def store(self, e: Emitter, address: str, dtype: str, value: str, count: int) -> None:
-        kind, align = _memory_kind(dtype), SIZES[dtype]
-        vector = e.vector(kind)
-        if dtype == "bool":
-            value = e.let(f"zext {e.vector('i1')} {value} to {vector}")
-        if count == self.lanes:
-            e.do(f"store {vector} {value}, ptr {address}, align {align}")
-            return
-        name = f"llvm.masked.store.{_suffix(self.lanes, kind)}.p0"
-        self.declarations[name] = f"declare void @{name}({vector}, ptr, {e.vector('i1')})"
-        e.do(f"call void @{name}({vector} {value}, ptr align {align} {address}, {self.mask(count)})")
 
 
 def _name(e: Emitter, name: str, kind: str, value: str) -> None:
@@ -454,12 +410,3 @@ def _interleaved(lanes: int, group: int, offset: int) -> list[int]:
         for vector in (0, lanes):
             result += [vector + start + offset + i for i in range(group)]
     return result
-
-
-def _memory_kind(dtype: str) -> str:
-    kind = KINDS[dtype]
-    return "i8" if kind == "i1" else kind
-
-
-def _suffix(lanes: int, kind: str) -> str:
-    return f"v{lanes}{ {'float': 'f32', 'double': 'f64'}.get(kind, kind) }"

@@ -28,6 +28,7 @@ __all__ = ["Product", "ProductKernel", "is_suitable", "product_kernel", "product
 
 _NAME = "new"
 _MOST_ROWS = 128
+_MOST_RESULT = 1 << 21  # bytes of a gradient: larger ones do not stay in a core's cache
 _MOST_BYTES = 1 << 22  # of the second matrix: larger ones do not stay in a cache, and are packed
 
 
@@ -105,6 +106,8 @@ def suits_gradient(rows: int, inner: int, columns: int, dtype: str) -> bool:
     if dtype not in ("float32", "float64") or not 0 < inner <= machine.current().profile.gradient_examples:
         return False
     if columns < 8 or rows < 2 or inner * max(rows, columns) * size > _MOST_BYTES:
+        return False
+    if rows * columns * size > _MOST_RESULT:
         return False
     return inner <= 12 or (rows * size % 4096 != 0 and columns * size % 4096 != 0)
 
