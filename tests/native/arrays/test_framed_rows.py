@@ -26,6 +26,7 @@ def test_the_text_is_valid_and_has_its_functions(kind: str) -> None:
 @pytest.fixture
 def of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(framed_rows, "_SHORTEST", 0)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # a single row is enough, too
 
 
 def numbers(dtype: torch.dtype, *dims: int) -> torch.Tensor:

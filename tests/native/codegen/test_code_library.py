@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from flowstone.framework import flags
-from flowstone.native.codegen import compiler, making
+from flowstone.native.codegen import compiler, host, making
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, when_asked, words_of
 from flowstone.native.codegen.structured import Code
 
@@ -33,8 +33,10 @@ def text() -> str:
     return "\n".join([some.text(), whole.text(), *declarations.values()])
 
 
+@pytest.mark.parametrize("alone", [0, 1])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_every_unit_is_done_by_one_thread(threads) -> None:
+def test_every_unit_is_done_by_one_thread(monkeypatch, threads: int, alone: int) -> None:
+    monkeypatch.setattr(host.ALONE, "value", alone)
     library = CodeLibrary(text, WORDS, PLACES)
     source, target = torch.arange(11), torch.zeros(11, dtype=torch.int64)
     for _ in range(2):

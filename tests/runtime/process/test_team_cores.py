@@ -113,6 +113,8 @@ def test_a_look_is_due_every_millisecond_and_a_rest_wakes_the_team(monkeypatch: 
     calls: list[tuple[float, bool]] = []
 
     class Team:
+        is_known = True
+
         def part(self, now: float, members: object = None) -> None:
             calls.append((now, members is not None))
 
@@ -128,6 +130,19 @@ def test_a_look_is_due_every_millisecond_and_a_rest_wakes_the_team(monkeypatch: 
     monkeypatch.setattr(process, "_is_tuned", False)
     part(2.0)
     assert len(calls) == 3
+
+
+def test_who_is_in_a_team_is_asked_at_the_first_look(team, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = System({7: 0b1111, 8: 0b1111})
+    threads = team(system)
+    monkeypatch.setattr(team_cores, "_team_of_this_thread", lambda: threads)
+    monkeypatch.setattr(team_cores, "team_members", lambda: lambda: [7, 8])
+    monkeypatch.setattr(process, "_is_tuned", True)
+    part = team_cores.Parting()
+    part(1.0)
+    assert not threads.is_known
+    part(1.002)
+    assert threads.is_known and system.masks == {7: 0b1111, 8: 0b1110}
 
 
 IS_HERE = host.has("GOMP_parallel") and host.has("gettid") and limit() is not None

@@ -12,8 +12,8 @@ import math
 from flowstone.native.clusters import accumulators, short_rows_code
 from flowstone.native.clusters.clusters import OPEN, Cluster
 from flowstone.native.clusters.loop_code import lanes_of, rows_code
-from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import KINDS, Emitter
+from flowstone.native.codegen.parts import by_team, has_teams
 from flowstone.native.codegen.vector_memory import lane_mask, store, store_one
 
 __all__ = ["loop_code", "within_code"]
@@ -29,15 +29,16 @@ def loop_code(cluster: Cluster, team_work: float, declarations: dict[str, str]) 
     writer = short_rows_code.short_rows_code if short_rows_code.suits(cluster) else rows_code
     text, loops = writer(cluster, declarations), cluster.loops()
     slot = accumulators.Slot(cluster, lanes_of(cluster))
-    has_team = (cluster.is_open or cluster.work >= team_work) and host.has("GOMP_parallel")
+    has_team = (cluster.is_open or cluster.work >= team_work) and has_teams()
     threads = max(1, min(_MANY_THREADS, _SLOTS // max(slot.size, 1))) if has_team else 1
-    parts = [text]
+    texts = [text]
     if slot.size:
-        parts += [_begin(cluster, slot, declarations), _finish(cluster, slot, declarations)]
+        texts += [_begin(cluster, slot, declarations), _finish(cluster, slot, declarations)]
         if threads > 1:
-            parts.append(_join(cluster, slot, declarations))
+            texts.append(_join(cluster, slot, declarations))
     if has_team and threads > 1:
-        parts.append(_share(cluster, slot.size, declarations))
+        texts.append(_share(cluster, slot.size, declarations))
+        by_team("share", declarations)
     lines = ["define internal void @run(ptr %a) {", *_rows(cluster)]
     if slot.size:
         lines.append(f" %slots = alloca [{threads} x [{slot.size} x i8]], align 64")
@@ -54,7 +55,7 @@ def loop_code(cluster: Cluster, team_work: float, declarations: dict[str, str]) 
         lines += _by_team(slot.size, threads, "%many")
     else:
         lines += _by_team(slot.size, threads, "%0")
-    return "\n".join([*parts, *lines, " ret void", "}"])
+    return "\n".join([*texts, *lines, " ret void", "}"])
 
 
 def _rows(cluster: Cluster) -> list[str]:
@@ -71,7 +72,7 @@ def _rows(cluster: Cluster) -> list[str]:
 def _by_team(size: int, threads: int, before: str) -> list[str]:
     """The lines that share the work, and join what threads accumulated; `before`: the block they follow."""
     if not size:
-        return [" call void @GOMP_parallel(ptr @share, ptr %a, i32 0, i32 0)"]
+        return [" call void @share_by_team(ptr %a, i32 0)"]
     lines = [
         " %both = alloca [2 x ptr]",
         " store ptr %a, ptr %both",
@@ -91,7 +92,7 @@ def _by_team(size: int, threads: int, before: str) -> list[str]:
         " %again = icmp slt i32 %tn, %team",
         " br i1 %again, label %each, label %go",
         "go:",
-        " call void @GOMP_parallel(ptr @share, ptr %both, i32 %team, i32 0)",
+        " call void @share_by_team(ptr %both, i32 %team)",
         " br label %joins",
         "joins:",
         " %u = phi i32 [1, %go], [%un, %joining]",
@@ -112,23 +113,16 @@ def _by_team(size: int, threads: int, before: str) -> list[str]:
 
 def _share(cluster: Cluster, slot_size: int, declarations: dict[str, str]) -> str:
     """One thread's part: some of the rows or, of few, some of the columns of each."""
-    declarations["GOMP_parallel"] = "declare void @GOMP_parallel(ptr, ptr, i32, i32)"
-    for name in ("omp_get_thread_num", "omp_get_num_threads", "omp_get_max_threads"):
-        declarations[name] = f"declare i32 @{name}()"
     loops, lanes = cluster.loops(), lanes_of(cluster)
     needs_rows = any(step.over == "row" or ("of", "rows") in step.attributes for step in cluster.steps)
     by_rows = cluster.is_open or loops.rows >= _FEW_ROWS or needs_rows
     units = "%rows" if by_rows else str(-(-loops.columns // lanes))
-    lines = ["define internal void @share(ptr %data) {"]
+    lines = ["define internal void @share(ptr %data, i64 %t, i64 %n) {"]
     a, slot = ("%a", "%slot") if slot_size else ("%data", "null")
     if slot_size:
         lines.append(" %a = load ptr, ptr %data")
     lines += [line.replace("%a,", f"{a},") for line in _rows(cluster)]
     lines += [
-        " %t32 = call i32 @omp_get_thread_num()",
-        " %n32 = call i32 @omp_get_num_threads()",
-        " %t = zext i32 %t32 to i64",
-        " %n = zext i32 %n32 to i64",
         " %t1 = add i64 %t, 1",
         f" %m0 = mul i64 %t, {units}",
         " %u0 = udiv i64 %m0, %n",

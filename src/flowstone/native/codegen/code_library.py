@@ -22,6 +22,7 @@ import torch
 
 from flowstone.framework import flags
 from flowstone.native.codegen import compiler, host, making
+from flowstone.native.codegen.parts import by_team
 from flowstone.native.codegen.structured import Code
 
 __all__ = ["CodeLibrary", "my_part", "places_of", "share", "when_asked", "words_of"]
@@ -142,23 +143,14 @@ def places_of(e: Code, names: Sequence[str]) -> dict[str, str]:
 
 
 def share(e: Code, name: str) -> None:
-    """Has all threads of the team call a function with %a."""
-    if not host.has("GOMP_parallel"):
-        e.do(f"call void @{name}(ptr %a)")
-        return
-    e.declarations["GOMP_parallel"] = "declare void @GOMP_parallel(ptr, ptr, i32, i32)"
+    """Has the threads of the team do all parts of a function of %a, which asks for `my_part`."""
     threads = e.let(f"trunc i64 {e.word(e.pointer('%a', 0), 0)} to i32")
-    e.do(f"call void @GOMP_parallel(ptr @{name}, ptr %a, i32 {threads}, i32 0)")
+    e.do(f"call void @{by_team(name, e.declarations)}(ptr %a, i32 {threads})")
 
 
 def my_part(e: Code, units: str) -> tuple[str, str, str]:
-    """This thread's number, and the range of the units that it is to do."""
-    if not host.has("GOMP_parallel"):
-        return "0", "0", units
-    numbers = []
-    for name in ("omp_get_thread_num", "omp_get_num_threads"):
-        e.declarations[name] = f"declare i32 @{name}()"
-        numbers.append(e.let(f"zext i32 {e.let(f'call i32 @{name}()')} to i64"))
-    me, all_of_us = numbers
-    start, end = (e.quotient(e.mul(i, units), all_of_us) for i in (me, e.add(me, 1)))
-    return me, start, end
+    """The number of the part that this call does, and the range of its units. The function takes two numbers
+    more for that."""
+    e.takes("i64 part", "i64 parts")
+    start, end = (e.quotient(e.mul(i, units), "%parts") for i in ("%part", e.add("%part", 1)))
+    return "%part", start, end

@@ -30,11 +30,14 @@ from flowstone.framework.declarations.containers import Variable
 from flowstone.native.codegen import llvm
 
 __all__ = [
-    "HANDLE_OFFSET", "features", "has", "lanes", "llvm_version", "reason", "symbols", "variable_offset",
+    "ALONE", "HANDLE_OFFSET", "features", "has", "lanes", "llvm_version", "reason", "symbols",
+    "variable_offset",
 ]  # fmt: skip
 
 HANDLE_OFFSET = 16
 """Bytes from a tensor's Python object to its handle."""
+ALONE = ctypes.c_int64(0)
+"""Whether the callers of teams do all parts of the work themselves (`parts.py`)."""
 
 _WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"
 _NEEDED = (
@@ -103,14 +106,15 @@ def _address(name: str) -> int | None:
 @functools.cache
 def symbols() -> dict[str, int]:
     """The addresses of functions of torch and Python by their names, as far as they exist, and those of the
-    types of tensors and variables and of None, ``flowstone_tensor_type`` …"""
+    types of tensors and variables and of None, ``flowstone_tensor_type`` …, and of `ALONE`."""
     names = [*_NEEDED, *_OPTIONAL, *_LAPACK, *_C_LIBRARY]
     for kind, width in (("f", lanes()), ("d", lanes() // 2)):
         names += [f"Sleef_{name}{kind}{width}_u10" for name in (*_SLEEF, *_SLEEF_MORE)]
         names += [f"Sleef_{name}{kind}{width}_u15" for name in _SLEEF_15]
     found = {name: address for name in names if (address := _address(name)) is not None}
     objects = {"tensor_type": torch.Tensor, "variable_type": Variable, "none": None}
-    return {**found, **{f"flowstone_{name}": id(each) for name, each in objects.items()}}
+    found.update({f"flowstone_{name}": id(each) for name, each in objects.items()})
+    return {**found, "flowstone_alone": ctypes.addressof(ALONE)}
 
 
 def has(name: str) -> bool:

@@ -44,6 +44,10 @@ class Code(Emitter):
         head = f"define {self._linkage}void @{self._name}({words}) noinline nounwind {{\nentry:"
         return "\n".join([head, *self._places, *self.lines, " ret void\n}"])
 
+    def takes(self, *parameters: str) -> None:
+        """Adds parameters, where they are not there yet, after those that it takes."""
+        self._parameters = list(dict.fromkeys([*self._parameters, *parameters]))
+
     # ---- variables and blocks
 
     def variable(self, kind: str, value: str) -> str:

@@ -15,6 +15,7 @@ from flowstone.native.clusters.clusters import Cluster
 from flowstone.native.clusters.loop_code import number_of
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import KINDS, SIZES, Emitter
+from flowstone.native.codegen.parts import by_team, has_teams
 from flowstone.native.numerics.elements import ELEMENTS
 
 __all__ = ["Writer", "copies_panels", "product_code"]
@@ -40,21 +41,15 @@ def product_code(
     text = [writer.panels()]
     panels = writer.panel_count
     is_small = rows * inner * columns < machine.current().profile.product_team
-    if is_small or panels < 2 or not host.has("GOMP_parallel"):
+    if is_small or panels < 2 or not has_teams():
         call = f"call void @panels(ptr %a, i64 0, i64 {panels})"
         return "\n".join([*text, f"define internal void @run(ptr %a) {{\n {call}\n ret void\n}}"])
-    declarations["GOMP_parallel"] = "declare void @GOMP_parallel(ptr, ptr, i32, i32)"
-    declarations["omp_get_thread_num"] = "declare i32 @omp_get_thread_num()"
-    declarations["omp_get_num_threads"] = "declare i32 @omp_get_num_threads()"
-    start = "define internal void @run(ptr %a) {\n call void @GOMP_parallel(ptr @share, ptr %a, i32 0, i32 0)"
-    return "\n".join([*text, _SHARE.replace("PANELS", str(panels)), f"{start}\n ret void\n}}"])
+    call = f"call void @{by_team('share', declarations)}(ptr %a, i32 0)"
+    run = f"define internal void @run(ptr %a) {{\n {call}\n ret void\n}}"
+    return "\n".join([*text, _SHARE.replace("PANELS", str(panels)), run])
 
 
-_SHARE = """define internal void @share(ptr %a) {
- %t32 = call i32 @omp_get_thread_num()
- %n32 = call i32 @omp_get_num_threads()
- %t = zext i32 %t32 to i64
- %n = zext i32 %n32 to i64
+_SHARE = """define internal void @share(ptr %a, i64 %t, i64 %n) {
  %t1 = add i64 %t, 1
  %m0 = mul i64 %t, PANELS
  %p0 = udiv i64 %m0, %n

@@ -56,7 +56,7 @@ def _draw(writer: Writer, each: Statement) -> None:
         f" store ptr {words}, ptr {places}",
         f" store ptr {writer.address(result)}, ptr {second}",
     ]
-    writer.lines.append(f" call void @{name}_some(ptr {places})")
+    writer.lines.append(f" call void @{name}_some(ptr {places}, i64 0, i64 1)")
     following = let(f"add i64 {low}, {attributes['blocks']}")
     carry = let(f"zext i1 {let(f'icmp ult i64 {following}, {low}')} to i64")
     writer.store(stream, following, "1")

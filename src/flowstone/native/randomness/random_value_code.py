@@ -55,7 +55,7 @@ def random_value_code(lanes: int, names: Sequence[str] = NAMES) -> str:
 
 
 def filling_code(name: str, lanes: int, declarations: dict[str, str]) -> str:
-    """The text of what one thread does of a function, ``void @name_some(ptr a)``, of an array of two
+    """The text of a part of a function, ``void @name_some(ptr a, i64 part, i64 parts)``, of an array of two
     addresses: those of the numbers of `PARAMETERS`, and of the results."""
     how, kind = name.split("_")
     if how == "permutation":
@@ -68,9 +68,7 @@ def _public(name: str, declarations: dict[str, str]) -> str:
     team = Code(f"{name}_team", ["ptr a"], 1, declarations)
     share(team, f"{name}_some")
     e = Code(name, ["ptr a"], 1, declarations, is_public=True)
-    is_alone = e.let(f"icmp sle i64 {e.word(e.pointer('%a', 0), 0)}, 1")
-    function = e.let(f"select i1 {is_alone}, ptr @{name}_some, ptr @{name}_team")
-    e.do(f"call void {function}(ptr %a)")
+    e.do(f"call void @{name}_team(ptr %a)")
     return f"{team.text()}\n{e.text()}"
 
 
@@ -318,6 +316,7 @@ class _Exchanges(_Filling):
 
     def _fill(self) -> None:
         e, of_vector = self._e, self._lanes * self._of_block
+        e.takes("i64 part", "i64 parts")  # which are one
         order, drawn, count = e.pointer("%a", 1), e.array("i32", of_vector), self._words["count"]
         with e.loop(0, count) as i:
             e.set("i64", e.at(order, i, "i64"), i)

@@ -15,6 +15,7 @@ from flowstone.native.clusters.entry_points import DECLARATIONS, TYPE_CODES
 from flowstone.native.clusters.machine_functions import MachineFunction
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import KINDS, SIZES, Emitter
+from flowstone.native.codegen.parts import by_team, has_teams
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.updates.updates import Operand, Update
 
@@ -34,11 +35,6 @@ MORE = {
     "PyFloat_AsDouble": "declare double @PyFloat_AsDouble(ptr)",
     "flowstone_variable_type": "@flowstone_variable_type = external global i8",
     "flowstone_none": "@flowstone_none = external global i8",
-}
-_TEAM = {
-    "GOMP_parallel": "declare void @GOMP_parallel(ptr, ptr, i32, i32)",
-    "omp_get_thread_num": "declare i32 @omp_get_thread_num()",
-    "omp_get_num_threads": "declare i32 @omp_get_num_threads()",
 }
 
 
@@ -215,10 +211,8 @@ def _store(e: Emitter, dtype: str, place: str, value: str, mask: str) -> None:
 
 def team_code(update: Update, declarations: dict[str, str], part: str = "part") -> str:
     """``run(addresses, and that of the numbers)``: all parameters by ``part``, on a team where that pays."""
-    has_team = update.work >= machine.current().profile.update_team and all(host.has(name) for name in _TEAM)
-    if has_team:
-        declarations.update(_TEAM)
-    return f"{_range(update, part)}\n{_run(update, has_team)}"
+    has_team = update.work >= machine.current().profile.update_team and has_teams()
+    return f"{_range(update, part)}\n{_run(update, declarations if has_team else None)}"
 
 
 def _range(update: Update, part: str) -> str:
@@ -266,17 +260,13 @@ done:
 }}"""
 
 
-def _run(update: Update, has_team: bool) -> str:
-    """``run(addresses)``: all of it, on a team if there is one."""
+def _run(update: Update, declarations: dict[str, str] | None) -> str:
+    """``run(addresses)``: all of it, on a team if there are its declarations."""
     total = _units(update)[-1]
-    if not has_team:
+    if declarations is None:
         call = f" call void @range(ptr %a, i64 0, i64 {total})"
         return f"define internal void @run(ptr %a) {{\n{call}\n ret void\n}}"
-    return f"""define internal void @share(ptr %a) {{
- %t32 = call i32 @omp_get_thread_num()
- %n32 = call i32 @omp_get_num_threads()
- %t = zext i32 %t32 to i64
- %n = zext i32 %n32 to i64
+    return f"""define internal void @share(ptr %a, i64 %t, i64 %n) {{
  %t1 = add i64 %t, 1
  %m0 = mul i64 %t, {total}
  %u0 = udiv i64 %m0, %n
@@ -286,7 +276,7 @@ def _run(update: Update, has_team: bool) -> str:
  ret void
 }}
 define internal void @run(ptr %a) {{
- call void @GOMP_parallel(ptr @share, ptr %a, i32 0, i32 0)
+ call void @{by_team('share', declarations)}(ptr %a, i32 0)
  ret void
 }}"""
 

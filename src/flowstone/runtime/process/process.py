@@ -13,7 +13,9 @@ the first session  freed memory stays with the process                 if the en
 5 s after a plan   the heap gets pages of 2 MB where the system        the same
                    gives them on request (the same file)
 steps with a team  its other threads keep off the step's core          for teams of more than eight
-                   (`runtime/process/team_cores.py`)
+                   (`runtime/process/team_cores.py`); where
+                   others want the cores, machine code runs
+                   on the step's thread (`team_load.py`)
 =================  ==================================================  ====================================
 
 ``FLOWSTONE_TUNE_PROCESS=0`` switches all of it off; a program can choose with `tune_process`. OpenMP reads

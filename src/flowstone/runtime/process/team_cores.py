@@ -5,7 +5,8 @@ the thread that wakes them: after a pause, and sometimes for seconds, they wait 
 (docs/design/008). A `Parting` looks every millisecond, at the start of a step, which core that is. From then
 on the other threads may run on all of their cores but this one; the caller always where it likes. After
 a rest they are also woken before the step begins, so that the caller does not go to sleep and wake beside
-them. When no step has begun for a second, all threads may run where they could before.
+them. Where they wait for cores that others have, the caller works alone (`team_load.py`). When no step has
+begun for a second, all threads may run where they could before.
 
 Nothing is done on other systems than Linux, where there is no native tier, in teams of more than eight, for
 threads that have no other core, and where settings of the process are not to be changed.
@@ -25,6 +26,7 @@ from typing import Any, ClassVar, NamedTuple
 from flowstone.framework.process.daemon_threads import DaemonThreads
 from flowstone.native.codegen.team_members import team_members
 from flowstone.runtime.process import process
+from flowstone.runtime.process.team_load import Load
 
 __all__ = ["Parting", "clock", "is_possible"]
 
@@ -57,10 +59,11 @@ class Parting:
         self.due = now + _OFTEN
         if is_first or not process.is_tuned():
             return
-        if not is_rested:
-            _team_of_this_thread().part(now)
+        team = _team_of_this_thread()
+        if team.is_known and not is_rested:
+            team.part(now)
         elif (members := team_members()) is not None:
-            _team_of_this_thread().part(now, members)
+            team.part(now, members)
 
 
 class _Kept(NamedTuple):
@@ -78,20 +81,28 @@ class _Team:
         self._threads: list[int] = []
         self._kept: list[_Kept] = []
         self._core, self.looked = -1, 0.0
+        self._load = Load()
+        self.is_known = False
         self._lock = threading.Lock()
 
     def part(self, now: float, members: Callable[[], list[int]] | None = None) -> None:
         """Keeps the threads off the caller's core; `members` wakes the team and says who is in it."""
         core, self.looked = _Calls.made().core(), now
-        if members is None and core == self._core:
-            return
+        self._load.look(now, self._threads)
+        if self._load.is_alone:
+            _Releasing.watch(self)
+        elif members is not None or core != self._core:
+            self._part(core, members)
+            if self._kept:
+                _Releasing.watch(self)
+
+    def _part(self, core: int, members: Callable[[], list[int]] | None) -> None:
         with self._lock:
             self._keep_off(core)
             if members is not None and (found := _few(members()[1:])) != self._threads:
                 self._threads = found
                 self._keep_off(core)
-        if self._kept:
-            _Releasing.watch(self)
+        self.is_known |= members is not None
 
     def _keep_off(self, core: int) -> None:
         self._let_go()
@@ -100,6 +111,7 @@ class _Team:
 
     def release(self) -> None:
         """Lets all threads run where they could."""
+        self._load.release()
         with self._lock:
             self._let_go()
 
