@@ -276,7 +276,7 @@ def _run(update: Update, declarations: dict[str, str] | None) -> str:
  ret void
 }}
 define internal void @run(ptr %a) {{
- call void @{by_team('share', declarations)}(ptr %a, i32 0)
+ call void @{by_team("share", declarations)}(ptr %a, i32 0)
  ret void
 }}"""
 
