@@ -365,8 +365,7 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
         tensor = convert_to_tensor(tensor, name="tensor")
         wanted = tensor.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
         if optimize and tensor.shape.is_fully_defined():
-            with graph.name_scope("Shape"):
-                shape = convert_to_tensor(tensor.shape, dtypes.int32)
+            shape = convert_to_tensor(tensor.shape, dtypes.int32, "Shape")
         else:
             shape = F.Shape(tensor, name="Shape")
         return ones(shape, wanted, name=scope)

@@ -266,7 +266,7 @@ def _axes(x: Any, axis: Any) -> Any:
         rank = np.ndim(x) if rank is None else rank
     else:
         rank = x.ndim
-    if rank:
+    if rank or (rank == 0 and isinstance(x, Tensor)):
         return convert_to_tensor(np.arange(rank, dtype=np.int32), name="Const")
     if rank == 0:
         none = convert_to_tensor(np.int32(0), name="Rank")
