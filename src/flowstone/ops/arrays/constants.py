@@ -410,8 +410,8 @@ def eye(
 ) -> Tensor:
     """Identity matrices, [*batch_shape, num_rows, num_columns]; square if `num_columns` is None."""
     with get_default_graph().name_scope(name or "eye"):
-        is_square = num_columns is None
-        columns = num_rows if is_square else num_columns
+        is_square = num_columns is None or (isinstance(num_rows, int) and num_rows == num_columns)
+        columns = num_rows if num_columns is None else num_columns
         batch = [] if batch_shape is None else batch_shape
         static = all(isinstance(n, int) for n in (num_rows, columns)) and _plain_sizes(batch) is not None
         if static:
