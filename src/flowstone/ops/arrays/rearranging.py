@@ -23,10 +23,10 @@ from flowstone.ops.numbers.unsigned_integers import needs_help
 __all__ = [
     "invert_permutation",
     "matrix_transpose",
+    "place_of",
     "reverse",
     "reverse_sequence",
     "reverse_v2",
-    "place_of",
     "to_the_end",
     "transpose",
 ]
