@@ -23,7 +23,8 @@ def found_files(pattern: Any) -> Tensor:
     pattern = convert_to_tensor(pattern, dtypes.string, name="file_pattern")
     names = matching_files(pattern)
     is_found = F.Greater(shape_of(names)[0], 0, name="match_not_empty")
+    patterns = reduce_join(pattern, separator=", ")
     words = convert_to_tensor("No files matched pattern: ", name="message/x")
-    message = F.Add(words, reduce_join(pattern, separator=", "), name="message")
+    message = F.Add(words, patterns, name="message")
     with graph.control_dependencies([Assert(is_found, [message], 1, "assert_not_empty")]):
         return F.Identity(names)
