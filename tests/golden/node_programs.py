@@ -7,9 +7,10 @@ Each program is a function of the module ``tf`` that builds nodes in the default
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List
+from collections.abc import Callable
+from typing import Any
 
-PROGRAMS: Dict[str, Callable[[Any], Any]] = {}
+PROGRAMS: dict[str, Callable[[Any], Any]] = {}
 
 
 def program(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -18,7 +19,7 @@ def program(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
-def node_lines(tf: Any, build: Callable[[Any], Any]) -> List[str]:
+def node_lines(tf: Any, build: Callable[[Any], Any]) -> list[str]:
     """A line for each node: its name, its type, its inputs; for a random one its second seed."""
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(7)

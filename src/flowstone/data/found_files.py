@@ -10,7 +10,6 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.control.conditionals import Assert
-
 from flowstone.ops.readers.files import matching_files
 from flowstone.ops.strings.joining import reduce_join
 

@@ -11,7 +11,7 @@ from flowstone.framework.graphs.graph_functions import (
 )
 from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.scope import get_default_graph
-from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.layers.feature_columns.columns import COLUMNS, FeatureColumn
 from flowstone.ops.arrays.choice import where

@@ -21,6 +21,7 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import broadcast, num_elements
 from flowstone.ops.arrays.constants import range as range_of
+from flowstone.ops.arrays.constants import zeros_like
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.rearranging import place_of
 from flowstone.ops.arrays.shapes import rank
@@ -232,7 +233,7 @@ def sigmoid_cross_entropy_with_logits(
         logits = convert_to_tensor(logits, name="logits")
         labels = _as_labels(labels, logits)
         _same_static_shape(labels, logits)
-        zeros = F.ZerosLike(logits, name="zeros_like")
+        zeros = zeros_like(logits)
         is_positive = F.GreaterEqual(logits, zeros)
         relu_logits = F.Select(is_positive, logits, zeros)
         negative_abs = F.Select(is_positive, F.Neg(logits), logits)

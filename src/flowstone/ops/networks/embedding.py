@@ -15,6 +15,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
+from flowstone.ops.arrays.shapes import shape, size
 from flowstone.ops.numbers.clipping import clip_by_norm
 from flowstone.ops.numbers.division import div_no_nan
 
@@ -80,7 +81,7 @@ def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
 def _partitioned(tables: list[Any], ids: Tensor, strategy: str, scope: str) -> Tensor:
     count, dtype = len(tables), ids.dtype.base_dtype
     flat = F.Reshape(ids, [-1])
-    originals = F.Range(0, F.Size(flat), 1, name="range")
+    originals = F.Range(0, size(flat), 1, name="range")
     if strategy == "mod":
         chosen, row = F.FloorMod(flat, count, name="mod"), F.FloorDiv(flat, count, name="floordiv")
     else:
@@ -95,13 +96,10 @@ def _partitioned(tables: list[Any], ids: Tensor, strategy: str, scope: str) -> T
     rows = F.ParallelDynamicStitch(places, found, name=scope)
     inner = convert_to_tensor(tables[0]).dims
     if inner is None or None in inner[1:]:
-        table_shape = F.Shape(convert_to_tensor(tables[0]))
-        tail = F.StridedSlice(table_shape, [1], [0], [1], end_mask=1)
-        rows = F.Reshape(rows, F.ConcatV2([F.Shape(ids), tail], 0, name="concat"))
-    elif ids.dims is not None and None not in ids.dims:
-        rows = F.Reshape(rows, [*ids.dims, *inner[1:]])
+        tail: Any = F.StridedSlice(F.Shape(convert_to_tensor(tables[0])), [1], [0], [1], end_mask=1)
     else:
-        rows = F.Reshape(rows, F.ConcatV2([F.Shape(ids), list(inner[1:])], 0, name="concat"))
+        tail = list(inner[1:])
+    rows = F.Reshape(rows, F.ConcatV2([shape(ids), tail], 0, name="concat"))
     if ids.dims is not None and inner is not None:
         rows.set_shape((*ids.dims, *inner[1:]))
     return rows

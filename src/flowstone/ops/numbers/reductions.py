@@ -18,7 +18,9 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.node import Node, Output, static_value
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.constants import zeros_like
 from flowstone.ops.arrays.shapes import rank
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, QUANTIZED, REAL, conjugate, constant_like
 from flowstone.ops.numbers.reduction_calls import (
     axes_of,
@@ -315,10 +317,10 @@ def reduce_logsumexp(
     x = convert_to_tensor(input_tensor, name="input_tensor")
     with x.graph.name_scope(name or "ReduceLogSumExp"):
         highest = reduce_max(x, axis, True)
-        shift = F.StopGradient(F.SelectV2(F.IsFinite(highest), highest, x.dtype.as_numpy_dtype(0)))
+        shift = F.StopGradient(F.Select(F.IsFinite(highest), highest, zeros_like(highest)))
         result = F.Log(reduce_sum(F.Exp(F.Sub(x, shift)), axis, keep_dims))
         if not keep_dims:
-            shift = F.Reshape(shift, F.Shape(result))
+            shift = F.Reshape(shift, shape_of(result))
         return F.Add(result, shift)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.scope import get_default_graph
