@@ -1,0 +1,59 @@
+"""Common programs make TensorFlow 1.15's nodes, and as many of them before each random operation.
+
+So with a seed of the graph alone they draw its numbers.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.golden import model_programs, recurrent_programs  # noqa: F401
+from tests.golden.node_programs import PROGRAMS, node_lines
+
+import flowstone as tf
+
+GOLDEN = Path(__file__).parent / "golden" / "names" / "nodes.txt.xz"
+
+OTHER_NODES: frozenset[str] = frozenset()
+"""Programs whose random operations have TensorFlow's seeds, though later or unread nodes differ."""
+
+OTHER_SEEDS: frozenset[str] = frozenset()
+"""Programs that make another number of nodes before a random operation."""
+
+
+def golden_lines() -> dict[str, list[str]]:
+    programs: dict[str, list[str]] = {}
+    for line in lzma.decompress(GOLDEN.read_bytes()).decode().splitlines():
+        if line.startswith("# "):
+            programs[line[2:]] = lines = []
+        else:
+            lines.append(line)
+    return programs
+
+
+GOLDENS = golden_lines()
+
+
+def seeds(lines: list[str]) -> list[str]:
+    return [f"{line.split()[0]} {line.split()[-1]}" for line in lines if "seed2=" in line]
+
+
+def test_every_program_has_its_nodes() -> None:
+    assert list(GOLDENS) == list(PROGRAMS)
+    assert set(PROGRAMS) >= OTHER_NODES | OTHER_SEEDS
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nodes_are_tensorflows(name: str) -> None:
+    expected, found = GOLDENS[name], node_lines(tf, PROGRAMS[name])
+    missing, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+    if name in OTHER_SEEDS:
+        assert seeds(found) != seeds(expected), "the seeds are right now"
+    elif name in OTHER_NODES:
+        assert seeds(found) == seeds(expected)
+        assert missing or more, "all nodes are there now"
+    else:
+        assert (sorted(missing), sorted(more)) == ([], [])
