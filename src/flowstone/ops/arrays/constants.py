@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -319,6 +322,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
             sizes = _plain_sizes(shape)
             if sizes is not None and product(sizes) < _SMALL:
                 return constant(value, dtype, sizes, name=scope)
+            _ask_whether_small(shape)
             try:
                 shape = convert_to_tensor(as_shape(shape), dtypes.int32)
             except (TypeError, ValueError):
@@ -326,6 +330,15 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
         if shape.dims == ():
             shape = F.Reshape(shape, [-1])
         return fill_op(shape, constant(value, dtype), name=scope)
+
+
+def _ask_whether_small(sizes: Any) -> None:
+    """Adds the question whether there are few elements, which nobody reads, as TensorFlow does where tensors are
+    among the sizes."""
+    if not isinstance(sizes, (list, tuple)) or not any(isinstance(size, Tensor) for size in sizes):
+        return
+    with contextlib.suppress(TypeError, ValueError):
+        F.Less(functools.reduce(operator.mul, sizes), _SMALL)
 
 
 def _plain_sizes(shape: Any) -> list[int] | None:
