@@ -17,10 +17,65 @@ import flowstone as tf
 
 GOLDEN = Path(__file__).parent / "golden" / "names" / "nodes.txt.xz"
 
-OTHER_NODES: frozenset[str] = frozenset()
+OTHER_NODES: frozenset[str] = frozenset(
+    {
+        "conv2d_dilated",
+        "nn_convolution_nd",
+        "nn_atrous",
+        "nn_activations",
+        "loss_weighted",
+        "metric_mean_iou",
+        "contrib_convolution2d_normed",
+        "contrib_optimize_loss",
+        "image_random_batch",
+        "image_changes",
+        "image_decoding",
+        "minimize_descent",
+        "minimize_momentum",
+        "minimize_adam",
+        "minimize_adagrad",
+        "minimize_adadelta",
+        "minimize_rmsprop",
+        "minimize_ftrl",
+        "rnn_gradient",
+        "gradients_of_arithmetic",
+        "gradients_of_reductions",
+        "gradients_of_shapes",
+        "gradients_given",
+        "gradients_of_convolutions",
+        "gradients_of_embeddings",
+        "gradients_clipped",
+        "decayed_rates",
+        "tensordot",
+        "reductions",
+        "feature_columns",
+        "linear_model",
+        "head_binary",
+        "model_mlp_by_hand",
+        "model_autoencoder",
+        "model_generative",
+        "rnn_layer_norm",
+        "rnn_block_cell",
+        "attention_bahdanau",
+        "attention_luong",
+        "beam_search",
+        "crf",
+        "cond_gradient",
+        "while_gradient",
+    }
+)
 """Programs whose random operations have TensorFlow's seeds, though later or unread nodes differ."""
 
-OTHER_SEEDS: frozenset[str] = frozenset()
+OTHER_SEEDS: frozenset[str] = frozenset(
+    {
+        "diagonal_normal",
+        "head_multi",
+        "model_cnn",
+        "model_two_towers",
+        "model_text",
+        "rnn_attention_cell",
+    }
+)
 """Programs that make another number of nodes before a random operation."""
 
 

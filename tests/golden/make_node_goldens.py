@@ -1,8 +1,8 @@
 """Ask TensorFlow for the nodes of the programs in `node_programs.py` and its neighbours.
 
-Run with a Python that has TensorFlow 1.15, from the repository: `python tests/golden/make_node_goldens.py` (the
-file `names/nodes.txt.xz` came from 1.15.5). The file has for each program a line ``# program`` and a line for each
-node, in the order of their making; see `node_lines`.
+Run with a Python that has TensorFlow 1.15, from the repository: `python tests/golden/make_node_goldens.py`
+(the file `names/nodes.txt.xz` came from 1.15.5). The file has for each program a line ``# program`` and a
+line for each node, in the order of their making; see `node_lines`.
 """
 
 from __future__ import annotations

@@ -253,19 +253,6 @@ def head_multi(tf: Any) -> None:
 
 
 @program
-def dnn_model(tf: Any) -> None:
-    f = tf.feature_column
-    classifier = tf.estimator.DNNClassifier([4, 3], [f.numeric_column("x", 10)], n_classes=3)
-    tf.train.get_or_create_global_step()
-    classifier._call_model_fn(
-        {"x": rows(tf)}, labels(tf, None, 1), tf.estimator.ModeKeys.TRAIN, classifier.config
-    )
-
-
-# whole models
-
-
-@program
 def model_mlp_by_hand(tf: Any) -> None:
     x = rows(tf)
     w = tf.Variable(tf.random_normal([10, 5]))

@@ -232,6 +232,8 @@ for _name in ("images_first", "bias_first", "hinted_relu"):
 for _name in ("looped_cells", "dynamic_rnn"):
     KINDS[_name] = dataclasses.replace(KINDS[_name], loops=True)
 _kinds({"array": _array}, keeps=True, has_views=True)
+
+
 def _dropped(tf: Any, x: Any) -> Any:
     """Dropout as TensorFlow 2 writes it; what 1.15 writes is made of what other kinds have."""
     return tf.where_v2(tf.random_uniform(tf.shape(x), seed=7) >= 0.5, x * 2.0, 0.0)

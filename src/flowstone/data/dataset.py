@@ -1,7 +1,7 @@
 """`Dataset`: a description of elements, made of others step by step; see `tf.data`.
 
-A Dataset adds its op to the graph that is the default one when it is made; in another graph, such as that of a
-function, it adds those of all that it is made of anew.
+A Dataset adds its op to the graph that is the default one when it is made; in another graph, such as that
+of a function, it adds those of all that it is made of anew.
 """
 
 from __future__ import annotations

@@ -333,8 +333,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
 
 
 def _ask_whether_small(sizes: Any) -> None:
-    """Adds the question whether there are few elements, which nobody reads, as TensorFlow does where tensors are
-    among the sizes."""
+    """Adds a question that nobody reads, as TensorFlow does where tensors are among the sizes."""
     if not isinstance(sizes, (list, tuple)) or not any(isinstance(size, Tensor) for size in sizes):
         return
     with contextlib.suppress(TypeError, ValueError):

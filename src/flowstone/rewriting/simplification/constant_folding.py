@@ -2,8 +2,9 @@
 
 `fold_constants` computes, once per plan, every pure node whose inputs are all constants (with its own CPU
 kernel), and every node whose value is known without its inputs' (a static shape, a rank, a shape that comes
-back from a stack). A check of what is known to hold is dropped. `apply_identities` asks a node's declaration for what equals it (x + 0 = x, Identity): its
-`fold` hook. Where that is a constant, it computes what depends on constants alone since then.
+back from a stack). A check of what is known to hold is dropped. `apply_identities` asks a node's
+declaration for what equals it (x + 0 = x, Identity): its `fold` hook. Where that is a constant, it computes
+what depends on constants alone since then.
 """
 
 from __future__ import annotations
