@@ -56,4 +56,4 @@ def test_batches_of_mapped_elements_are_nodes_that_tensorflow_1_15_knows() -> No
         tf.data.Dataset.range(7).apply(batches).make_initializable_iterator()
         types = {operation.type for operation in graph.get_operations()}
     assert "MapAndBatchDataset" not in types
-    assert {"ParallelMapDataset", "BatchDataset"} <= types
+    assert {"ParallelMapDataset", "BatchDatasetV2"} <= types

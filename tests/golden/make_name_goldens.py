@@ -1,10 +1,8 @@
 """Ask TensorFlow for the names of the nodes and variables of the programs in `name_programs.py`.
 
-Run with a Python that has TensorFlow 2 (the file `names/programs.txt` came from 2.21), with
-``TF_USE_LEGACY_KERAS=1``: `python tests/golden/make_name_goldens.py`. The file has for each program a line
-``# program``, a line ``variable NAME`` for each variable and a line ``NAME TYPE`` for each node of the
-forward part. Sums that 2.21 writes as AddV2 and TensorFlow 1.15 as Add are written as Add there, by hand;
-the program `dropout` is from 1.15.5.
+Run with a Python that has TensorFlow 1.15: `python tests/golden/make_name_goldens.py` (the file
+`names/programs.txt` came from 1.15.5). The file has for each program a line ``# program``, a line
+``variable NAME`` for each variable and a line ``NAME TYPE`` for each node of the forward part.
 """
 
 from __future__ import annotations

@@ -8,37 +8,15 @@ the variables. What is meant to differ is listed in `DIFFERENCES`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Rest = Callable[[], Any] | None
+if TYPE_CHECKING:
+    Rest = Callable[[], Any] | None
 PROGRAMS: dict[str, Callable[[Any], Rest]] = {}
 
 # program -> {node: why it, or what is below it, is there in one of the two only, or of another type}.
 DIFFERENCES: dict[str, dict[str, str]] = {
-    "reference_variables": dict.fromkeys(
-        ["mul", "Const_1", "Sum"], "TensorFlow 2 computes a regulariser twice, TensorFlow 1 once"
-    ),
-    "partitioned_variables": dict.fromkeys(
-        [f"s/embedding_lookup/{node}" for node in ("Shape", "Size", "concat", "Reshape_1/shape")],
-        "the shape of the result is a constant where it is known",
-    ),
-    "dense_layers": {"SparseSoftmaxCrossEntropyWithLogits/Shape": "nobody uses it"},
-    "losses_by_hand": {
-        "clip_by_norm/ones_like": "an op of its own, as in 1.4",
-        "clip_by_norm/OnesLike": "an op of its own, as in 1.4",
-        "logistic_loss/zeros_like": "an op also where the shape is known",
-        "softmax_cross_entropy_with_logits_sg": "matrices are not reshaped to matrices",
-        "zero_fraction": "counted once, as in 1.4; TensorFlow 2 has a branch for large tensors",
-    },
-    "sampled_losses": {
-        "sampled_losses/zeros_like": "an op also where the shape is known",
-        "softmax_cross_entropy_with_logits": "matrices are not reshaped to matrices",
-    },
-    "shapes": {
-        "LinSpace": "an op, as in 1.4",
-        "linspace": "an op, as in 1.4",
-        "eye/diag": "the op MatrixDiag, as in 1.4",
-    },
+    "losses_by_hand": {"zero_fraction": "counted once, as in 1.4; later there is a branch for large tensors"},
 }
 
 

@@ -75,10 +75,12 @@ def alpha_dropout(
         if tf.get_static_value(keep_prob) == 1:
             return x
         shape = tf.shape(x) if noise_shape is None else noise_shape
-        kept = tf.floor(keep_prob + tf.random_uniform(shape, seed=seed, dtype=x.dtype))
+        numbers = tf.random_uniform(shape, seed=seed, dtype=x.dtype)
+        kept = tf.cast(numbers >= 1 - keep_prob, x.dtype)
         values = x * kept + _ALPHA * (1 - kept)
-        a = (keep_prob + _ALPHA**2 * keep_prob * (1 - keep_prob)) ** -0.5
-        return a * values - a * _ALPHA * (1 - keep_prob)
+        a = (keep_prob + keep_prob * (1 - keep_prob) * _ALPHA**2) ** -0.5
+        b = -a * _ALPHA * (1 - keep_prob)
+        return a * values + b
 
 
 def scaled_softplus(x: Any, alpha: Any, clip: Any = None, name: str | None = None) -> Any:

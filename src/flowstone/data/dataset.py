@@ -1,7 +1,7 @@
 """`Dataset`: a description of elements, made of others step by step; see `tf.data`.
 
-A Dataset adds its ops to the graph when an iterator is made of it (`iterator.py`), in the graph that is the
-default one then.
+A Dataset adds its op to the graph that is the default one when it is made; in another graph, such as that
+of a function, it adds those of all that it is made of anew.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from flowstone.data.found_files import found_files
 from flowstone.data.functions import DatasetFunction, MapFunction
 from flowstone.data.generators import generated
 from flowstone.data.iterator import Iterator, initializable_iterator, one_shot_iterator
-from flowstone.data.options import Tunable
+from flowstone.data.options import Options, Tunable, as_optimized, is_made_apart
 from flowstone.data.padding import padded_shapes_of, padding_values_of
 from flowstone.data.structure import Structure, components, converted, flatten, packed
 from flowstone.data.windows import Windowed
@@ -26,6 +26,7 @@ from flowstone.framework.tensors.composite import SparseTensor, SparseTensorValu
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.sparse.sparse_conversions import serialize_many_sparse
 
 __all__ = ["Dataset"]
@@ -77,14 +78,14 @@ class Dataset(Described, Tunable, Windowed, ABC):
 
         ValueError if the dataset depends on state of the graph, such as variables, tables or placeholders.
         """
-        return one_shot_iterator(self._structure, self._as_variant_tensor)
+        return one_shot_iterator(self._structure, lambda: as_optimized(self))
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """An iterator that begins when its `initializer` runs; each run begins anew.
 
         `shared_name`: sessions of one target share the iterator of this name.
         """
-        return initializable_iterator(self._structure, self._as_variant_tensor, shared_name)
+        return initializable_iterator(self._structure, as_optimized(self), shared_name)
 
     # ---- sources
 
@@ -179,11 +180,13 @@ class Dataset(Described, Tunable, Windowed, ABC):
         `shuffle`: whether they come in random order (they do if it is None), with `seed`. If there is none,
         the step that makes the iterator fails with InvalidArgumentError.
         """
-        names = Dataset.from_tensor_slices(found_files(file_pattern))
-        if shuffle is None or shuffle:
-            count = as_int64(F.Maximum(F.Size(found_files(file_pattern), out_type=dtypes.int64), 1), "size")
-            return names.shuffle(count, seed=seed)
-        return names
+        with get_default_graph().name_scope("list_files"):
+            found = found_files(file_pattern)
+            names = Dataset.from_tensor_slices(found)
+            if shuffle is None or shuffle:
+                count = shape_of(found, out_type=dtypes.int64)[0]
+                return names.shuffle(F.Maximum(count, 1), seed=seed)
+            return names
 
     # ---- all, some, again
 
@@ -250,7 +253,7 @@ class Dataset(Described, Tunable, Windowed, ABC):
         `seed`: see `tf.set_random_seed`. `reshuffle_each_iteration`: whether each pass has another order (it
         has if that is None).
         """
-        seeds, size = seed_tensors(seed), as_int64(buffer_size, "buffer_size")
+        size, seeds = as_int64(buffer_size, "buffer_size"), seed_tensors(seed)
         differs = True if reshuffle_each_iteration is None else reshuffle_each_iteration
         return _derived("ShuffleDataset", self, lambda x, elements: F.ShuffleDataset(
             x, size, *seeds, reshuffle_each_iteration=differs, **elements))  # fmt: skip
@@ -273,9 +276,6 @@ class Dataset(Described, Tunable, Windowed, ABC):
         `drop_remainder`."""
         size, drops = as_int64(batch_size, "batch_size"), as_bool(drop_remainder)
         structure = self._structure.with_shapes(prefixed_by(size, drops))
-        if drops is False:
-            return op_dataset("BatchDataset", structure, lambda: F.BatchDataset(
-                self._as_variant_tensor(), size, **structure.attributes))  # fmt: skip
         return op_dataset("BatchDataset", structure, lambda: F.BatchDatasetV2(
             self._as_variant_tensor(), size, drops, **structure.attributes))  # fmt: skip
 
@@ -294,17 +294,14 @@ class Dataset(Described, Tunable, Windowed, ABC):
         """
         if any(leaf.is_sparse for leaf in self._structure.leaves):
             raise TypeError("Batching of padded sparse tensors is not currently supported")
-        size, drops = as_int64(batch_size, "batch_size"), as_bool(drop_remainder)
+        size = as_int64(batch_size, "batch_size")
         shapes, static = padded_shapes_of(self._structure, padded_shapes)
         values = padding_values_of(self._structure, padding_values)
+        drops = as_bool(drop_remainder)
         form = packed(self._structure.form, [
             replace(leaf, shape=shape) for leaf, shape in zip(self._structure.leaves, static)
         ])  # fmt: skip
         structure = Structure(form).with_shapes(prefixed_by(size, drops))
-        if drops is False:
-            return op_dataset("PaddedBatchDataset", structure, lambda: F.PaddedBatchDataset(
-                self._as_variant_tensor(), size, shapes, values,
-                output_shapes=structure.flat_shapes))  # fmt: skip
         return op_dataset("PaddedBatchDataset", structure, lambda: F.PaddedBatchDatasetV2(
             self._as_variant_tensor(), size, shapes, values, drops,
             output_shapes=structure.flat_shapes))  # fmt: skip
@@ -328,7 +325,8 @@ class Dataset(Described, Tunable, Windowed, ABC):
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
         """``reduce_func(state, element)`` of each element in turn, from `initial_state` on; tensors, nested
         as the state. TypeError or ValueError if a state has other types or another form."""
-        values = converted(initial_state)
+        with get_default_graph().name_scope("initial_state"):
+            values = converted(initial_state)
         state = Structure.of_values(values)
         function = MapFunction(reduce_func, state, self._structure, name="reduce_func", whole=True)
         if str(function.structure.types) != str(state.types):
@@ -387,6 +385,7 @@ class OpDataset(Dataset):
 
     def __init__(self, structure: Structure, make: Callable[[], Tensor]) -> None:
         self._elements, self._make = structure, make
+        self._made = self._made_now()
 
     def __repr__(self) -> str:  # with the names of TensorFlow 1.15's classes
         name = type(self).__name__
@@ -397,8 +396,20 @@ class OpDataset(Dataset):
         return self._elements
 
     def _as_variant_tensor(self) -> Tensor:
+        graph = get_default_graph()
+        is_as_wished = self._is_apart or not is_made_apart(graph)
+        return self._made if self._made.graph is graph and is_as_wished else self._made_now()
+
+    def _made_now(self) -> Tensor:
         with self._as_wished():
             return self._make()
+
+    def with_options(self, options: Options) -> Any:
+        """The same dataset with these options besides those that it has. TypeError for what are none."""
+        found = super().with_options(options)
+        if found._is_apart and not self._is_apart:
+            found._made = found._made_now()
+        return found
 
     @property
     def output_classes(self) -> Any:

@@ -40,6 +40,7 @@ class Iterator:
         self._iterator_resource, self._initializer = iterator_resource, initializer
         self._structure = Structure.of(output_types, output_shapes, output_classes)
         self._calls = 0
+        self._string_handle: Tensor = F.IteratorToStringHandle(iterator_resource)
         get_default_graph().add_to_collection(ITERATORS, iterator_resource)
 
     # ---- others than of one dataset
@@ -56,7 +57,7 @@ class Iterator:
         `output_types`, `output_shapes` (unknown if None), `output_classes`: nested as the elements.
         """
         structure = Structure.of(output_types, output_shapes, output_classes)
-        handle = F.Iterator(shared_name=shared_name or "", container="", **structure.attributes)
+        handle = F.IteratorV2(shared_name=shared_name or "", container="", **structure.attributes)
         return Iterator(handle, None, structure.types, structure.shapes, structure.classes)
 
     @staticmethod
@@ -66,7 +67,7 @@ class Iterator:
         """The iterator of this session whose `string_handle` is fed or computed."""
         structure = Structure.of(output_types, output_shapes, output_classes)
         text = convert_to_tensor(string_handle, dtypes.string)
-        handle = F.IteratorFromStringHandle(text, **structure.attributes)
+        handle = F.IteratorFromStringHandleV2(text, **structure.attributes)
         return Iterator(handle, None, structure.types, structure.shapes, structure.classes)
 
     @property
@@ -90,7 +91,11 @@ class Iterator:
                     f"Expected output shapes compatible with {mine.shapes!r} but got dataset with output "
                     f"shapes {others.shapes!r}."
                 )
-        with get_default_graph().colocate_with(self._iterator_resource):
+        graph = get_default_graph()
+        with (
+            graph.name_scope(name or "make_initializer") as name,
+            graph.colocate_with(self._iterator_resource),
+        ):
             made: Operation = F.MakeIterator.operation(
                 dataset._as_variant_tensor(), self._iterator_resource, name=name
             )
@@ -112,6 +117,8 @@ class Iterator:
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """The handle, a string scalar, by which `from_string_handle` finds it in the same session."""
+        if name is None:
+            return self._string_handle
         handle: Tensor = F.IteratorToStringHandle(self._iterator_resource, name=name)
         return handle
 
@@ -136,13 +143,11 @@ class Iterator:
         return self._structure.types
 
 
-def initializable_iterator(
-    structure: Structure, make: Callable[[], Tensor], shared_name: str | None
-) -> Iterator:
+def initializable_iterator(structure: Structure, dataset: Tensor, shared_name: str | None) -> Iterator:
     """See `Dataset.make_initializable_iterator`."""
-    handle = F.Iterator(shared_name=shared_name or "", container="", **structure.attributes)
+    handle = F.IteratorV2(shared_name=shared_name or "", container="", **structure.attributes)
     with get_default_graph().colocate_with(handle):
-        initializer = F.MakeIterator.operation(make(), handle)
+        initializer = F.MakeIterator.operation(dataset, handle)
     return Iterator(handle, initializer, structure.types, structure.shapes, structure.classes)
 
 

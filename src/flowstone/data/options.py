@@ -10,10 +10,13 @@ import contextlib
 import copy
 from typing import Any
 
+from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.framework.types.tensor_proto import messages
 
-__all__ = ["Options", "ThreadingOptions", "Tunable"]
+__all__ = ["Options", "ThreadingOptions", "Tunable", "as_optimized", "is_made_apart"]
 
 
 class _Fields:
@@ -127,6 +130,23 @@ class Options(_Fields):
         by_default = chosen.get("apply_default_optimizations", True)
         return bool(chosen.get("shuffle_and_repeat_fusion", by_default))
 
+    @property
+    def optimizations(self) -> list[str]:
+        """What TensorFlow calls the rewritings that are wished."""
+        chosen = _wishes(self).get("experimental_optimization", {})
+        names = {name for name in _NAMED if chosen.get(name)}
+        if chosen.get("apply_default_optimizations", True):
+            names.update(name for name in _BY_DEFAULT if chosen.get(name, True))
+        if self.deterministic is False:
+            names.add("make_sloppy")
+        return sorted(names)
+
+
+_BY_DEFAULT = ("map_and_batch_fusion", "noop_elimination", "shuffle_and_repeat_fusion")
+_NAMED = (
+    *_BY_DEFAULT, "filter_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization",
+)  # fmt: skip
+
 
 def _wishes(options: _Fields) -> dict[str, Any]:
     found = {
@@ -145,9 +165,14 @@ class Tunable:
         """The options that were given."""
         return self._options or Options()
 
+    @property
+    def _is_apart(self) -> bool:
+        """Whether its shuffles are not to be joined with their repetitions."""
+        return self._options is not None and not self._options.joins_shuffles
+
     def _as_wished(self) -> contextlib.AbstractContextManager[Any]:
         """A context for the dataset's nodes, which says to the kernel of RepeatDataset what is wished."""
-        if self._options is None or self._options.joins_shuffles:
+        if not self._is_apart:
             return contextlib.nullcontext()
         apart = messages("attr_value_pb2").AttrValue(b=True)
         return get_default_graph()._attr_scope({"_apart": apart})
@@ -157,3 +182,21 @@ class Tunable:
         found = copy.copy(self)
         found._options = self.options().merge(options)
         return found
+
+
+def is_made_apart(graph: Any) -> bool:
+    """Whether what is added to the graph now has shuffles that are not joined with their repetitions."""
+    return "_apart" in graph._scopes.attributes
+
+
+def as_optimized(dataset: Any) -> Tensor:
+    """The dataset as iterators have it: with its options as nodes, which change nothing here."""
+    variant, options = dataset._as_variant_tensor(), dataset.options()
+    elements = dataset._structure.attributes
+    names = options.optimizations
+    if names:
+        chosen = convert_to_tensor(names, dtypes.string, name="optimizations")
+        variant = F.OptimizeDataset(variant, chosen, **elements)
+    if options.autotune.enabled is not False:
+        variant = F.ModelDataset(variant, **elements)
+    return variant

@@ -19,17 +19,27 @@ _BUFFER = 256 * 1024  # bytes; what files are read by is `io`'s choice
 
 
 class _FilesDataset(OpDataset):
-    """String scalars of files; `make(filenames)` adds the dataset of these. The names may be a dataset's."""
+    """String scalars of files, one after the other; `make(name)` adds the dataset of one. The names may be a
+    dataset's."""
 
-    def __init__(
-        self, filenames: Any, make: Callable[[Any], Tensor], of_one: Callable[[Any], Dataset]
-    ) -> None:
-        if isinstance(filenames, Dataset):
-            every = filenames.flat_map(of_one)
-            super().__init__(Structure.of(dtypes.string, []), every._as_variant_tensor)
-        else:
-            names = convert_to_tensor(filenames, dtypes.string, name="filenames")
-            super().__init__(Structure.of(dtypes.string, []), lambda: make(names))
+    def __init__(self, filenames: Any, make: Callable[[Any], Tensor]) -> None:
+        every = _names(filenames).flat_map(lambda name: OpDataset(_STRINGS, lambda: make(name)))
+        super().__init__(_STRINGS, every._as_variant_tensor)
+
+
+_STRINGS = Structure.of(dtypes.string, [])
+
+
+def _names(filenames: Any) -> Dataset:
+    if isinstance(filenames, Dataset):
+        return filenames
+    given = convert_to_tensor(filenames, dtypes.string)
+    return Dataset.from_tensor_slices(F.Reshape(given, [-1], name="flat_filenames"))
+
+
+def _how_read(compression_type: Any, buffer_size: Any) -> tuple[Tensor, Tensor]:
+    size = as_int64(_BUFFER if buffer_size is None else buffer_size, "buffer_size")
+    return _text(compression_type, "compression_type"), size
 
 
 def _text(value: Any, name: str) -> Tensor:
@@ -44,12 +54,8 @@ class TextLineDataset(_FilesDataset):
     """
 
     def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
-        kind = _text(compression_type, "compression_type")
-        size = as_int64(_BUFFER if buffer_size is None else buffer_size, "buffer_size")
         super().__init__(
-            filenames,
-            lambda names: F.TextLineDataset(names, kind, size),
-            lambda name: TextLineDataset(name, compression_type, buffer_size),
+            filenames, lambda name: F.TextLineDataset(name, *_how_read(compression_type, buffer_size))
         )
 
 
@@ -67,24 +73,19 @@ class TFRecordDataset(_FilesDataset):
         buffer_size: Any = None,
         num_parallel_reads: Any = None,
     ) -> None:
-        if num_parallel_reads is not None:
-            if not isinstance(filenames, Dataset):
-                names = convert_to_tensor(filenames, dtypes.string, name="filenames")
-                filenames = Dataset.from_tensor_slices(F.Reshape(names, [-1]))
-            in_turn = filenames.interleave(
-                lambda name: TFRecordDataset(name, compression_type, buffer_size),
-                num_parallel_reads,
-                num_parallel_calls=num_parallel_reads,
-            )
-            OpDataset.__init__(self, Structure.of(dtypes.string, []), in_turn._as_variant_tensor)
+        def make(name: Any) -> Tensor:
+            made: Tensor = F.TFRecordDataset(name, *_how_read(compression_type, buffer_size))
+            return made
+
+        if num_parallel_reads is None:
+            super().__init__(filenames, make)
             return
-        kind = _text(compression_type, "compression_type")
-        size = as_int64(_BUFFER if buffer_size is None else buffer_size, "buffer_size")
-        super().__init__(
-            filenames,
-            lambda names: F.TFRecordDataset(names, kind, size),
-            lambda name: TFRecordDataset(name, compression_type, buffer_size),
+        in_turn = _names(filenames).interleave(
+            lambda name: OpDataset(_STRINGS, lambda: make(name)),
+            num_parallel_reads,
+            num_parallel_calls=num_parallel_reads,
         )
+        OpDataset.__init__(self, _STRINGS, in_turn._as_variant_tensor)
 
 
 class FixedLengthRecordDataset(_FilesDataset):
@@ -102,24 +103,24 @@ class FixedLengthRecordDataset(_FilesDataset):
         buffer_size: Any = None,
         compression_type: Any = None,
     ) -> None:
-        sizes = [
-            as_int64(value or 0, name) if not isinstance(value, Tensor) else value
-            for value, name in (
-                (header_bytes, "header_bytes"),
-                (record_bytes, "record_bytes"),
-                (footer_bytes, "footer_bytes"),
-                (_BUFFER if buffer_size is None else buffer_size, "buffer_size"),
-            )
-        ]
-        kind = None if compression_type is None else _text(compression_type, "compression_type")
+        def make(name: Any) -> Tensor:
+            sizes = [
+                as_int64(value or 0, what) if not isinstance(value, Tensor) else value
+                for value, what in (
+                    (header_bytes, "header_bytes"),
+                    (record_bytes, "record_bytes"),
+                    (footer_bytes, "footer_bytes"),
+                    (_BUFFER if buffer_size is None else buffer_size, "buffer_size"),
+                )
+            ]
+            made: Tensor
+            if compression_type is None:
+                made = F.FixedLengthRecordDataset(name, *sizes)
+            else:
+                made = F.FixedLengthRecordDatasetV2(name, *sizes, _text(compression_type, "compression_type"))
+            return made
 
-        def make(names: Any) -> Tensor:
-            if kind is None:
-                return F.FixedLengthRecordDataset(names, *sizes)
-            return F.FixedLengthRecordDatasetV2(names, *sizes, kind)
-
-        lengths = (record_bytes, header_bytes, footer_bytes, buffer_size, compression_type)
-        super().__init__(filenames, make, lambda name: FixedLengthRecordDataset(name, *lengths))
+        super().__init__(filenames, make)
 
 
 class SqlDataset(OpDataset):

@@ -206,7 +206,7 @@ def is_dataset(value: Any) -> bool:
 
 def converted(values: Any, name: str = "component_%d") -> Any:
     """Nested values with tensors and SparseTensors as leaves."""
-    with get_default_graph().name_scope("tensors"):
+    with get_default_graph().name_scope("normalize_element"):
         leaves = [_as_component(leaf, name % i) for i, leaf in enumerate(flatten(values))]
     return packed(values, leaves)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework.tensors import nest
-from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dimension import Dimension
@@ -45,23 +44,17 @@ def full_shape(batch_size: Any, size: Any) -> Tensor:
 
 
 def static_shape(prefix: Any, size: Any) -> TensorShape:
-    """The static shape [*prefix, *size]."""
-    _use_up_names(prefix)
-    _use_up_names(size)
+    """The static shape [*prefix, *size].
+
+    TensorFlow makes tensors of what is known of it, which nobody reads; so do we, for the number of nodes.
+    """
+    parts = [part for part in (prefix, size) if isinstance(part, Tensor) or None not in _sizes(part)]
+    for part in parts:
+        _as_vector(part)
     if isinstance(size, Tensor):
         return TensorShape(None)
     known = [None] if isinstance(prefix, Tensor) else _sizes(prefix)
     return TensorShape([*known, *_sizes(size)])
-
-
-def _use_up_names(part: Any) -> None:
-    """Reserves the names of nodes that TensorFlow makes here and does not use, so that later names are the
-    same."""
-    graph = get_default_graph()
-    if isinstance(part, Tensor):
-        graph.unique_name("ExpandDims")
-    elif None not in _sizes(part):
-        graph.unique_name("Const")
 
 
 def zeros_of_size(size: Any, batch_size: Any, dtype: Any) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.layers.activations import activation_named
 from flowstone.layers.arguments import (
@@ -23,6 +24,7 @@ from flowstone.layers.arguments import (
     normalize_tuple,
 )
 from flowstone.layers.base import InputSpec, Layer
+from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.padding import pad
 from flowstone.ops.networks.convolution_layers import conv1d as conv1d_op
 from flowstone.ops.networks.convolution_layers import conv2d as conv2d_op
@@ -88,6 +90,7 @@ class Convolution(Layer):
     def build(self, input_shape: Any) -> None:
         self._make_kernel([*self.kernel_size, self._known_channels(input_shape), int(self.filters)])
         self._make_bias()
+        constant(self.dilation_rate, dtypes.int32, name="dilation_rate")  # read by nobody, as TensorFlow's
         super().build(input_shape)
 
     def _known_channels(self, input_shape: Any) -> int:

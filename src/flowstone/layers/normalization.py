@@ -22,7 +22,7 @@ from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.layers.arguments import ONES, ZEROS, initializer_named, smart_cond, smart_constant_value
 from flowstone.layers.base import InputSpec, Layer
 from flowstone.layers.renormalization import Clipping, composed, corrected_moments, moved_variance, moved_when
-from flowstone.ops.arrays.constants import ones_like, zeros_like
+from flowstone.ops.arrays.constants import constant, ones_like, zeros_like
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.networks.normalization import batch_normalization as normalized
 from flowstone.ops.networks.normalization import fused_batch_norm, moments
@@ -149,12 +149,16 @@ class BatchNormalization(Layer):
         return sizes
 
     def _make_variables(self, shape: Any, dtype: Any) -> None:
-        self.gamma = self.beta = None
+        self.gamma = self.beta = self._fixed_gamma = self._fixed_beta = None
+        if not self.scale and self.fused:
+            self._fixed_gamma = constant(np.ones(shape, np.float32))
         if self.scale:
             self.gamma = self.add_weight(
                 "gamma", shape, dtype, self.gamma_initializer, self.gamma_regularizer,
                 constraint=self.gamma_constraint,
             )  # fmt: skip
+        if not self.center and self.fused:
+            self._fixed_beta = constant(np.zeros(shape, np.float32))
         if self.center:
             self.beta = self.add_weight(
                 "beta", shape, dtype, self.beta_initializer, self.beta_regularizer,
@@ -211,14 +215,10 @@ class BatchNormalization(Layer):
         return F.Reshape(x, convert_to_tensor([self.virtual_batch_size, -1, *others], name="Reshape/shape"))
 
     def _fused(self, x: Tensor, training: Any) -> Tensor:
-        size: Any = [(x.dims or ())[self.axis[0]]]
         y: Tensor
         layout = "NCHW" if self.axis == [1] else "NHWC"
-        gamma = np.ones(size, np.float32) if self.gamma is None else self.gamma
-        beta = np.zeros(size, np.float32) if self.beta is None else self.beta
-        gamma, beta = (
-            convert_to_tensor(v, name="Const") if isinstance(v, np.ndarray) else v for v in (gamma, beta)
-        )
+        gamma = self._fixed_gamma if self.gamma is None else self.gamma
+        beta = self._fixed_beta if self.beta is None else self.beta
 
         def by_batch() -> tuple[Tensor, Tensor, Tensor]:
             return fused_batch_norm(x, gamma, beta, epsilon=self.epsilon, data_format=layout)
@@ -230,10 +230,14 @@ class BatchNormalization(Layer):
             )  # fmt: skip
 
         y, mean, variance = smart_cond(training, by_batch, by_averages)
-        if smart_constant_value(training) is not False:
+        known = smart_constant_value(training)
+        if known is not None:
+            momentum = convert_to_tensor(self.momentum)
+        else:
             momentum = smart_cond(
                 training, lambda: convert_to_tensor(self.momentum), lambda: convert_to_tensor(1.0)
             )
+        if known is not False:
             moved = assign_moving_average(self.moving_mean, mean, momentum, zero_debias=False)
             self._note(moved, x)
             moved = assign_moving_average(self.moving_variance, variance, momentum, zero_debias=False)

@@ -36,6 +36,8 @@ class _Transposed(Convolution):
         to = stack([batch, *sizes, channels] if last else [batch, channels, *sizes])
         function: Function = conv2d_transpose_op if self.rank == 2 else conv3d_transpose_op
         layout = convert_data_format(self.data_format, self.rank + 2)
+        if self.rank == 2:
+            to[0]  # of which TensorFlow makes a dimension
         y: Tensor = function(x, self.kernel, to, self.strides, self.padding.upper(), layout)
         y.set_shape(self.compute_output_shape(x.shape))
         return y

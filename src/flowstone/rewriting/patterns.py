@@ -54,7 +54,7 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
     for node in subgraph.nodes:
         if not is_after_changes:
             is_after_changes = bool(node.declaration.mutates) or node.declaration.asynchronous
-        if replaced and _redirect(node, replaced, carried, gone):
+        if (replaced or gone) and _redirect(node, replaced, carried, gone):
             subgraph.invalidate()
         result = rule(node)
         if result is not None:
@@ -79,7 +79,7 @@ def rewrite(subgraph: Subgraph, pass_name: str, rule: Rule) -> None:
         subgraph.log.append((pass_name, node.name, result.reason))
     if replaced or nodes != subgraph.nodes:
         subgraph.nodes = nodes
-    if replaced:
+    if replaced or gone:
         for node in nodes:  # what a loop's head takes from the iteration before comes after it
             if node.type in MERGES:
                 node.inputs[:] = [replaced.get(x, x) for x in node.inputs]

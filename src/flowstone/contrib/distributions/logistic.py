@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.contrib.distributions.scalar_distribution import BroadcastDistribution, positive
+from flowstone.contrib.distributions.scalar_distribution import BroadcastDistribution
 
 __all__ = ["Logistic"]
 
@@ -32,8 +32,9 @@ class Logistic(BroadcastDistribution):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as scope:
-            self._scale = positive(scale, validate_args, "scale")
-            self._loc = tf.convert_to_tensor(loc, name="loc")
+            checks = [tf.assert_positive(scale)] if validate_args else []
+            with tf.control_dependencies(checks):
+                self._loc, self._scale = tf.identity(loc, name="loc"), tf.identity(scale, name="scale")
             tf.assert_same_float_dtype([self._loc, self._scale])
         self._set_up(parameters, scope, [self._loc, self._scale])
 
@@ -57,7 +58,7 @@ class Logistic(BroadcastDistribution):
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         tiny = np.finfo(self.dtype.as_numpy_dtype).tiny
         uniform = tf.random_uniform(self._sizes(n), minval=tiny, maxval=1.0, dtype=self.dtype, seed=seed)
-        return (tf.log(uniform) - tf.log1p(-uniform)) * self.scale + self.loc
+        return (tf.log(uniform) - tf.log1p(-1.0 * uniform)) * self.scale + self.loc
 
     def _log_prob(self, value: Any) -> Any:
         z = self._z(value)

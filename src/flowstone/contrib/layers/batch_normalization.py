@@ -234,9 +234,8 @@ def _fused_batch_norm(given: Given) -> Any:
         shape, is_matrix = inputs.shape, inputs.shape.ndims == 2
         channels = _channels(inputs, data_format)
         dtype = tf.float32 if inputs.dtype.base_dtype == tf.float16 else inputs.dtype.base_dtype
-        sizes = None if shape.is_fully_defined() else tf.shape(inputs)
+        matrix = inputs
         if is_matrix:
-            sizes = tf.shape(inputs)
             inputs = tf.reshape(inputs, _as_image(channels, data_format))
         beta = gamma = None
         if given["center"]:
@@ -249,7 +248,7 @@ def _fused_batch_norm(given: Given) -> Any:
         outputs = _fused(given, inputs, gamma, beta, averages)
         outputs.set_shape(inputs.shape)
         if is_matrix:
-            outputs = tf.reshape(outputs, sizes)
+            outputs = tf.reshape(outputs, tf.shape(matrix))
         outputs.set_shape(shape)
         return finished(outputs, sc.name, given["outputs_collections"], given["activation_fn"])
 

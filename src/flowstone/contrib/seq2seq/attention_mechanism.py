@@ -73,6 +73,8 @@ def _prepare_memory(
                 )
     if memory_sequence_length is None and memory_mask is None:
         return memory
+    if memory_sequence_length is not None:
+        memory_sequence_length = tf.convert_to_tensor(memory_sequence_length, name="memory_sequence_length")
     if memory_mask is None:
         longest = tf.shape(nest.flatten(memory)[0])[1]
         mask = tf.sequence_mask(memory_sequence_length, longest, dtype=nest.flatten(memory)[0].dtype)
@@ -80,7 +82,11 @@ def _prepare_memory(
         mask = tf.cast(memory_mask, nest.flatten(memory)[0].dtype)
 
     def masked(each: Any) -> Any:
-        shape = tf.concat((tf.shape(mask), tf.ones([tf.rank(each) - 2], tf.int32)), 0)
+        if each.shape.ndims is None:
+            ones = tf.ones([tf.rank(each) - 2], tf.int32)
+        else:
+            ones = tf.ones(each.shape.ndims - 2, tf.int32)
+        shape = tf.concat((tf.shape(mask), ones), 0)
         widened = tf.reshape(mask, shape)
         result = each * widened
         result.set_shape(each.get_shape())
@@ -93,7 +99,7 @@ def _maybe_mask_score(score: Any, memory_sequence_length: Any, score_mask_value:
     """The score, with `score_mask_value` after each sequence's end."""
     if memory_sequence_length is None:
         return score
-    message = "All values in memory_sequence_length must greater than zero."
+    message = "All values in memory_sequence_length must be greater than zero."
     with tf.control_dependencies([tf.assert_positive(memory_sequence_length, message=message)]):
         mask = tf.sequence_mask(memory_sequence_length, maxlen=tf.shape(score)[1])
         return tf.where(mask, score, score_mask_value * tf.ones_like(score))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import flowstone as tf
 from flowstone.framework.tensors import nest
 from flowstone.framework.tensors.node import static_value
+from flowstone.layers.cell_state import zero_state
 from flowstone.layers.recurrent_step import cache_variables
 
 __all__ = ["Decoder", "dynamic_decode"]
@@ -100,8 +101,13 @@ def dynamic_decode(
         cache_variables(entered)
         if maximum_iterations is not None:
             maximum_iterations = _as_limit(maximum_iterations)
-        first = _first(decoder, maximum_iterations)
-        zeros = _create_zero_outputs(decoder.output_size, decoder.output_dtype, decoder.batch_size)
+        begun = decoder.initialize()
+        zeros = nest.map_structure(
+            lambda size, dtype: zero_state(size, decoder.batch_size, dtype),
+            decoder.output_size,
+            decoder.output_dtype,
+        )
+        first = _first(decoder, begun, maximum_iterations)
         step = _Step(decoder, zeros, impute_finished)
         last = step.repeat(first, maximum_iterations, parallel_iterations, swap_memory)
         return _finished(decoder, last, output_time_major)
@@ -114,8 +120,8 @@ def _as_limit(maximum_iterations: Any) -> Any:
     return limit
 
 
-def _first(decoder: Decoder, maximum_iterations: Any) -> _Loop:
-    finished, inputs, state = decoder.initialize()
+def _first(decoder: Decoder, begun: tuple[Any, Any, Any], maximum_iterations: Any) -> _Loop:
+    finished, inputs, state = begun
     if maximum_iterations is not None:
         finished = tf.logical_or(finished, maximum_iterations <= 0)
     lengths = tf.zeros_like(finished, dtype=tf.int32)
@@ -143,21 +149,6 @@ def _shape(size: Any) -> Any:
     if isinstance(size, tf.TensorShape):
         return size
     return tf.TensorShape(size if isinstance(size, (list, tuple)) else [size])
-
-
-def _create_zero_outputs(size: Any, dtype: Any, batch_size: Any) -> Any:
-    """Zeros [batch, *size] in the structure of the sizes."""
-    with tf.name_scope("zeros_of_outputs"):
-        return nest.map_structure(
-            lambda s, d: tf.zeros(
-                tf.concat([[batch_size], tf.constant(_shape(s).as_list(), tf.int32)], 0)
-                if _known(batch_size) is None
-                else [_known(batch_size), *_shape(s).as_list()],
-                dtype=d,
-            ),
-            size,
-            dtype,
-        )
 
 
 class _Step:

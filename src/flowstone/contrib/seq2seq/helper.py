@@ -172,7 +172,7 @@ class TrainingHelper(_IdHelper):
                     f"{self._sequence_length.get_shape()}"
                 )
             self._zero_inputs = nest.map_structure(lambda each: tf.zeros_like(each[0, :]), inputs)
-            self._batch_size = tf.size(self._sequence_length)
+            self._batch_size = tf.size(sequence_length)
 
     @property
     def inputs(self) -> Any:
@@ -206,8 +206,9 @@ class TrainingHelper(_IdHelper):
     ) -> tuple[Any, Any, Any]:
         """The inputs of the next time, or zeros after the last."""
         with tf.name_scope(name, "TrainingHelperNextInputs", [time, outputs, state]):
-            finished = time + 1 >= self._sequence_length
-            return finished, self._inputs_at(time + 1, finished), state
+            following = time + 1
+            finished = following >= self._sequence_length
+            return finished, self._inputs_at(following, finished), state
 
     def _inputs_at(self, time: Any, finished: Any) -> Any:
         return tf.cond(
@@ -238,7 +239,7 @@ class GreedyEmbeddingHelper(_IdHelper):
         self._end_token = tf.convert_to_tensor(end_token, dtype=tf.int32, name="end_token")
         if self._start_tokens.get_shape().ndims != 1:
             raise ValueError("start_tokens must be a vector")
-        self._batch_size = tf.size(self._start_tokens)
+        self._batch_size = tf.size(start_tokens)
         if self._end_token.get_shape().ndims != 0:
             raise ValueError("end_token must be a scalar")
         self._start_inputs = self._embedding_fn(self._start_tokens)

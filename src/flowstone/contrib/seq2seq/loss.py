@@ -66,7 +66,7 @@ def _reduced(
     crossent: Any, logits: Any, weights: Any, averages: tuple[bool, bool], sums: tuple[bool, bool]
 ) -> Any:
     if all(averages):
-        return tf.reduce_sum(crossent) / (tf.reduce_sum(weights) + 1e-12)
+        return tf.div_no_nan(tf.reduce_sum(crossent), tf.reduce_sum(weights))
     if all(sums):
         counted = tf.cast(tf.count_nonzero(weights), crossent.dtype)
         return tf.div_no_nan(tf.reduce_sum(crossent), counted)
@@ -77,7 +77,7 @@ def _reduced(
             axis = 0 if reduced[0] else 1
             total = tf.reduce_sum(crossent, axis=[axis])
             if is_mean:
-                return total / (tf.reduce_sum(weights, axis=[axis]) + 1e-12)
+                return tf.div_no_nan(total, tf.reduce_sum(weights, axis=[axis]))
             return tf.div_no_nan(total, tf.cast(tf.count_nonzero(weights, axis=axis), crossent.dtype))
     return crossent
 

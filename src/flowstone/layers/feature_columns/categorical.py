@@ -163,9 +163,15 @@ class IdentityCategoricalColumn(
         zero = cast(0, dtypes.int64, name="zero")
         if self.default_value is None:
             checks = [
-                assert_less(ids, limit, data=(ids, limit), name="assert_less_than_num_buckets"),
-                assert_greater_equal(ids, zero, data=(ids,), name="assert_greater_or_equal_0"),
-            ]
+                assert_less(
+                    ids, limit, data=(ids, limit), name="assert_less_than_num_buckets",
+                    message=f'Bucket index for categorical column "{self.name}" exceeds number of buckets',
+                ),
+                assert_greater_equal(
+                    ids, zero, data=(ids,), name="assert_greater_or_equal_0",
+                    message=f'Negative bucket index for categorical column "{self.name}"',
+                ),
+            ]  # fmt: skip
             with control_dependencies(checks):
                 return with_values(input_tensor, identity(ids))
         is_outside = logical_or(less(ids, zero), greater_equal(ids, limit), name="out_of_range")

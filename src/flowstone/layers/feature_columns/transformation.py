@@ -11,7 +11,7 @@ from flowstone.framework.graphs.graph_functions import (
 )
 from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.scope import get_default_graph
-from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.layers.feature_columns.columns import COLUMNS, FeatureColumn
 from flowstone.ops.arrays.choice import where
@@ -20,6 +20,7 @@ from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import expand_dims, rank, shape
 from flowstone.ops.control.checks import assert_positive
 from flowstone.ops.control.conditionals import cond
+from flowstone.ops.numbers.casts import cast
 from flowstone.ops.numbers.comparisons import equal, not_equal
 from flowstone.ops.sparse.sparse_layout import sparse_reshape
 
@@ -114,7 +115,7 @@ def _to_sparse_input_and_drop_ignore_values(input_tensor: Any, ignore_value: Any
     with get_default_graph().name_scope("to_sparse_input"):
         if ignore_value is None:
             ignore_value = _ignored(input_tensor)
-        ignore_value = convert_to_tensor(ignore_value, input_tensor.dtype, name="ignore_value")
+        ignore_value = cast(ignore_value, input_tensor.dtype, name="ignore_value")
         indices = where(not_equal(input_tensor, ignore_value), name="indices")
         values = gather_nd(input_tensor, indices, name="values")
         sizes = shape(input_tensor, out_type=dtypes.int64, name="dense_shape")

@@ -18,7 +18,9 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.algebra.einstein_sums import output_shape
 from flowstone.ops.algebra.matrices import matmul, matmul_op
-from flowstone.ops.numbers.reductions import reduce_max, reduce_sum
+from flowstone.ops.arrays.shapes import rank
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.numbers.reductions import reduce_max, reduce_prod, reduce_sum
 
 __all__ = ["einsum", "norm", "tensordot"]
 
@@ -43,15 +45,17 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         columns, b_free, b_dims = _as_matrix(b, b_axes, contracted_first=True)
         product = matmul_op(rows, columns)
         if isinstance(a_free, list) and isinstance(b_free, list):
-            if len(a_free) == 1 == len(b_free):
-                return product
             free = np.array(a_free + b_free, _INT)
             return F.Reshape(product, convert_to_tensor(free, name="shape"), name=scope)
-        parts = [np.array(v, _INT) if isinstance(v, list) else v for v in (a_free, b_free)]
+        parts = [_as_sizes(a_free), _as_sizes(b_free)]
         result = F.Reshape(product, F.ConcatV2(parts, _INT(0), name="concat"), name=scope)
         if a_dims is not None and b_dims is not None:
             result.set_shape(a_dims + b_dims)
         return result
+
+
+def _as_sizes(sizes: Any) -> Any:
+    return convert_to_tensor(np.array(sizes, _INT)) if isinstance(sizes, list) else sizes
 
 
 def _contracted_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
@@ -60,8 +64,9 @@ def _contracted_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
         if axes < 0:
             raise ValueError(f"`axes` must be at least 0. Received: axes={axes}.")
         if a.ndim is None:
-            rank = F.Rank(a)
-            return F.Range(F.Sub(rank, _INT(axes)), rank, _INT(1)), list(range(axes))
+            count = F.Rank(a)
+            last = F.Range(F.Sub(count, _INT(axes), name="sub"), count, _INT(1), name="range")
+            return last, list(range(axes))
         if axes > a.ndim:
             raise ValueError(f"`axes` must not be larger than the number of dimensions of tensor {a}: {axes}")
         return list(range(a.ndim - axes, a.ndim)), list(range(axes))
@@ -89,45 +94,41 @@ def _as_matrix(x: Tensor, axes: Any, contracted_first: bool) -> tuple[Tensor, An
         raise IndexError(f"axes {axes} of a tensor of {x.ndim} dimensions")
     axes = [axis % x.ndim for axis in axes]
     free = [i for i in range(x.ndim) if i not in axes]
-    order = axes + free if contracted_first else free + axes
-    if order != list(range(x.ndim)):
-        x = F.Transpose(x, np.array(order, _INT), name="transpose")
     dims = x.shape.as_list()
-    split = len(axes) if contracted_first else len(free)
-    shape = [_size(dims[:split]), _size(dims[split:])]
-    free_dims = dims[split:] if contracted_first else dims[:split]
+    free_dims = [dims[i] for i in free]
     if None not in dims:
-        if len(dims) != 2 or dims != shape:
-            x = F.Reshape(x, np.array(shape, _INT))
-        return x, free_dims, free_dims
-    sizes = F.Shape(x)
-    outer = F.GatherV2(sizes, np.arange(split, dtype=_INT), _INT(0))
-    inner = F.GatherV2(sizes, np.arange(split, len(dims), dtype=_INT), _INT(0))
-    free_sizes = inner if contracted_first else outer
-    if len(dims) != 2 or split != 1:
-        x = F.Reshape(x, F.Pack([_product(outer), _product(inner)]))
-    return x, free_sizes, free_dims
+        order = axes + free if contracted_first else free + axes
+        x = F.Transpose(x, np.array(order, _INT), name="transpose")
+        counts = [math.prod(free_dims), math.prod(dims[i] for i in axes)]
+        return (
+            F.Reshape(x, np.array(counts[::-1] if contracted_first else counts, _INT)),
+            free_dims,
+            free_dims,
+        )
+    contracted = convert_to_tensor(np.array(axes, _INT), name="axes")
+    others = convert_to_tensor(np.array(free, _INT), name="free")
+    return (*_arranged(x, F.Shape(x), contracted, others, contracted_first), free_dims)
 
 
-def _size(dims: list[int | None]) -> int | None:
-    known = [size for size in dims if size is not None]
-    return math.prod(known) if len(known) == len(dims) else None
-
-
-def _product(sizes: Tensor) -> Tensor:
-    return F.Prod(sizes, np.array([0], _INT))
+def _arranged(
+    x: Tensor, sizes: Tensor, contracted: Tensor, free: Tensor, contracted_first: bool
+) -> tuple[Tensor, Tensor]:
+    """`x` as a matrix, and the sizes of the free axes."""
+    free_sizes, contracted_sizes = F.GatherV2(sizes, free, _INT(0)), F.GatherV2(sizes, contracted, _INT(0))
+    axes, counts = [free, contracted], [reduce_prod(free_sizes), reduce_prod(contracted_sizes)]
+    if contracted_first:
+        axes, counts = axes[::-1], counts[::-1]
+    order, shape = F.ConcatV2(axes, _INT(0), name="concat"), F.Pack(counts, name="stack")
+    return F.Reshape(F.Transpose(x, order, name="transpose"), shape), free_sizes
 
 
 def _unknown_as_matrix(x: Tensor, axes: Any, contracted_first: bool) -> tuple[Tensor, Tensor]:
-    sizes, rank = F.Shape(x), F.Rank(x)
-    axes = axes if isinstance(axes, Tensor) else np.array(axes, _INT)
-    contracted = F.FloorMod(F.AddV2(axes, rank), rank)
-    free = F.ListDiff(F.Range(_INT(0), rank, _INT(1)), contracted)[0]
-    free_sizes, contracted_sizes = F.GatherV2(sizes, free, _INT(0)), F.GatherV2(sizes, contracted, _INT(0))
-    sides = [(contracted, contracted_sizes), (free, free_sizes)]
-    (first, first_sizes), (second, second_sizes) = sides if contracted_first else sides[::-1]
-    x = F.Transpose(x, F.ConcatV2([first, second], _INT(0)))
-    return F.Reshape(x, F.Pack([_product(first_sizes), _product(second_sizes)])), free_sizes
+    sizes, count = shape_of(x), rank(x)
+    axes = axes if isinstance(axes, Tensor) else convert_to_tensor(np.array(axes, _INT), name="axes")
+    is_from_front = F.GreaterEqual(axes, _INT(0))
+    contracted = F.Select(is_from_front, axes, F.AddV2(axes, count, name="add"))
+    free = F.ListDiff(F.Range(_INT(0), count, _INT(1), name="range"), contracted)[0]
+    return _arranged(x, sizes, contracted, free, contracted_first)
 
 
 # ---- einsum

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -319,6 +322,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
             sizes = _plain_sizes(shape)
             if sizes is not None and product(sizes) < _SMALL:
                 return constant(value, dtype, sizes, name=scope)
+            _ask_whether_small(shape)
             try:
                 shape = convert_to_tensor(as_shape(shape), dtypes.int32)
             except (TypeError, ValueError):
@@ -326,6 +330,14 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
         if shape.dims == ():
             shape = F.Reshape(shape, [-1])
         return fill_op(shape, constant(value, dtype), name=scope)
+
+
+def _ask_whether_small(sizes: Any) -> None:
+    """Adds a question that nobody reads, as TensorFlow does where tensors are among the sizes."""
+    if not isinstance(sizes, (list, tuple)) or not any(isinstance(size, Tensor) for size in sizes):
+        return
+    with contextlib.suppress(TypeError, ValueError):
+        F.Less(functools.reduce(operator.mul, sizes), _SMALL)
 
 
 def _plain_sizes(shape: Any) -> list[int] | None:
@@ -365,8 +377,7 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
         tensor = convert_to_tensor(tensor, name="tensor")
         wanted = tensor.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
         if optimize and tensor.shape.is_fully_defined():
-            with graph.name_scope("Shape"):
-                shape = convert_to_tensor(tensor.shape, dtypes.int32)
+            shape = convert_to_tensor(tensor.shape, dtypes.int32, "Shape")
         else:
             shape = F.Shape(tensor, name="Shape")
         return ones(shape, wanted, name=scope)
@@ -411,8 +422,8 @@ def eye(
 ) -> Tensor:
     """Identity matrices, [*batch_shape, num_rows, num_columns]; square if `num_columns` is None."""
     with get_default_graph().name_scope(name or "eye"):
-        is_square = num_columns is None
-        columns = num_rows if is_square else num_columns
+        is_square = num_columns is None or (isinstance(num_rows, int) and num_rows == num_columns)
+        columns = num_rows if num_columns is None else num_columns
         batch = [] if batch_shape is None else batch_shape
         static = all(isinstance(n, int) for n in (num_rows, columns)) and _plain_sizes(batch) is not None
         if static:

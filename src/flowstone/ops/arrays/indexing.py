@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework.declarations.building import place_of
+from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -94,20 +95,21 @@ class _Spec:
             self.mark("begin_mask")
         if last is None:
             self.mark("end_mask")
-        tensor = next((part for part in (first, last, step) if isinstance(part, Tensor)), None)
         defaults = (first, 0), (last, 0), (step, 1)
-        self.add(*[_default(value, tensor) if part is None else part for part, value in defaults])
+        self.add(*[value if part is None else part for part, value in defaults])
 
     def add_place(self, item: Any) -> None:
         """Adds the entry of one place, whose dimension disappears."""
         place = _checked(item)
         self.mark("shrink_axis_mask")
-        wide = isinstance(place, Tensor) and place.dtype.base_dtype is not dtypes.int32
-        self.add(place, place + 1, constant(1, place.dtype.base_dtype) if wide else 1)
+        self.add(place, place + 1, 1)
 
 
-def _default(value: int, like: Tensor | None) -> Any:
-    return value if like is None else constant(value, like.dtype.base_dtype)
+def _of_one_type(vectors: list[Tensor]) -> list[Tensor]:
+    """The vectors as 64-bit integers, if one of them has these."""
+    kinds = [vector.dtype.base_dtype for vector in vectors]
+    widest = next((kind for kind in kinds if kind is not dtypes.int32), dtypes.int32)
+    return [x if kind is widest else F.Cast(x, DstT=widest) for x, kind in zip(vectors, kinds)]
 
 
 def sliced(tensor: Tensor, index: Any, variable: Any = None) -> Tensor:
@@ -131,7 +133,7 @@ def sliced(tensor: Tensor, index: Any, variable: Any = None) -> Tensor:
             spec.add_place(item)
     with place_of(tensor).name_scope("strided_slice") as scope:
         if spec.begin:
-            vectors = [stack(entries) for entries in (spec.begin, spec.end, spec.strides)]
+            vectors = _of_one_type([stack(entries) for entries in (spec.begin, spec.end, spec.strides)])
         else:
             vectors = [constant([], dtypes.int32)] * 3
         masks: dict[str, Any] = spec.masks

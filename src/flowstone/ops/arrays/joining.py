@@ -355,6 +355,7 @@ def split(
     if isinstance(num_or_size_splits, (int, np.integer, Dimension)) and not isinstance(
         num_or_size_splits, bool
     ):
+        convert_to_tensor(int(num_or_size_splits))  # read by nobody, as TensorFlow's
         return split_op.several(axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes.dims == () and sizes.dtype.is_integer:

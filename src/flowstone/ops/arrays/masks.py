@@ -154,8 +154,11 @@ def one_hot(
         if on is not None and off is not None and on.dtype.base_dtype is not off.dtype.base_dtype:
             raise TypeError(f"dtype {on.dtype!r} of on_value does not match dtype {off.dtype!r} of off_value")
         wanted = wanted or next((t.dtype.base_dtype for t in given if t is not None), dtypes.float32)
-        on = constant(1, wanted, name="on_value") if on is None else on
-        off = constant(0, wanted, name="off_value") if off is None else off
+        on = constant(1, wanted, name="on_value") if on is None else None
+        off = constant(0, wanted, name="off_value") if off is None else None
+        depth = convert_to_tensor(depth, dtypes.int32, "depth")
+        on = convert_to_tensor(on_value, wanted, "on_value") if on is None else on
+        off = convert_to_tensor(off_value, wanted, "off_value") if off is None else off
         return one_hot_op(indices, depth, on, off, axis=-1 if axis is None else axis, name=scope)
 
 

@@ -23,6 +23,7 @@ from flowstone.ops.numbers.unsigned_integers import needs_help
 __all__ = [
     "invert_permutation",
     "matrix_transpose",
+    "place_of",
     "reverse",
     "reverse_sequence",
     "reverse_v2",
@@ -297,18 +298,27 @@ def to_the_end(axis: int, x: Tensor) -> Any:
     """The dimensions of `x` with this one as the last, for `transpose`: numbers, or a Tensor where the rank
     is not known; None if it is the last. ValueError if there is none.
     """
-    rank = x.shape.ndims
+    place = place_of(axis, x)
+    if place is None:
+        return None
+    if x.ndim is None:
+        before, after = F.Range(0, place, 1), F.Range(place + 1, F.Rank(x), 1)
+        return F.ConcatV2([before, after, F.ExpandDims(place, 0)], 0)
+    return [*range(place), *range(place + 1, x.ndim), place]
+
+
+def place_of(axis: int, x: Tensor) -> Any:
+    """The number of a dimension from 0 on, a Tensor where only the step knows it; None if it is the last.
+    ValueError if there is none.
+    """
+    rank = x.ndim
     if axis == -1 or (rank is not None and axis == rank - 1):
         return None
     if rank is None:
-        known = F.Rank(x)
-        last = known + axis if axis < 0 else convert_to_tensor(axis)
-        before, after = F.Range(0, last, 1), F.Range(last + 1, known, 1)
-        return F.ConcatV2([before, after, F.ExpandDims(last, 0)], 0)
+        return F.Rank(x) + axis if axis < 0 else axis
     if not -rank <= axis < rank:
         raise ValueError(f"`axis` must be in the range [{-rank}, {rank}), but is {axis}")
-    place = axis % rank
-    return [*range(place), *range(place + 1, rank), place]
+    return axis % rank
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:

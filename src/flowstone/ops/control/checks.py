@@ -104,7 +104,9 @@ def assert_equal(
 
     `data`: values to show then in place of x and y; `summarize`: how many elements of each; `message`: a
     prefix. Raises InvalidArgumentError at once if both values are known and differ."""
-    get_default_graph().unique_name(name or "assert_equal")  # TensorFlow's generated names count one more
+    with get_default_graph().name_scope(name or "assert_equal"):
+        if x is y:
+            return no_op()
     return _compare("==", F.Equal, np.equal, "assert_equal", x, y, data, summarize, message, name)
 
 

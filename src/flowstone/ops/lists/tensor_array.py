@@ -68,7 +68,6 @@ class TensorArray:
         self._dynamic_size = dynamic_size or False
         self._infer_shape = infer_shape
         self._shape: list[Dims] = [None if element_shape is None else as_shape(element_shape).dims_tuple]
-        self._size = None if self._dynamic_size else size
         self._colocates = colocate_with_first_write_call
         self._home: list[Any] = []  # what the array is placed with; shared by all that write to it
         if handle is None:
@@ -154,8 +153,6 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements, an int32 scalar."""
-        if self._size is not None:
-            return convert_to_tensor(self._size, dtypes.int32)
         return F.TensorArraySizeV3(self._handle, self._flow, name=name)
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
@@ -226,9 +223,7 @@ class TensorArray:
         )[0]
         if known is None:
             return value
-        count, length = static_value(self.size()), known[0]
-        first = None if count is None or length is None else int(count) * length
-        return self._told(value, (first, *known[1:]))
+        return self._told(value, (None, *known[1:]))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Writes the rows of `value`, [size, ...], to the slots; use the returned array from then on."""

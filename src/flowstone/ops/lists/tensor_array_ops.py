@@ -19,9 +19,9 @@ from typing import Any
 import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, X2, X3, Call, Environment, Kernel
-from flowstone.framework.declarations.operation import Equal, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.declarations.operation import Equal, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.node import Node, static_value
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, concatenate, format_dims
 from flowstone.ops.arrays.arrays import invalid
@@ -384,14 +384,22 @@ def _declare_size(generation: str) -> None:
     declaration.kernel(CPU, GPU)(lambda node, env: Call(ArrayElements.size, X0))
     declaration.not_differentiable()
 
+    @declaration.value()
+    def _(node: Node) -> Known | list[Known]:
+        creation = _creation_of_fixed_size(node)
+        return None if creation is None else static_value(creation.inputs[0])
+
     @declaration.fold
     def _(node: Node) -> Equal:
-        creation = node.inputs[0].op
-        if creation.type.startswith("TensorArrayGrad"):
-            creation = creation.inputs[0].op
-        if creation.attributes.get("dynamic_size") is not False:
-            return None
-        return creation.constant(0)
+        creation = _creation_of_fixed_size(node)
+        return None if creation is None else creation.constant(0)
+
+
+def _creation_of_fixed_size(node: Node) -> Node | None:
+    creation = node.inputs[0].op
+    if creation.type.startswith("TensorArrayGrad"):
+        creation = creation.inputs[0].op
+    return creation if creation.attributes.get("dynamic_size") is False else None
 
 
 def _declare_close(generation: str) -> None:

@@ -19,8 +19,13 @@ from flowstone.framework.tensors.node import Node, static_value
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
-from flowstone.framework.types.shape import broadcast
-from flowstone.ops.arrays.rearranging import to_the_end
+from flowstone.framework.types.shape import broadcast, num_elements
+from flowstone.ops.arrays.constants import range as range_of
+from flowstone.ops.arrays.constants import zeros_like
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.rearranging import place_of
+from flowstone.ops.arrays.shapes import rank
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.networks.softmax import FLOATS, axis_of
 
 __all__ = [
@@ -144,17 +149,6 @@ def _as_labels(labels: Any, logits: Tensor) -> Tensor:
     )
 
 
-def flatten_rows(x: Tensor) -> Tensor:
-    """A tensor as a matrix whose rows are its last dimension."""
-    rank = x.shape.ndims
-    if rank == 2:
-        return x
-    size = x.shape[-1].value if rank else None
-    if size is None:
-        size = F.StridedSlice(F.Shape(x), [-1], [0], [1], shrink_axis_mask=1)
-    return F.Reshape(x, F.Pack([-1, size]) if isinstance(size, Tensor) else [-1, size])
-
-
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
@@ -175,27 +169,31 @@ def softmax_cross_entropy_with_logits_v2(
             if labels.dtype.base_dtype is precise.dtype.base_dtype
             else F.Cast(labels, DstT=precise.dtype)
         )
-        order = to_the_end(axis, precise)
-        if order is not None:
-            precise = F.Transpose(precise, order, name="transpose")
-            labels = F.Transpose(labels, order, name="transpose")
-        cost = _rows_cross_entropy(precise, labels, scope)
+        count, place = rank(precise), place_of(axis, precise)
+        if place is not None:
+            precise, labels = (_with_last(x, place, count) for x in (precise, labels))
+        sizes = shape_of(precise)
+        cost = cross_entropy_op.several(_as_rows(precise), _as_rows(labels), name=scope).loss
+        cost = F.Reshape(cost, F.Slice(sizes, [0], [F.Sub(count, 1)]))
+        if precise.dims is not None:
+            cost.set_shape(precise.dims[:-1])
         return cost if narrow is None else F.Cast(cost, DstT=narrow)
 
 
-def _rows_cross_entropy(logits: Tensor, labels: Tensor, scope: str) -> Tensor:
-    cost: Tensor = cross_entropy_op.several(flatten_rows(logits), flatten_rows(labels), name=scope).loss
-    rank = logits.shape.ndims
-    if rank == 2:
-        return cost
-    outer = None if logits.dims is None else logits.dims[:-1]
-    if outer is not None and None not in outer:
-        return F.Reshape(cost, list(outer))
-    shape = F.Shape(logits)
-    cost = F.Reshape(cost, F.StridedSlice(shape, [0], [-1], [1], begin_mask=1))
-    if outer is not None:
-        cost.set_shape(outer)
-    return cost
+def _with_last(x: Tensor, place: Any, count: Tensor) -> Tensor:
+    """`x` with the dimension at this place as the last."""
+    others = [range_of(place), range_of(place + 1, count)]
+    return F.Transpose(x, concat([*others, [place]], 0), name="transpose")
+
+
+def _as_rows(x: Tensor) -> Tensor:
+    """A tensor as a matrix whose rows are its last dimension."""
+    count, sizes = rank(x), shape_of(x)
+    last = F.Slice(sizes, [F.Sub(count, 1)], [1])
+    matrix = F.Reshape(x, concat([[-1], last], 0))
+    if x.dims is not None:
+        matrix.set_shape((num_elements(x.dims[:-1]), x.dims[-1]))
+    return matrix
 
 
 def softmax_cross_entropy_with_logits(
@@ -235,7 +233,7 @@ def sigmoid_cross_entropy_with_logits(
         logits = convert_to_tensor(logits, name="logits")
         labels = _as_labels(labels, logits)
         _same_static_shape(labels, logits)
-        zeros = F.ZerosLike(logits, name="zeros_like")
+        zeros = zeros_like(logits)
         is_positive = F.GreaterEqual(logits, zeros)
         relu_logits = F.Select(is_positive, logits, zeros)
         negative_abs = F.Select(is_positive, F.Neg(logits), logits)

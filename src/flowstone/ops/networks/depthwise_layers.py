@@ -7,6 +7,9 @@ from typing import Any
 from flowstone.framework.names.argument_orders import dilations_before_name, or_in_order
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.networks.convolution import (
     depthwise_backprop_filter_op,
     depthwise_backprop_input_op,
@@ -18,6 +21,7 @@ from flowstone.ops.networks.convolution_layers import (
     padding_attributes,
     require_one_above_1,
 )
+from flowstone.ops.networks.windows import is_channels_last
 
 __all__ = [
     "depthwise_conv2d",
@@ -94,7 +98,10 @@ depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
 def _depthwise(
     input: Tensor, filter: Tensor, strides: list[int], padding: str, rates: Any, layout: str, name: str
 ) -> Tensor:
+    shape_of(filter)  # read by nobody, as TensorFlow's
     dilations = expanded(rates, 2, layout)
+    spatial = dilations[1:3] if is_channels_last(layout) else dilations[2:]
+    constant(spatial, dtypes.int32, name="dilation_rate")
     return depthwise_conv2d_native(input, filter, strides, padding, layout, name, dilations)
 
 

@@ -15,6 +15,8 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
+from flowstone.ops.arrays.shapes import shape, size
+from flowstone.ops.numbers.clipping import clip_by_norm
 from flowstone.ops.numbers.division import div_no_nan
 
 __all__ = ["embedding_lookup", "embedding_lookup_sparse"]
@@ -66,25 +68,20 @@ def _gather(table: Any, ids: Tensor, name: str | None = None) -> Tensor:
     return F.GatherV2(table, ids, 0, name=name) if read is None else read(ids, name=name)
 
 
-def _clip(rows: Tensor, ids: Tensor, max_norm: float) -> Tensor:
+def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
     """The rows of these ids, with 2-norms of at most `max_norm`."""
-    with get_default_graph().name_scope("clip_by_norm") as scope:
-        if ids.ndim is None or rows.ndim is None:
-            axes: Any = F.Range(F.Rank(ids), F.Rank(rows), 1)
-        else:
-            axes = list(range(ids.ndim, rows.ndim))
-        squares = F.Sum(F.Mul(rows, rows, name="mul"), axes, keep_dims=True)
-        is_positive = F.Greater(squares, 0)
-        norm = F.Select(is_positive, F.Sqrt(F.Select(is_positive, squares, F.OnesLike(squares))), squares)
-        bound = convert_to_tensor(max_norm, rows.dtype.base_dtype)
-        clipped = F.RealDiv(F.Mul(rows, bound, name="mul"), F.Maximum(norm, bound), name="truediv")
-        return F.Identity(clipped, name=scope)
+    if ids.ndim is None or rows.ndim is None:
+        axes: Any = F.Range(F.Rank(ids), F.Rank(rows), 1)
+    else:
+        axes = list(range(ids.ndim, rows.ndim))
+    clipped: Tensor = clip_by_norm(rows, max_norm, axes)
+    return clipped
 
 
 def _partitioned(tables: list[Any], ids: Tensor, strategy: str, scope: str) -> Tensor:
     count, dtype = len(tables), ids.dtype.base_dtype
     flat = F.Reshape(ids, [-1])
-    originals = F.Range(0, F.Size(flat), 1, name="range")
+    originals = F.Range(0, size(flat), 1, name="range")
     if strategy == "mod":
         chosen, row = F.FloorMod(flat, count, name="mod"), F.FloorDiv(flat, count, name="floordiv")
     else:
@@ -99,13 +96,10 @@ def _partitioned(tables: list[Any], ids: Tensor, strategy: str, scope: str) -> T
     rows = F.ParallelDynamicStitch(places, found, name=scope)
     inner = convert_to_tensor(tables[0]).dims
     if inner is None or None in inner[1:]:
-        table_shape = F.Shape(convert_to_tensor(tables[0]))
-        tail = F.StridedSlice(table_shape, [1], [0], [1], end_mask=1)
-        rows = F.Reshape(rows, F.ConcatV2([F.Shape(ids), tail], 0, name="concat"))
-    elif ids.dims is not None and None not in ids.dims:
-        rows = F.Reshape(rows, [*ids.dims, *inner[1:]])
+        tail: Any = F.StridedSlice(F.Shape(convert_to_tensor(tables[0])), [1], [0], [1], end_mask=1)
     else:
-        rows = F.Reshape(rows, F.ConcatV2([F.Shape(ids), list(inner[1:])], 0, name="concat"))
+        tail = list(inner[1:])
+    rows = F.Reshape(rows, F.ConcatV2([shape(ids), tail], 0, name="concat"))
     if ids.dims is not None and inner is not None:
         rows.set_shape((*ids.dims, *inner[1:]))
     return rows
@@ -123,12 +117,12 @@ def _cut_runs(tables: list[Any], flat: Tensor, dtype: DType) -> tuple[Tensor, Te
         first = [F.StridedSlice(shape, [0], [1], [1], shrink_axis_mask=1) for shape in shapes]
         total = F.Cast(F.Sum(F.Pack(first, name="stack"), [0]), DstT=dtype)
     short, longer = F.FloorDiv(total, count, name="floordiv"), F.FloorMod(total, count, name="mod")
-    long = F.AddV2(short, 1, name="add")
-    shifted = F.Sub(flat, longer, name="sub")
-    by_long = F.FloorDiv(flat, long, name="floordiv")
-    chosen = F.Maximum(by_long, F.FloorDiv(shifted, short, name="floordiv"))
+    by_long = F.FloorDiv(flat, F.AddV2(short, 1, name="add"), name="floordiv")
+    by_short = F.FloorDiv(F.Sub(flat, longer, name="sub"), short, name="floordiv")
+    chosen = F.Maximum(by_long, by_short)
     is_long = F.Less(chosen, longer)
-    in_long, in_short = F.FloorMod(flat, long, name="mod"), F.FloorMod(shifted, short, name="mod")
+    in_long = F.FloorMod(flat, F.AddV2(short, 1, name="add"), name="mod")
+    in_short = F.FloorMod(F.Sub(flat, longer, name="sub"), short, name="mod")
     return chosen, F.Select(is_long, in_long, in_short)
 
 
@@ -155,12 +149,9 @@ def embedding_lookup_sparse(
         if not hasattr(value, "indices") and not (value is None and what == "sp_weights"):
             raise TypeError(f"{what} must be SparseTensor, got {type(value)}")
     with get_default_graph().name_scope(name or "embedding_lookup_sparse") as scope:
-        segments = F.StridedSlice(
-            sp_ids.indices, [0, 0], [0, 1], [1, 1], begin_mask=1, end_mask=1, shrink_axis_mask=2
-        )
+        segments = _int32(sp_ids.indices[:, 0])
         ids, positions = F.Unique(sp_ids.values)
         rows = embedding_lookup(params, ids, partition_strategy, None, True, max_norm)
-        segments = _int32(segments)
         if sp_weights is None:
             reduce = {"sum": F.SparseSegmentSum, "mean": F.SparseSegmentMean, "sqrtn": F.SparseSegmentSqrtN}
             return reduce[combiner](rows, positions, segments, name=scope)

@@ -15,6 +15,7 @@ from flowstone.framework.names.argument_orders import or_in_order
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.constants import constant
 from flowstone.ops.networks.average_pooling import avg_pool3d_op, avg_pool_op
 from flowstone.ops.networks.convolution_layers import expanded, padding_attributes
 from flowstone.ops.networks.pooling import max_pool3d_op, max_pool_op, max_pool_with_argmax_op
@@ -140,6 +141,7 @@ def pool(
         raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
     with get_default_graph().name_scope(name or f"{pooling_type.lower()}_pool") as scope:
         last = data_format is None or is_channels_last(data_format)
+        constant(rates, dtypes.int32, name="dilation_rate")  # read by nobody, as TensorFlow's
         if max(rates) > 1:
             return _dilated_pool(input, window, pooling_type, padding, rates, last)
         return _pool(input, window, strides, pooling_type, padding, last, scope)

@@ -15,6 +15,9 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.constants import range as range_of
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.shapes import rank as rank_of
 
 __all__ = [
     "log_softmax",
@@ -113,10 +116,18 @@ def _along(function: OpDeclaration, logits: Any, axis: int, name: str | None) ->
         )
     if is_last or not rank:
         return function(logits, name=name)
-    order = list(range(rank))
-    order[axis], order[-1] = order[-1], order[axis]
-    swapped = function(F.Transpose(logits, order, name="transpose"))
-    return F.Transpose(swapped, order, name=name or "transpose")
+    place = axis % rank
+    rank_of(logits)  # read by nobody, as TensorFlow's
+    count = rank_of(logits)
+    swapped = function(_with_last(logits, place, count))
+    return _with_last(swapped, place, count, name)
+
+
+def _with_last(x: Tensor, place: int, count: Tensor, name: str | None = None) -> Tensor:
+    """`x` with the dimension at this place and the last one in each other's place."""
+    last = F.Sub(count, 1)
+    before, after = range_of(place), range_of(place + 1, last)
+    return F.Transpose(x, concat([before, [last], after, [place]], 0), name=name or "transpose")
 
 
 def axis_of(axis: int | None, dim: int | None) -> int:

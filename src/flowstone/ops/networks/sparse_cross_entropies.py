@@ -20,9 +20,11 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import merge, num_elements
+from flowstone.ops.arrays.shapes import rank
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.control.checks import assert_equal
 from flowstone.ops.networks.cross_entropies import (
     FEW_CLASSES,
-    flatten_rows,
     is_zeros,
     require_named,
     second_order,
@@ -215,13 +217,33 @@ def sparse_softmax_cross_entropy_with_logits(
         _check_sparse_ranks(labels, logits)
         narrow = logits.dtype if logits.dtype in (dtypes.float16, dtypes.bfloat16) else None
         precise = F.Cast(logits, DstT=dtypes.float32) if narrow is not None else logits
+        shape = shape_of(labels)
         if logits.shape.ndims == 2:
-            cost = sparse_cross_entropy_op.several(precise, labels).loss
+            cost = sparse_cross_entropy_op.several(precise, labels, name=name).loss
         else:
-            rows = sparse_cross_entropy_op.several(flatten_rows(precise), F.Reshape(labels, [-1])).loss
-            cost = F.Reshape(rows, F.Shape(labels))
+            with get_default_graph().control_dependencies(_shape_checks(labels, logits)):
+                cost = _of_any_rank(labels, precise, name)
+                cost = F.Reshape(cost, shape)
             cost.set_shape(labels.shape)
         return cost if narrow is None else F.Cast(cost, DstT=narrow)
+
+
+def _shape_checks(labels: Tensor, logits: Tensor) -> list[Operation]:
+    """What the step has to check: nothing where the shapes are known."""
+    known = labels.dims is not None and logits.dims is not None
+    if known and None not in (*labels.dims, *logits.dims[:-1]):  # type: ignore[misc, index]
+        return []
+    return [assert_equal(shape_of(labels), shape_of(logits)[:-1])]
+
+
+def _of_any_rank(labels: Tensor, logits: Tensor, name: str | None) -> Tensor:
+    """The losses one after the other."""
+    classes = shape_of(logits)[rank(logits) - 1]
+    rows = F.Reshape(logits, [-1, classes])
+    if logits.dims is not None:
+        rows.set_shape((num_elements(logits.dims[:-1]), logits.dims[-1]))
+    losses: Tensor = sparse_cross_entropy_op.several(rows, F.Reshape(labels, [-1]), name=name).loss
+    return losses
 
 
 def _check_sparse_ranks(labels: Tensor, logits: Tensor) -> None:

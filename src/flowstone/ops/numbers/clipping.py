@@ -16,6 +16,7 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.composite import IndexedSlices
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, constant_like, same_shape, sum_to
 from flowstone.ops.numbers.reductions import reduce_sum
 from flowstone.ops.numbers.unsigned_integers import ordered
@@ -104,7 +105,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         squares = reduce_sum(F.Mul(values, values, name="mul"), axes, True)
         positive = F.Greater(squares, squares.dtype.as_numpy_dtype(0))
         # the square root has no finite gradient at 0
-        safe = F.Select(positive, squares, F.OnesLike(squares))
+        safe = F.Select(positive, squares, ones_like(squares))
         norm = F.Select(positive, F.Sqrt(safe), squares)
         scaled = values * clip_norm
         values.shape.assert_is_compatible_with(scaled.shape)

@@ -18,6 +18,9 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.node import Node, Output, static_value
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.constants import zeros_like
+from flowstone.ops.arrays.shapes import rank
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, QUANTIZED, REAL, conjugate, constant_like
 from flowstone.ops.numbers.reduction_calls import (
     axes_of,
@@ -258,20 +261,12 @@ def _reduce(
 
 
 def _axes(x: Any, axis: Any) -> Any:
-    """The axes to give to an op; for None all of them, as a constant where the rank is known."""
+    """The axes to give to an op; for None all of them, as a constant where the rank of a tensor is known."""
     if axis is not None:
         return axis
-    if not isinstance(x, Tensor):
-        rank = getattr(getattr(x, "shape", None), "ndims", None)
-        rank = np.ndim(x) if rank is None else rank
-    else:
-        rank = x.ndim
-    if rank:
-        return convert_to_tensor(np.arange(rank, dtype=np.int32), name="Const")
-    if rank == 0:
-        none = convert_to_tensor(np.int32(0), name="Rank")
-        return F.Range(np.int32(0), none, np.int32(1), name="range")
-    return F.Range(np.int32(0), F.Rank(x, name="Rank"), np.int32(1), name="range")
+    if isinstance(x, Tensor) and x.ndim is not None:
+        return convert_to_tensor(np.arange(x.ndim, dtype=np.int32), name="Const")
+    return F.Range(np.int32(0), rank(x), np.int32(1), name="range")
 
 
 def reducer(declaration: OpDeclaration, what: str) -> Callable[..., Tensor]:
@@ -285,8 +280,6 @@ def reducer(declaration: OpDeclaration, what: str) -> Callable[..., Tensor]:
         reduction_indices: Any = None,
         keepdims: bool | None = None,
     ) -> Tensor:
-        if not isinstance(input_tensor, Tensor):
-            input_tensor = convert_to_tensor(input_tensor, name="input_tensor")
         if keepdims is not None:
             keep_dims = keepdims
         return _reduce(declaration, input_tensor, axis, keep_dims, name, reduction_indices)
@@ -324,10 +317,10 @@ def reduce_logsumexp(
     x = convert_to_tensor(input_tensor, name="input_tensor")
     with x.graph.name_scope(name or "ReduceLogSumExp"):
         highest = reduce_max(x, axis, True)
-        shift = F.StopGradient(F.SelectV2(F.IsFinite(highest), highest, x.dtype.as_numpy_dtype(0)))
+        shift = F.StopGradient(F.Select(F.IsFinite(highest), highest, zeros_like(highest)))
         result = F.Log(reduce_sum(F.Exp(F.Sub(x, shift)), axis, keep_dims))
         if not keep_dims:
-            shift = F.Reshape(shift, F.Shape(result))
+            shift = F.Reshape(shift, shape_of(result))
         return F.Add(result, shift)
 
 

@@ -23,6 +23,7 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.constants import zeros_like
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.op_seeds import (
     BLOCKS_OF_A_NUMBER,
@@ -401,10 +402,10 @@ def random_gamma(
         shape = convert_to_tensor(shape, name="shape", preferred_dtype=dtypes.int32)
         alpha = convert_to_tensor(alpha, dtype, name="alpha")
         beta = convert_to_tensor(1 if beta is None else beta, dtype, name="beta")
-        alpha = F.BroadcastTo(alpha, F.BroadcastArgs(F.Shape(alpha), F.Shape(beta)))
+        alpha = F.AddV2(alpha, zeros_like(beta), name="add")  # broadcast
         samples = F.RandomGamma(shape, alpha, **seed_attributes(seed))
-        least = convert_to_tensor(np.finfo(dtype.as_numpy_dtype).tiny, dtype, name="Maximum/x")
-        return F.Maximum(least, F.RealDiv(samples, beta, name="truediv"))
+        scaled = F.RealDiv(samples, beta, name="truediv")
+        return F.Maximum(np.finfo(dtype.as_numpy_dtype).tiny, scaled)
 
 
 def random_poisson(

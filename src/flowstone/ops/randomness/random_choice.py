@@ -17,6 +17,9 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.control.conditionals import Assert
+from flowstone.ops.numbers.reductions import reduce_all
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.class_weights import chosen_classes, cost_of_choices
 from flowstone.ops.randomness.op_seeds import (
@@ -121,13 +124,16 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     with get_default_graph().name_scope(name or "random_crop") as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, dtypes.int32, name="size")
-        shape = F.Shape(value)
-        fits = F.All(F.GreaterEqual(shape, size), [0])
-        check = F.Assert(fits, ["Need value.shape >= size, got ", shape, size], summarize=1000)
+        shape = shape_of(value)
+        check = Assert(
+            reduce_all(F.GreaterEqual(shape, size)),
+            ["Need value.shape >= size, got ", shape, size],
+            summarize=1000,
+        )
         with get_default_graph().control_dependencies([check]):
             shape = F.Identity(shape, name="control_dependency")
         limit = F.AddV2(F.Sub(shape, size, name="sub"), 1, name="add")
-        offset = random_uniform(F.Shape(shape), maxval=dtypes.int32.max, dtype=dtypes.int32, seed=seed)
+        offset = random_uniform(shape_of(shape), maxval=dtypes.int32.max, dtype=dtypes.int32, seed=seed)
         return F.Slice(value, F.FloorMod(offset, limit, name="mod"), size, name=scope)
 
 

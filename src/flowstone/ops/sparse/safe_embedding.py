@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.scope import get_default_graph
@@ -16,6 +14,7 @@ from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.constants import ones_like, zeros_like
 from flowstone.ops.arrays.gathering import gather
 from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.packing import stack
 from flowstone.ops.arrays.shapes import reshape, shape
 from flowstone.ops.arrays.slicing import slice
 from flowstone.ops.networks.embedding import embedding_lookup_sparse
@@ -85,8 +84,8 @@ def safe_embedding_lookup_sparse(
             max_norm,
         )
         if default_id is None:
-            columns = F.Pack([np.array(1, np.int32), shape(found)[1]], name="stack")
-            empty = F.Tile(reshape(is_empty, [-1, 1]), columns)
+            empty = reshape(is_empty, [-1, 1])
+            empty = F.Tile(empty, stack([1, shape(found)[1]]))
             found = where(empty, zeros_like(found), found, name=scope)
         return _in_shape(found, sizes)
 

@@ -161,7 +161,7 @@ class ResourceVariable(Variable):
         """Rows of the value, read from the variable itself."""
         note_read(self)
         name = "Gather" if name is None else name
-        return F.ResourceGather(self._handle, indices, dtype=self._dtype, name=name)
+        return F.Identity(F.ResourceGather(self._handle, indices, dtype=self._dtype, name=name))
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """Elements of the value by index tuples, read from the variable itself."""

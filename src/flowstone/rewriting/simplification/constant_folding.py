@@ -2,8 +2,9 @@
 
 `fold_constants` computes, once per plan, every pure node whose inputs are all constants (with its own CPU
 kernel), and every node whose value is known without its inputs' (a static shape, a rank, a shape that comes
-back from a stack). `apply_identities` asks a node's declaration for what equals it (x + 0 = x, Identity): its
-`fold` hook. Where that is a constant, it computes what depends on constants alone since then.
+back from a stack). A check of what is known to hold is dropped. `apply_identities` asks a node's
+declaration for what equals it (x + 0 = x, Identity): its `fold` hook. Where that is a constant, it computes
+what depends on constants alone since then.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def fold_constants(subgraph: Subgraph) -> None:
 
     def rule(node: PlanNode) -> Replacement | None:
         declaration = node.declaration
+        if _always_holds(node):
+            return Replacement([], "always holds")
         if not node.outputs or declaration.role in _GIVEN:
             return None
         if not declaration.is_pure and not is_pop(node):
@@ -49,6 +52,13 @@ def fold_constants(subgraph: Subgraph) -> None:
         return _computed(subgraph, node)
 
     rewrite(subgraph, "fold_constants", rule)
+
+
+def _always_holds(node: PlanNode) -> bool:
+    """Whether it is a check that nothing of the step can fail."""
+    if node.type != "Assert" or not node.inputs[0].op.is_constant:
+        return False
+    return bool(node.inputs[0].op.attributes["value"])
 
 
 def _computed(subgraph: Subgraph, node: PlanNode) -> Replacement | None:

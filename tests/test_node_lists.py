@@ -1,0 +1,114 @@
+"""Common programs make TensorFlow 1.15's nodes, and as many of them before each random operation.
+
+So with a seed of the graph alone they draw its numbers.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.golden import model_programs, recurrent_programs  # noqa: F401
+from tests.golden.node_programs import PROGRAMS, node_lines
+
+import flowstone as tf
+
+GOLDEN = Path(__file__).parent / "golden" / "names" / "nodes.txt.xz"
+
+OTHER_NODES: frozenset[str] = frozenset(
+    {
+        "conv2d_dilated",
+        "nn_convolution_nd",
+        "nn_atrous",
+        "nn_activations",
+        "loss_weighted",
+        "metric_mean_iou",
+        "contrib_convolution2d_normed",
+        "contrib_optimize_loss",
+        "image_random_batch",
+        "image_changes",
+        "image_decoding",
+        "minimize_descent",
+        "minimize_momentum",
+        "minimize_adam",
+        "minimize_adagrad",
+        "minimize_adadelta",
+        "minimize_rmsprop",
+        "minimize_ftrl",
+        "rnn_gradient",
+        "gradients_of_arithmetic",
+        "gradients_of_reductions",
+        "gradients_of_shapes",
+        "gradients_given",
+        "gradients_of_convolutions",
+        "gradients_of_embeddings",
+        "gradients_clipped",
+        "decayed_rates",
+        "tensordot",
+        "reductions",
+        "feature_columns",
+        "linear_model",
+        "head_binary",
+        "model_mlp_by_hand",
+        "model_autoencoder",
+        "model_generative",
+        "rnn_layer_norm",
+        "rnn_block_cell",
+        "attention_bahdanau",
+        "attention_luong",
+        "beam_search",
+        "crf",
+        "cond_gradient",
+        "while_gradient",
+    }
+)
+"""Programs whose random operations have TensorFlow's seeds, though later or unread nodes differ."""
+
+OTHER_SEEDS: frozenset[str] = frozenset(
+    {
+        "diagonal_normal",
+        "head_multi",
+        "model_cnn",
+        "model_two_towers",
+        "model_text",
+        "rnn_attention_cell",
+    }
+)
+"""Programs that make another number of nodes before a random operation."""
+
+
+def golden_lines() -> dict[str, list[str]]:
+    programs: dict[str, list[str]] = {}
+    for line in lzma.decompress(GOLDEN.read_bytes()).decode().splitlines():
+        if line.startswith("# "):
+            programs[line[2:]] = lines = []
+        else:
+            lines.append(line)
+    return programs
+
+
+GOLDENS = golden_lines()
+
+
+def seeds(lines: list[str]) -> list[str]:
+    return [f"{line.split()[0]} {line.split()[-1]}" for line in lines if "seed2=" in line]
+
+
+def test_every_program_has_its_nodes() -> None:
+    assert list(GOLDENS) == list(PROGRAMS)
+    assert set(PROGRAMS) >= OTHER_NODES | OTHER_SEEDS
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nodes_are_tensorflows(name: str) -> None:
+    expected, found = GOLDENS[name], node_lines(tf, PROGRAMS[name])
+    missing, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+    if name in OTHER_SEEDS:
+        assert seeds(found) != seeds(expected), "the seeds are right now"
+    elif name in OTHER_NODES:
+        assert seeds(found) == seeds(expected)
+        assert missing or more, "all nodes are there now"
+    else:
+        assert (sorted(missing), sorted(more)) == ([], [])
