@@ -323,6 +323,13 @@ def _(d: Draft) -> list[Any]:
     return [tf.concat([tf.gather(table, more), d.fed(3, 2), several, tf.gather(other, ids[:, 1])], 1)]
 
 
+@program("hold_uniform_values", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, ids = d.fed(6, 4), d.indices(6, 3)
+    ones = tf.raw_ops.OnesLike(x=x)
+    return [tf.gather(ones, ids), tf.matmul(ones, x[:4])]
+
+
 @program("compile_row_updates", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     v, ids = d.variable(6, 4), d.indices(6, 5)

@@ -17,6 +17,7 @@ from flowstone.lowering.arrays.joined_rows import join_rows
 from flowstone.lowering.arrays.present_rows import pick_present_rows
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.truth_counts import count_truths
+from flowstone.lowering.arrays.uniform_values import hold_uniform_values
 from flowstone.lowering.clusters.element_clusters import join_clusters
 from flowstone.lowering.convolutions.batch_normalization import normalize_batches
 from flowstone.lowering.convolutions.byte_pooling import pool_in_bytes
@@ -179,6 +180,13 @@ COMPILING = (
         compile_products,
         "compile products of few rows with the element-wise nodes after them",
         joins=True,
+        hosts=True,
+    ),
+    Pass(
+        hold_uniform_values,
+        "keep values of one number that are only read",
+        joins=True,
+        loses=True,
         hosts=True,
     ),
 )

@@ -109,6 +109,15 @@ def test_one_cheap_node_is_none() -> None:
     assert clusters([tf.matmul(tf.exp(x), x)], [x]) == ["Exp"]
 
 
+@pytest.mark.parametrize(("name", "alone"), [("Erf", []), ("Log", []), ("Acosh", []), ("Asinh", ["Asinh"])])
+def test_one_function_of_float64_is_none_if_a_library_has_it(name: str, alone: list[str]) -> None:
+    function = getattr(tf.raw_ops, name)
+    short, wide = fed(300), tf.placeholder(tf.float64, [300])
+    assert clusters([function(x=short)], [short]) == [name]
+    assert clusters([function(x=wide)], [wide]) == alone
+    assert clusters([function(x=wide) * wide], [wide]) == [f"{name}+Mul"]
+
+
 @pytest.mark.parametrize(
     "name", ["Less", "NotEqual", "IsNan", "SquaredDifference", "FloorDiv", "TruncateDiv"]
 )

@@ -115,6 +115,14 @@ def test_a_team_shares_large_clusters() -> None:
         np.testing.assert_array_equal(kernels.kernel_of(cluster, scaled)(x, y)[0], scaled(x, y)[0])
 
 
+@pytest.mark.parametrize(("dtype", "each"), [("float32", 1), ("int32", 1), ("float64", 2), ("int64", 2)])
+def test_numbers_of_64_bits_are_twice_the_work(dtype: str, each: int) -> None:
+    array = Array(dtype, (10, 20))
+    compared = Step("Less", (0, 2), "bool")
+    steps = (Step("AddV2", (0, 1), dtype), compared)
+    assert Cluster((10, 20), (array, array), steps, (3,)).work == 200 * 2 * each
+
+
 def test_loops_are_merged() -> None:
     array = Array("float32", (4, 5, 6))
     assert Cluster((4, 5, 6), (array, Array("float32", ())), (), ()).loops() == ((120,), ((1,), (0,)))

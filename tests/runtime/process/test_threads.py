@@ -48,6 +48,17 @@ def test_a_complex_number_counts_as_two(function):
     assert not wants_one_thread(prune([function(x)], [], [x]))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "elements"),
+    [("float32", 200_000), ("float64", 100_000), ("int64", 100_000), ("complex128", 50_000)],
+)
+def test_elements_count_by_their_words(dtype, elements, set_profile):
+    set_profile(team_by_element=1_000_000)
+    for count, expected in ((elements * 3 // 4, True), (elements, False)):
+        x = tf.placeholder(dtype, [count])
+        assert wants_one_thread(prune([tf.negative(x)], [], [x])) is expected
+
+
 def _pooled(x):
     return tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
 

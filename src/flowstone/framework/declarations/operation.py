@@ -59,11 +59,12 @@ inputs), `multiplies` (the output is made of sums of products: a "product" of ma
 `takes_result` (of a gradient's op, the argument that is the result whose gradient it computes), `shape_only`
 (the output depends on the inputs' shapes, not on their elements), `reshapes` (the output has the elements of
 the first argument in their order, in another shape), `uniform` (all elements of the output are the same
-number), `reduces` (the first argument is reduced over the axes that the second gives), `row_wise` (each row
-of the outputs, along the last axis, depends on that row of the inputs alone), `images` (which inputs and
-outputs are images, and which input is a filter: see `images.py`), `container` (what is done with a stack, an
-array of tensors or a sum that lives in a step: "stack", "array" or "sum" makes one, "push", "pop", "write",
-"read", "close" …; "gradient" looks up the array of an array's gradients).
+number: ``f(node)`` gives it, or None where only the step knows it), `reduces` (the first argument is reduced
+over the axes that the second gives), `row_wise` (each row of the outputs, along the last axis, depends on
+that row of the inputs alone), `images` (which inputs and outputs are images, and which input is a filter: see
+`images.py`), `container` (what is done with a stack, an array of tensors or a sum that lives in a step:
+"stack", "array" or "sum" makes one, "push", "pop", "write", "read", "close" …; "gradient" looks up the array
+of an array's gradients).
 
 Traits that say what a run is worth, which placement, threads and passes ask: `cost` (see the parts; one
 operation an element where nothing is said, none for a view), `free` (hands on what is there: a constant, a
@@ -172,7 +173,7 @@ class OpDeclaration:
         takes_result: int | None = None,
         shape_only: bool = False,
         reshapes: bool = False,
-        uniform: bool = False,
+        uniform: Callable[[Node], Any] | None = None,
         reduces: bool = False,
         row_wise: bool = False,
         images: Images | None = None,

@@ -126,6 +126,11 @@ class Profile(NamedTuple):
     # Of float32 rows, up to which soft-max is faster by whole passes than by rows that fill no vector.
     softmax_columns: int = 0
 
+    # Fourier transforms of lengths with a prime factor from 17 on: the longest that are products with a
+    # matrix, and the same over axes that few numbers follow.
+    prime_length: int = 0
+    narrow_prime_length: int = 0
+
     # Hyperbolic tangents: elements from which exponentials pay, and oneDNN's.
     tanh_by_exponentials: int = NEVER
     tanh_by_onednn: int = NEVER
@@ -174,6 +179,8 @@ X86 = Profile(
     layer_cells=8,  # oneDNN compiles layers for all of x86; elsewhere it has a plain reference
     band_channels=48,
     direct_products=20_000,
+    prime_length=68,  # 045
+    narrow_prime_length=48,
 )
 
 # MKL has no kernels with AVX-512 for AMD's processors, and oneDNN's take half its time in float32.

@@ -161,8 +161,16 @@ class _Finder:
 
     def is_worth_it(self, nodes: Sequence[PlanNode]) -> bool:
         """Whether the nodes are faster as a cluster."""
+        if len(nodes) == 1 and self._is_librarys(nodes[0]):
+            return False
         costs = [self._cost(node) for node in nodes]
         return sum(cost > 0 for cost in costs) > 1 or max(costs) >= _WORTH
+
+    def _is_librarys(self, node: PlanNode) -> bool:
+        """Whether ATen has as fast a kernel for the node."""
+        if self.facts[node].kind != "element":
+            return False
+        return node.inputs[-1].dtype.base_dtype.name in ELEMENTS[element_of(node)[0]].not_alone
 
     def _cost(self, node: PlanNode) -> int:
         kind = self.facts[node].kind

@@ -145,8 +145,11 @@ class Cluster(NamedTuple):
     @property
     def work(self) -> int:
         """About how many additions it takes as long as, memory aside; of an open cluster, of one of the first
-        dimension."""
-        return abs(math.prod(self.dims)) * sum(max(1, step.cost) for step in self.steps)
+        dimension. Steps on numbers of 64 bits count twice."""
+        return abs(math.prod(self.dims)) * sum(max(1, step.cost) * self._words(step) for step in self.steps)
+
+    def _words(self, step: Step) -> int:
+        return 2 if any(self.dtype(i).endswith("64") for i in step.operands) else 1
 
     def levels(self) -> list[Level]:
         """The level of each array."""

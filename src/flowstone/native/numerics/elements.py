@@ -34,8 +34,9 @@ _COSTLY = 8  # of an addition, for exponential functions
 class Element(NamedTuple):
     """An operation: the types of its operands, how many it takes (None: any number), its instructions, what
     it costs in additions, its result's type (None: the operands'), the functions of SLEEF that it calls,
-    whether a node of it alone is faster than ATen's kernels, which take several passes, and the types of
-    which one with many elements is, since ATen has no vectors for it or several passes.
+    whether a node of it alone is faster than ATen's kernels, which take several passes, the types of which
+    one with many elements is, since ATen has no vectors for it or several passes, and those of which a node
+    alone is no faster, since ATen calls a library's vectors.
     """
 
     types: frozenset[str]
@@ -46,6 +47,7 @@ class Element(NamedTuple):
     calls: tuple[str, ...] = ()
     alone: bool = False
     alone_if_many: frozenset[str] = frozenset()
+    not_alone: frozenset[str] = frozenset()
 
 
 ELEMENTS: dict[str, Element] = {}
@@ -277,13 +279,17 @@ def _function(name: str, sleef: str) -> Emit:
     return emit
 
 
+_LIBRARYS = frozenset({"float64"})  # of which MKL has functions, some in a fifth of the time
+
 for _name, _called in (
     ("Exp", "exp"), ("Expm1", "expm1"), ("Log", "log"), ("Log1p", "log1p"), ("Sin", "sin"), ("Cos", "cos"),
     ("Tan", "tan"), ("Tanh", "tanh"), ("Sinh", "sinh"), ("Cosh", "cosh"), ("Asin", "asin"), ("Acos", "acos"),
     ("Atan", "atan"), ("Atanh", "atanh"), ("Erf", "erf"),
     ("Erfc", "erfc"),
 ):  # fmt: skip
-    ELEMENTS[_name] = Element(FLOATS, 1, _function(_name, _called), _COSTLY, calls=(_called,))
+    ELEMENTS[_name] = Element(
+        FLOATS, 1, _function(_name, _called), _COSTLY, calls=(_called,), not_alone=_LIBRARYS
+    )
 
 
 def _inverse_hyperbolic(sleef: str) -> Emit:
@@ -292,7 +298,8 @@ def _inverse_hyperbolic(sleef: str) -> Emit:
 
 for _name, _called in (("Asinh", "asinh"), ("Acosh", "acosh")):
     _emitted = _inverse_hyperbolic(_called)
-    ELEMENTS[_name] = Element(FLOATS, 1, _emitted, 2 * _COSTLY, calls=(_called, "log"))
+    _left = _LIBRARYS if _name == "Acosh" else frozenset()
+    ELEMENTS[_name] = Element(FLOATS, 1, _emitted, 2 * _COSTLY, calls=(_called, "log"), not_alone=_left)
 ELEMENTS["Pow"] = Element(FLOATS, 2, _function("Pow", "pow"), 2 * _COSTLY, calls=("pow",))
 ELEMENTS["Atan2"] = Element(FLOATS, 2, _function("Atan2", "atan2"), _COSTLY, calls=("atan2",))
 ELEMENTS["Sigmoid"] = Element(

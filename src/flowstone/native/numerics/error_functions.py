@@ -1,20 +1,17 @@
 """The error function, its complement and inverse trigonometric functions of float32 as machine code.
 
 SLEEF has them as well; these take a half to a fifth of the time, with results within 2.5 units in the last
-place. The complement is made of polynomials in float64 (`special_polynomials.py`), the error function and
-the arcs of some in float32, with a right angle in two parts. These were fitted so that the largest relative
-error is least.
+place, the complement within 3. They are made of polynomials in float32, fitted so that the largest relative
+error is least; a right angle has two parts.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from flowstone.native.codegen.emitter import Emitter
-from flowstone.native.numerics.special_polynomials import ERFC, POWER
-from flowstone.native.numerics.transcendental import exp, polynomial
-from flowstone.native.numerics.wide_numbers import Wide, short
+from flowstone.native.numerics.transcendental import exp, polynomial, scaled_exp
+from flowstone.native.numerics.wide_numbers import Wide
 
 __all__ = ["POLYNOMIALS"]
 
@@ -40,28 +37,45 @@ _ERFC_LOG = (
 )  # fmt: skip
 
 
-_ROUNDING = 1.5 * 2.0**52  # added, it rounds to whole numbers, which the low bits then hold
+# erf(y) / y in y^2 up to 1/4; (y + 1) exp(y^2) erfc(y) in what `_place` makes of y from 1/2 to 10.1
+_ERF_NEAR = (
+    0.004717989852644276, -0.026757184159273528, 0.11282822808137406, -0.3761260857275322, 1.1283791655673376,
+)  # fmt: skip
+_ERFC_SCALED = (
+    -2.434032596622677e-05, 1.6271687374354126e-05, 0.000166174547567219, -0.000435696154718918,
+    -8.180504591275611e-05, 0.003706025879519606, -0.00830843120504688, -0.024987477146907685,
+    0.1614889542880013, 0.7919958217790121,
+)  # fmt: skip
+_PLACE = 3.46875, -1.3125
+_BEYOND = 10.1  # from which on the complement is 0
+_UP = 32  # powers of two that keep exp(-y^2) above the denormal numbers until the end
+_SLOPE = 1.15  # of log(erfc(y)) by log(1 / (y + 1)), about
 
 
-def _falling_power(w: Wide, x: str) -> str:
-    """e^-x of numbers from 0 to 700 or NaN, within 2e-9 of it."""
-    e = w.e
-    shifted = w.fma(x, -math.log2(math.e), _ROUNDING)
-    whole = w.sub(shifted, _ROUNDING)
-    power = w.polynomial(w.fma(whole, -math.log(2), e.negate("float64", x)), POWER)
-    exponent = e.binary("shl", "int64", e.bits(shifted, "double", "i64"), e.constant("int64", 52))
-    return e.bits(e.binary("add", "int64", e.bits(power, "double", "i64"), exponent), "i64", "double")
+class _Short(Wide):
+    TYPE = _FLOAT
 
 
-def _complementary(w: Wide, x: str) -> str:
-    """exp(-x²) by a factor, of the size; of a negative number 2 less that."""
-    size = w.intrinsic("fabs", x)
-    size = w.where(w.is_("ogt", size, 10.5), 10.5, size)  # whose result is 0 in float32; NaN stays
-    part = w.div(4.0, w.add(size, 4.0))  # from 1 to 4 / 14.5, of which `place` makes 1 to -1
-    place = w.fma(part, 58 / 21, -37 / 21)
-    found = w.mul(part, w.polynomial(place, ERFC))
-    found = w.mul(found, _falling_power(w, w.mul(size, size)))
-    return w.where(w.is_("olt", x, 0.0), w.sub(2.0, found), found)
+def _complementary(e: Emitter, x: str) -> str:
+    """Near 0 what erf leaves of 1; else exp(-y^2) by 1 / (y + 1) and a polynomial, of a negative number 2
+    less that. What y^2 and 1 / (y + 1) are wrong by is in the exponent."""
+    s = _Short(e)
+    near = s.fma(e.negate(_FLOAT, x), s.polynomial(s.mul(x, x), _ERF_NEAR), 1.0)
+    size = s.intrinsic("fabs", x)
+    y = s.where(s.is_("ogt", size, _BEYOND), _BEYOND, size)  # NaN stays
+    whole = s.add(y, 1.0)
+    part = s.div(1.0, whole)
+    wrong = s.fma(e.negate(_FLOAT, part), whole, 1.0)
+    wrong = s.fma(s.sub(s.sub(whole, 1.0), y), part, wrong)
+    square = s.mul(y, y)
+    exact = s.fma(y, y, e.negate(_FLOAT, square))
+    exponent, power = scaled_exp(e, e.negate(_FLOAT, square), s.fma(wrong, _SLOPE, e.negate(_FLOAT, exact)))
+    exponent = e.binary("add", "int32", exponent, e.constant("int32", _UP << 23))
+    power = e.bits(e.binary("add", "int32", e.bits(power, "float", "i32"), exponent), "i32", "float")
+    far = s.mul(s.mul(power, part), s.polynomial(s.fma(part, *_PLACE), _ERFC_SCALED))
+    far = s.mul(far, 2.0**-_UP)
+    far = s.where(s.is_("olt", x, 0.0), s.sub(2.0, far), far)
+    return s.where(s.is_("olt", size, 0.5), near, far)
 
 
 def _f(e: Emitter, value: float) -> str:
@@ -125,6 +139,6 @@ POLYNOMIALS: dict[str, Callable[[Emitter, str], str]] = {
     "Asin": _asin,
     "Atan": _atan,
     "Erf": _erf,
-    "Erfc": short(_complementary),
+    "Erfc": _complementary,
 }
 """By the operations' names: the instructions for a value of float32."""

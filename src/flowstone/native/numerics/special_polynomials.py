@@ -1,8 +1,7 @@
 """Polynomials of special functions in float64, right to some nine digits: for results in float32.
 
 Each was fitted with 40 digits at Chebyshev points of a segment, which is [-1, 1] of its argument, and has the
-coefficient of the highest power first. The comment above it says what it is. Of `ERFC` and `POWER`, the
-largest relative error is least.
+coefficient of the highest power first. The comment above it says what it is.
 """
 
 from __future__ import annotations
@@ -143,28 +142,4 @@ QUANTILE_FAR = (
     -0.04405081310914,
     4.863286003596,
     9.418982324525,
-)
-# exp(x²) erfc(x) / t of x >= 0, in 58 / 21 t - 37 / 21, where t = 4 / (4 + x): within 1e-9 of it.
-ERFC = (
-    -7.445028805767e-6,
-    -2.323794078492e-5,
-    8.670343529829e-5,
-    0.001022651107441,
-    0.005052589934956,
-    0.01740998646459,
-    0.04673891492812,
-    0.1021749707454,
-    0.1856296105905,
-    0.2824615619402,
-    0.3594536948407,
-)
-# e^x of half a power of two up and down.
-POWER = (
-    0.001383683995058,
-    0.008374815769401,
-    0.04166822567733,
-    0.1666642017037,
-    0.4999999207934,
-    1.000000036323,
-    1.000000000554,
 )

@@ -40,12 +40,15 @@ def _f(e: Emitter, value: float) -> str:
     return e.constant("float32", value)
 
 
-def _powers(e: Emitter, x: str) -> tuple[str, str, str]:
-    """(n, in the exponent's bits; r; what is behind r in e^r - 1 - r, over r^2), where x = n ln 2 + r."""
+def _powers(e: Emitter, x: str, more: str = "") -> tuple[str, str, str]:
+    """(n, in the exponent's bits; r; what is behind r in e^r - 1 - r, over r^2), where x = n ln 2 + r, or x +
+    more."""
     shifted = e.intrinsic("fma", "float32", x, _f(e, 1.44269504088896341), _f(e, _ROUNDING))
     whole = e.binary("fsub", "float32", shifted, _f(e, _ROUNDING))
     rest = e.intrinsic("fma", "float32", whole, _f(e, -_LN2_HIGH), x)
     rest = e.intrinsic("fma", "float32", whole, _f(e, -_LN2_LOW), rest)
+    if more:
+        rest = e.binary("fadd", "float32", rest, more)
     exponent = e.let(f"shl {e.type('int32')} {e.bits(shifted, 'float', 'i32')}, {e.constant('int32', 23)}")
     return exponent, rest, polynomial(e, rest, _EXP)
 
@@ -65,6 +68,13 @@ def exp(e: Emitter, x: str) -> str:
     result = e.bits(scaled, "i32", "float")
     small = e.compare("fcmp olt", "float32", x, _f(e, -87.33655))
     return _infinite_beyond(e, x, e.select(small, "float32", _f(e, 0.0), result))
+
+
+def scaled_exp(e: Emitter, x: str, more: str) -> tuple[str, str]:
+    """(n, in the exponent's bits; e^r), where x + more = n ln 2 + r, for a small `more`."""
+    exponent, rest, high = _powers(e, x, more)
+    slope = e.intrinsic("fma", "float32", high, rest, _f(e, 1.0))
+    return exponent, e.intrinsic("fma", "float32", slope, rest, _f(e, 1.0))
 
 
 def expm1(e: Emitter, x: str) -> str:

@@ -137,7 +137,7 @@ fill_op = op(
     T=None,
     host=["dims"],
     by_element=True,
-    uniform=True,
+    uniform=lambda node: node.constant(1),
 )
 
 
@@ -181,8 +181,9 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     return None, F.Sum(dy, F.Range(0, F.Rank(dy), 1))
 
 
-def _like(name: str, types: Any, function: Any) -> OpDeclaration:
-    declaration = op(name, "x: T -> y: T", T=types, by_element=True, shape_only=True, uniform=True)
+def _like(name: str, types: Any, function: Any, number: int) -> OpDeclaration:
+    traits: dict[str, Any] = {"by_element": True, "shape_only": True, "uniform": lambda node: number}
+    declaration = op(name, "x: T -> y: T", T=types, **traits)
     declaration.infer(lambda node: node.dims(0))
     declaration.not_differentiable()
 
@@ -197,8 +198,8 @@ def _like(name: str, types: Any, function: Any) -> OpDeclaration:
     return declaration
 
 
-zeros_like_op = _like("ZerosLike", None, torch.zeros_like)
-ones_like_op = _like("OnesLike", (*ARITHMETIC, dtypes.bool), torch.ones_like)
+zeros_like_op = _like("ZerosLike", None, torch.zeros_like, 0)
+ones_like_op = _like("OnesLike", (*ARITHMETIC, dtypes.bool), torch.ones_like, 1)
 _FEW = 1 << 14  # zeros that a plan may hold
 
 

@@ -3,12 +3,13 @@
 FFT sums exp(-2πi jk / n) x[j], IFFT the conjugate factors, divided by n. RFFT takes real numbers and gives
 the first n / 2 + 1 of the last dimension, which tell the rest; IRFFT is its inverse. Both take the lengths n:
 RFFT uses the first n elements, IRFFT those of which n real numbers are made. The Batch… ops are older names.
+Short lengths with a large prime factor are in `prime_lengths.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, format_dims
+from flowstone.ops.signals import prime_lengths
 
 __all__ = ["fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d"]
 
@@ -54,6 +56,11 @@ def _at_least(rank: int, dims: Dims) -> Dims:
     return dims
 
 
+def _choice(env: Environment) -> Callable[[Sequence[int]], bool]:
+    """Which lengths `prime_lengths` has a way for where the kernel runs."""
+    return prime_lengths.any_multiplied if env.device.type == "cpu" else lambda lengths: False
+
+
 # ---- complex
 
 
@@ -72,18 +79,22 @@ def _complex_transform(
     else:
         declaration = op(name, "input: Tcomplex -> output: Tcomplex", _COMPLEX, cost=_cost, starts_team=True)
     declaration.infer(lambda node: _at_least(rank, node.dims(0)))
-    axes = tuple(range(-rank, 0))
+    axes, is_inverse = tuple(range(-rank, 0)), function is torch.fft.ifftn
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
-        dims = node.dims(0)
-        if dims is not None and None not in dims and 0 not in dims:
+        dims, by_primes = node.dims(0), _choice(env)
+        if dims is not None and None not in dims and 0 not in dims and not by_primes(dims[-rank:]):
             return Call(function, X0, None, axes)
 
         def transform(x: torch.Tensor) -> torch.Tensor:
             if x.ndim < rank:
                 raise _invalid(f"Input must have rank of at least {rank} but got: {list(x.shape)}")
-            return function(x, None, axes) if x.numel() else x.clone()
+            if not x.numel():
+                return x.clone()
+            if by_primes(x.shape[-rank:]):
+                return prime_lengths.transform(x, axes, is_inverse)
+            return function(x, None, axes)
 
         return transform
 
@@ -175,13 +186,15 @@ def _real_transform(name: str, rank: int) -> OpDeclaration:
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
-        dtype = node.attributes["Tcomplex"].torch
+        dtype, by_primes = node.attributes["Tcomplex"].torch, _choice(env)
 
         def transform(x: torch.Tensor, fft_length: torch.Tensor) -> Any:
             lengths = _checked_lengths(x, fft_length, rank, False)
             if not x.numel() or 0 in lengths:
                 last = lengths[-1] // 2 + 1 if lengths[-1] else 0
                 return x.new_zeros(*x.shape[:-rank], *lengths[:-1], last, dtype=dtype)
+            if by_primes(lengths):
+                return prime_lengths.real_transform(x, lengths, axes).to(dtype)
             return torch.fft.rfftn(x, lengths, axes).to(dtype)
 
         return transform
@@ -208,12 +221,14 @@ def _inverse_real_transform(name: str, rank: int) -> OpDeclaration:
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
-        dtype = node.attributes["Treal"].torch
+        dtype, by_primes = node.attributes["Treal"].torch, _choice(env)
 
         def transform(x: torch.Tensor, fft_length: torch.Tensor) -> Any:
             lengths = _checked_lengths(x, fft_length, rank, True)
             if not x.numel() or 0 in lengths:
                 return x.new_zeros(*x.shape[:-rank], *lengths, dtype=dtype)
+            if by_primes(lengths):
+                return prime_lengths.inverse_real_transform(x, lengths, axes).to(dtype)
             return torch.fft.irfftn(x, lengths, axes).to(dtype)
 
         return transform

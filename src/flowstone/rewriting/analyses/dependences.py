@@ -46,7 +46,7 @@ def dependences(subgraph: Subgraph, before: Dependences | None = None) -> Depend
 
 def _may_add_nothing(node: PlanNode) -> bool:
     """Whether a pass may see that the values are zeros; or the term is a state, which counts as itself."""
-    return node.is_constant or node.declaration.uniform or bool(node.declaration.reads)
+    return node.is_constant or bool(node.declaration.uniform or node.declaration.reads)
 
 
 def _only_shapes(feed: PlanNode) -> bool:

@@ -85,8 +85,8 @@ def _elements(x: Output, rows: int | None) -> int | None:
 def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None:
     """About how many multiplications: of products the root of the product of the three largest operands'
     sizes, which is exact for matrices; of ops that do little for each element, by elements; of others by
-    their costs, but no less than their elements, of which a complex number is two. If only some rows of a
-    table are read or changed, these rows count. None if a shape is unknown."""
+    their costs, but no less than their elements, of which one of 64 bits is two. If only some rows of a table
+    are read or changed, these rows count. None if a shape is unknown."""
     touched, declaration = touched_rows(node), node.declaration
     if touched is not None:
         count = _elements(touched, rows)
@@ -108,10 +108,12 @@ def _work(node: PlanNode, element_cost: float, rows: int | None) -> float | None
     values = (*node.inputs, *node.outputs)
     is_known = all([num_elements(x.dims) is not None for x in values])
     operations = work(node).operations if is_known or declaration.starts_team else 0.0
-    each = element_cost * (2 if any([x.dtype.is_complex for x in values]) else 1)
+    largest = max(sizes)
+    words = max([x.dtype.size for x, size in zip(values, sizes) if size == largest]) // 4
+    each = element_cost * max(words, 1)
     if declaration.by_element:
-        return each * (operations if is_known else max(sizes))
-    return max(operations, each * max(sizes))
+        return each * (operations if is_known else largest)
+    return max(operations, each * largest)
 
 
 def run_with(count: int, function: Callable[[], Any]) -> Any:

@@ -1,0 +1,126 @@
+"""Fourier transforms on a host over axes of short lengths with a large prime factor: products with a matrix.
+
+Libraries split a length into small factors. A prime factor from 17 on they take by its definition, sum by
+sum, in several times the time of a product of matrices; long primes they take by other ways. So `transform`
+multiplies over axes of such lengths, up to `prime_length` of the machine's profile (over those that few
+numbers follow, up to `narrow_prime_length`), and leaves the others to ATen. The matrices are rounded once,
+and kept, the last few of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from flowstone.framework.machine import machine
+
+__all__ = ["any_multiplied", "inverse_real_transform", "real_transform", "transform"]
+
+_LARGE_PRIME = 17
+_MANY = 64  # numbers behind an axis, from which a product with those of the axis is as fast as any
+_KEPT = 32  # matrices
+
+
+@functools.lru_cache(256)
+def _greatest_prime(length: int) -> int:
+    factor, rest = 2, length
+    while factor * factor <= rest:
+        while rest % factor == 0 and rest > factor:
+            rest //= factor
+        factor += 1
+    return rest
+
+
+def any_multiplied(lengths: Sequence[int]) -> bool:
+    """Whether a transform over axes of these lengths is a product over one of them."""
+    return any(is_multiplied(length, math.prod(lengths[i:])) for i, length in enumerate(lengths, 1))
+
+
+def is_multiplied(length: int, behind: int = 1) -> bool:
+    """Whether a transform of this length is a product; `behind`: the numbers of the axes after it."""
+    profile = machine.current().profile
+    most = profile.narrow_prime_length if 1 < behind < _MANY else profile.prime_length
+    return _LARGE_PRIME <= length <= most and _greatest_prime(length) >= _LARGE_PRIME
+
+
+def transform(x: torch.Tensor, axes: Sequence[int], is_inverse: bool) -> torch.Tensor:
+    """The transform, or its inverse, of complex numbers over the axes, which are counted from the end."""
+    rest = []
+    for axis in axes:
+        length, behind = x.shape[axis], math.prod(x.shape[x.ndim + axis + 1 :])
+        if not is_multiplied(length, behind):
+            rest.append(axis)
+            continue
+        turns = _turns(length, x.dtype, is_inverse)
+        if axis == -1:
+            x = x @ turns
+        else:
+            x = torch.matmul(turns, x.reshape(*x.shape[:axis], length, behind)).reshape(x.shape)
+    if not rest:
+        return x
+    return (torch.fft.ifftn if is_inverse else torch.fft.fftn)(x, None, rest)
+
+
+def real_transform(x: torch.Tensor, lengths: Sequence[int], axes: Sequence[int]) -> torch.Tensor:
+    """The first half of the transform of the first `lengths` real numbers over the axes."""
+    for axis, length in zip(axes, lengths):
+        x = x.narrow(axis, 0, length)
+    half = lengths[-1] // 2 + 1
+    if is_multiplied(lengths[-1]):
+        x = torch.view_as_complex((x @ _of_real(lengths[-1], x.dtype)).unflatten(-1, (half, 2)))
+    else:
+        x = torch.fft.rfft(x)
+    return transform(x, axes[:-1], False)
+
+
+def inverse_real_transform(x: torch.Tensor, lengths: Sequence[int], axes: Sequence[int]) -> torch.Tensor:
+    """The real numbers whose transform begins with x; what must be real of x counts as if it were."""
+    half = lengths[-1] // 2 + 1
+    for axis, length in zip(axes, (*lengths[:-1], half)):
+        x = x.narrow(axis, 0, length)
+    x = transform(x, axes[:-1], True)
+    if not is_multiplied(lengths[-1]):
+        return torch.fft.irfft(x, lengths[-1])
+    rows = torch.view_as_real(x.resolve_conj()).reshape(-1, 2 * half)
+    turns = _to_real(lengths[-1], rows.dtype)
+    found = torch.addmm(rows[:, :1] / lengths[-1], rows[:, 2 : 2 + len(turns)], turns)
+    return found.reshape(*x.shape[:-1], lengths[-1])
+
+
+def _turned(rows: int, length: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Cosines and sines of 2 pi j k / length, [rows, length], by more digits than float64 has."""
+    turn = 8 * np.arctan(np.longdouble(1)) / length
+    angles = np.outer(np.arange(rows), np.arange(length)) % length * turn
+    return np.cos(angles), np.sin(angles)
+
+
+@functools.lru_cache(_KEPT)
+def _turns(length: int, dtype: torch.dtype, is_inverse: bool) -> torch.Tensor:
+    """exp(-2 pi i j k / length), or its inverse."""
+    cosines, sines = _turned(length, length)
+    turns = (cosines + 1j * sines) / length if is_inverse else cosines - 1j * sines
+    return torch.from_numpy(turns.astype(np.complex128)).to(dtype)
+
+
+@functools.lru_cache(_KEPT)
+def _of_real(length: int, dtype: torch.dtype) -> torch.Tensor:
+    """[length, 2 * half]: the real and the imaginary part, by turns."""
+    cosines, sines = _turned(length // 2 + 1, length)
+    both = np.stack([cosines.T, -sines.T], -1).reshape(length, -1)
+    return torch.from_numpy(both.astype(np.float64)).to(dtype)
+
+
+@functools.lru_cache(_KEPT)
+def _to_real(length: int, dtype: torch.dtype) -> torch.Tensor:
+    """[length - 1, length]: what the parts of all numbers but the first add, without the imaginary part of
+    that in the middle of an even length."""
+    cosines, sines = _turned(length // 2 + 1, length)
+    both = np.stack([cosines, -sines], 1)[1:] * 2 / length
+    if length % 2 == 0:
+        both[-1] /= 2
+    return torch.from_numpy(both.reshape(-1, length)[: length - 1].astype(np.float64)).to(dtype)
