@@ -76,6 +76,31 @@ def test_resampled_classes_are_distributed_as_wanted() -> None:
         assert 0.4 < np.mean([number for number, _ in found]) < 0.6  # 600 draws: four deviations are 0.08
 
 
+@pytest.mark.parametrize(
+    ("initial", "count", "first"),
+    [
+        (None, 90, [1, 0, 1, 1, 0, 1, 2, 0, 1, 2, 1, 0, 1, 0, 0, 1, 1, 1, 2, 0, 1, 0, 1, 1]),
+        ([0.3, 0.3, 0.4], 166, [1, 0, 0, 1, 1, 1, 2, 0, 1, 2, 0, 1, 0, 1, 0, 1, 1, 1, 0, 1, 0, 1, 1, 1]),
+    ],
+)
+def test_resampled_classes_are_those_of_tensorflow(
+    initial: list[float] | None, count: int, first: list[int]
+) -> None:
+    """TensorFlow 1.15 gives these elements: a share of them as they come, without any rejected."""
+    tf.set_random_seed(3)
+    source = D.from_tensor_slices(np.arange(120) % 3)
+    resample = E.rejection_resample(lambda x: tf.cast(x, tf.int32), [0.2, 0.7, 0.1], initial, seed=9)
+    found = [number for number, _ in elements(source.apply(resample), 200)]
+    assert len(found) == count and found[:24] == first
+
+
+def test_classes_that_are_as_wanted_stay() -> None:
+    source = D.range(30).repeat()
+    resample = E.rejection_resample(lambda x: tf.cast(x % 2, tf.int32), [0.5, 0.5], [0.5, 0.5], seed=4)
+    assert len(elements(source.apply(resample), 100)) == 100  # does not wait for elements that nothing keeps
+    assert len(elements(source.take(9).apply(resample), 100)) >= 9  # and ends
+
+
 def test_numbers_without_end() -> None:
     assert elements(E.Counter(5, 3), 4) == [5, 8, 11, 14]
     assert elements(E.Counter(1.5, -1, tf.float32), 2) == [1.5, 0.5]

@@ -156,6 +156,15 @@ def test_losses_and_updates_by_hand() -> None:
     assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == [update]
 
 
+def test_the_collection_of_updates_is_there_from_the_first_call_on() -> None:
+    """As in TensorFlow: a graph's collections have that key; its MetaGraph has no empty collections."""
+    layer, graph = Affine(), tf.get_default_graph()
+    assert tf.GraphKeys.UPDATE_OPS not in graph.get_all_collection_keys()
+    layer(tf.ones([2, 4]))
+    assert tf.GraphKeys.UPDATE_OPS in graph.get_all_collection_keys()
+    assert tf.GraphKeys.UPDATE_OPS not in tf.train.export_meta_graph().collection_def
+
+
 def test_what_it_was_called_with() -> None:
     layer, x = Affine(), tf.ones([2, 4])
     with pytest.raises(AttributeError, match="Layer affine_1 is not connected"):

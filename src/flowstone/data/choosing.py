@@ -1,4 +1,4 @@
-"""Transformations that choose elements: among datasets, by class, by condition, each once; and datasets of
+"""Transformations that choose elements: among datasets, by condition, each once; and datasets of
 numbers to choose with."""
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import as_dtype
 from flowstone.framework.types.shape import as_shape
-from flowstone.ops.randomness.random import random_uniform
 from flowstone.ops.randomness.stateless import stateless_multinomial
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "assert_element_shape",
     "choose_from_datasets",
     "parallel_interleave",
-    "rejection_resample",
     "sample_from_datasets",
     "sloppy_interleave",
     "take_while",
@@ -140,48 +138,7 @@ def sloppy_interleave(
     return parallel_interleave(map_func, cycle_length, block_length, sloppy=True)
 
 
-# ---- by class, by condition
-
-
-def rejection_resample(
-    class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: Any = None
-) -> Transformation:
-    """(class, element) of elements left out at random, such that classes are distributed as `target_dist`.
-
-    ``class_func(element)`` is an int32 scalar; `target_dist` a float vector, `initial_dist` that of the
-    elements, which is counted on the way if None (each class once before the first).
-    """
-    target = convert_to_tensor(target_dist, name="target_dist")
-
-    def with_class(*element: Any) -> Any:
-        number = F.Cast(convert_to_tensor(class_func(*element)), DstT=dtypes.int32)
-        return number, element[0] if len(element) == 1 else element
-
-    def accepted(initial: Tensor, number: Tensor) -> Tensor:
-        tiny = convert_to_tensor(1e-30, target.dtype)
-        ratio = F.RealDiv(target, F.Maximum(initial, tiny))
-        greatest = F.Max(ratio, convert_to_tensor([0], dtypes.int32))
-        likely = F.GatherV2(F.RealDiv(ratio, greatest), number, convert_to_tensor(0))
-        return F.Less(random_uniform([], dtype=target.dtype, seed=seed), likely)
-
-    def apply(dataset: Dataset) -> Dataset:
-        classified = dataset.map(with_class)
-        if initial_dist is not None:
-            initial = convert_to_tensor(initial_dist, target.dtype, name="initial_dist")
-            return classified.filter(lambda number, element: accepted(initial, number))
-        counted = classified.apply(scan(F.OnesLike(target), lambda counts, pair: _counted(counts, *pair)))
-        kept = counted.filter(lambda shares, number, element: accepted(shares, number))
-        return kept.map(lambda shares, number, element: (number, element))
-
-    return apply
-
-
-def _counted(counts: Tensor, number: Tensor, element: Any) -> Any:
-    one, none = convert_to_tensor(1.0, counts.dtype), convert_to_tensor(0.0, counts.dtype)
-    size = F.Size(counts)
-    counts = F.AddV2(counts, F.OneHot(number, size, one, none, axis=-1))
-    shares = F.RealDiv(counts, F.Sum(counts, convert_to_tensor([0], dtypes.int32)))
-    return counts, (shares, number, element)
+# ---- by condition
 
 
 def take_while(predicate: Callable[..., Any]) -> Transformation:

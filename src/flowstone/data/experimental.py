@@ -43,7 +43,7 @@ __getattr__, __dir__ = late_names(
         "flowstone.data.bucketing": "bucket_by_sequence_length",
         "flowstone.data.cardinality": "cardinality",
         "flowstone.data.choosing": "Counter RandomDataset choose_from_datasets parallel_interleave"
-        " rejection_resample sample_from_datasets take_while unique",
+        " sample_from_datasets take_while unique",
         "flowstone.data.csv_files": "CsvDataset make_csv_dataset",
         "flowstone.data.dataset_functions": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
         "flowstone.data.device_transfers": "copy_to_device prefetch_to_device",
@@ -52,6 +52,7 @@ __getattr__, __dir__ = late_names(
         "flowstone.data.optional": "Optional get_next_as_optional",
         "flowstone.data.options": "ThreadingOptions",
         "flowstone.data.reducing": "Reducer group_by_reducer",
+        "flowstone.data.resampling": "rejection_resample",
         "flowstone.data.specs": "DatasetStructure OptionalStructure SparseTensorStructure Structure"
         " TensorArrayStructure TensorStructure get_structure",
         "flowstone.data.refused_names": "TFRecordWriter",

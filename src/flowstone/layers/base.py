@@ -204,6 +204,7 @@ class Layer(Configured, PartOfModel, WeightValues):
                 self.built = True
             outputs = self.call(inputs, *args, **kwargs)
             self._regularize_activity(outputs, tensors)
+        get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS)  # there from the first call on, if empty
         note_call(self, Node(self, inputs, outputs), args, kwargs)
         return outputs
 

@@ -387,6 +387,8 @@ def test_tensor() -> None:
     assert str(a) == 'Tensor("a:0", shape=(1, 2), dtype=float32)'
     assert (a.name, a.ndim, a.get_shape().as_list()) == ("a:0", 2, [1, 2])
     assert str(_join([a], name="j")) == 'Tensor("j:0", dtype=float32)'
+    with a.graph.device("/gpu:0"):
+        assert str(_join([a], name="k")) == 'Tensor("k:0", dtype=float32, device=/device:GPU:0)'
     assert a == a
     assert a != const("a")
     assert len({a, const()}) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,37 @@ def test_batches_of_datasets_count_as_one(tmp_path: Path) -> None:
         (1, "batch_loss"), (2, "epoch_loss"), (3, "batch_loss"), (4, "epoch_loss"),
     ]  # fmt: skip
     np.testing.assert_allclose(history["loss"], [8.5, 8.5])
+
+
+def test_losses_of_datasets_and_generators_are_means_over_batches() -> None:
+    """As in TensorFlow 1.15: 8.5 of batches, whatever their sizes; 6 of arrays."""
+    x, y = np.ones([6, 1], "f"), np.array([[1], [1], [1], [1], [4], [4]], "f")
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,), kernel_initializer="zeros")])
+    model.compile(tf.keras.optimizers.SGD(0.0), "mse")
+    batches = tf.data.Dataset.from_tensor_slices((x, y)).batch(4)
+
+    def pairs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        while True:
+            yield x[:4], y[:4]
+            yield x[4:], y[4:]
+
+    class Sizes(tf.keras.callbacks.Callback):
+        """Keeps the sizes of batches."""
+
+        def on_test_batch_end(self, batch: int, logs: dict[str, float]) -> None:
+            sizes.append(logs["size"])
+
+    sizes: list[float] = []
+    assert model.evaluate(batches, verbose=0, callbacks=[Sizes()]) == 8.5
+    assert model.evaluate_generator(pairs(), 2, callbacks=[Sizes()]) == 8.5
+    assert sizes == [1, 1, 4, 2]
+    assert model.evaluate(x, y, batch_size=4, verbose=0) == 6
+    history = model.fit(x, y, 4, shuffle=False, verbose=0, validation_data=batches).history
+    assert history["val_loss"] == [8.5] and history["loss"] == [6.0]
+    history = model.fit(batches, verbose=0, validation_data=batches).history
+    assert history["val_loss"] == history["loss"] == [8.5]
+    history = model.fit_generator(pairs(), 2, verbose=0, validation_data=pairs(), validation_steps=2).history
+    assert history["val_loss"] == [8.5] and history["loss"] == [6.0]
 
 
 def test_histograms_are_of_each_batch_of_validation(tmp_path: Path) -> None:

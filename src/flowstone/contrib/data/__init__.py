@@ -12,7 +12,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.data.bucketing": "batch_and_drop_remainder bucket_by_sequence_length"
         " padded_batch_and_drop_remainder sliding_window_batch",
         "flowstone.data.choosing": "Counter RandomDataset assert_element_shape choose_from_datasets"
-        " parallel_interleave rejection_resample sample_from_datasets sloppy_interleave unique",
+        " parallel_interleave sample_from_datasets sloppy_interleave unique",
         "flowstone.data.csv_files": "CsvDataset make_csv_dataset",
         "flowstone.data.dataset_functions": "AUTOTUNE",
         "flowstone.data.device_transfers": "copy_to_device prefetch_to_device",
@@ -24,6 +24,7 @@ __getattr__, __dir__ = package_names(
         "flowstone.data.iterator_checkpoints": "CheckpointInputPipelineHook make_saveable_from_iterator",
         "flowstone.data.optional": "Optional get_next_as_optional",
         "flowstone.data.reducing": "Reducer group_by_reducer reduce_dataset",
+        "flowstone.data.resampling": "rejection_resample",
         "flowstone.data.refused_names": "LMDBDataset TFRecordWriter",
     },
 )

@@ -148,7 +148,8 @@ class Tensor(Output):
 
     def __str__(self) -> str:
         shape = "" if self.dims is None else f", shape={self.shape}"
-        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
 
     __hash__ = object.__hash__
 

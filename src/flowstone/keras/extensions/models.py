@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.tensors import nest
 from flowstone.keras import sessions, weight_checkpoints
 from flowstone.keras.extensions import first_data
 from flowstone.keras.extensions.calls import has_argument
@@ -140,6 +139,8 @@ def _changed_evaluate(published: Method) -> Method:
             return _results(published(self, x, y, batch_size, verbose, sample_weight, steps, **known))
         batches = batches_of(x, y, sample_weight, steps)
         first_data.prepare(self, *batches.parts()[:2])
+        if has_argument(published, "callbacks"):
+            options["callbacks"] = [steps_as_sizes(), *(options.get("callbacks") or ())]
         return self.evaluate_generator(
             batches.read(), len(batches), verbose=verbose, **_callbacks(options), **_QUEUE
         )
@@ -156,15 +157,13 @@ def _results(results: Any) -> Any:
 
 def _changed_evaluate_generator(published: Method) -> Method:
     def evaluate_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
-        """The loss and the metrics; see the package, whose loss is that of the last batch, not their mean."""
+        """The loss, a mean over batches, and the metrics; the package gives the loss of the last batch."""
         losses: list[float] = []
-        sizes: list[int] = []
         of_batch = self.test_on_batch
 
         def recorded(x: Any, y: Any, *more: Any, **keywords: Any) -> Any:
             results = of_batch(x, y, *more, **keywords)
             losses.append(float(results[0] if isinstance(results, list) else results))
-            sizes.append(len(nest.flatten(x)[0]))
             return results
 
         self.__dict__["test_on_batch"] = recorded
@@ -175,7 +174,7 @@ def _changed_evaluate_generator(published: Method) -> Method:
             del self.__dict__["test_on_batch"]
         if not losses:
             return results
-        loss = np.average(losses, weights=sizes)
+        loss = np.mean(losses)
         return _results([loss, *results[1:]] if isinstance(results, list) else loss)
 
     return evaluate_generator
