@@ -48,6 +48,7 @@ SMALL = {
     "grouped_updates": 2,
     "joined_products": 2,
     "layer_cells": 2,
+    "layers_by_products": 0,
     "packed_weights": 1,
     "scaled_images": 1,
     "slow_columns": 1,

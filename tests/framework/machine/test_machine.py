@@ -230,3 +230,10 @@ def test_placement_goes_by_the_profile(set_profile: Any) -> None:
 
     set_profile(operations_per_us=7.0, bytes_per_us=3.0, call_us=2.0)
     assert CostModel().rates["CPU"] == (2.0, 7.0, 3.0)
+
+
+def test_layers_by_products() -> None:
+    assert not Machine(X86).runs_layers_by_products(1 << 30, True)
+    intel = Machine(INTEL)
+    assert intel.runs_layers_by_products(1, True) and intel.runs_layers_by_products(1 << 18, False)
+    assert not intel.runs_layers_by_products((1 << 18) - 1, False)

@@ -10,6 +10,7 @@ import pytest
 import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework import flags
+from flowstone.framework.machine.machine_profiles import NEVER
 from flowstone.lowering.passes import EVERY
 
 RNG = np.random.default_rng(11)
@@ -163,3 +164,23 @@ def test_few_cells_and_other_types_stay() -> None:
     wide = [tf.cast(v, tf.float64) for v in (*tf.unstack(x, STEPS, 1), h, c, *weights())]
     outputs, _ = unrolled(wide[:STEPS], *wide[STEPS : STEPS + 2], wide[STEPS + 2 :])
     assert count(text([outputs[-1]], [x, h, c], *UP_TO_IT))[0] == 0
+
+
+@pytest.mark.needs_onednn
+@pytest.mark.parametrize("least", [0, NEVER])
+def test_weights_that_change_before_the_gradient(monkeypatch, set_profile, least: int) -> None:
+    """It takes the weights that the layer took."""
+    set_profile(layers_by_products=least)
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    x, h, c, feed = placeholders()
+    kernel = tf.get_variable("kernel", initializer=values(SIZE + UNITS, 4 * UNITS), use_resource=True)
+    read = kernel.read_value()
+    outputs, states = unrolled(tf.unstack(x, STEPS, 1), h, c, (read, tf.constant(values(4 * UNITS))))
+    loss = tf.reduce_sum(outputs[-1] * states[-1])
+    with tf.control_dependencies([loss]):
+        change = kernel.assign(-read)
+    with tf.control_dependencies([change]):
+        gradients = tf.gradients(tf.identity(loss), [read, x, h, c])
+    fetches, setup = [loss, *gradients], tf.global_variables_initializer()
+    log = agree(monkeypatch, fetches, feed, "join_lstm_layers", fires=1, setup=setup)
+    assert "9 cells in one kernel, and their gradients" in log

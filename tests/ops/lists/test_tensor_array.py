@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors import nest
+from flowstone.ops.lists.tensor_array_elements import ArrayElements
 from flowstone.ops.lists.tensor_array_gradients import gradient_source
 from flowstone.ops.lists.tensor_array_ops import GENERATIONS
 
@@ -44,6 +46,17 @@ def test_unstack_read_gather() -> None:
     ta = tf.TensorArray(tf.int32, 3, clear_after_read=False).unstack([1, 2, 3])
     values = run([ta.read(2), ta.gather([1, 1, 0]), ta.size(), ta.read(tf.constant(0))])
     assert [np.asarray(v).tolist() for v in values] == [3, [2, 2, 1], 3, 1]
+
+
+def test_matrices_that_lie_apart_are_copied_at_once() -> None:
+    elements = ArrayElements("steps", tf.float32, 2)
+    elements.scatter([0, 1], torch.arange(12.0).view(3, 2, 2).transpose(0, 1), None, tf.float32)
+    first, second = (elements.read(i, tf.float32) for i in range(2))
+    assert first.is_contiguous() and first.tolist() == [[0, 1], [4, 5], [8, 9]]
+    assert second.data_ptr() == first.data_ptr() + 4 * first.numel()
+    elements, whole = ArrayElements("steps", tf.float32, 2), torch.zeros(2, 3, 2)
+    elements.scatter([0, 1], whole, None, tf.float32)
+    assert elements.elements[0].data_ptr() == whole.data_ptr()  # which needs no copy
 
 
 def test_split_and_concat() -> None:

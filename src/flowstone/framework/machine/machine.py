@@ -166,6 +166,11 @@ class Machine:
         """Whether so many LSTM cells with the same weights, of so many elements, are faster as one kernel."""
         return self.has_onednn and cells >= self.profile.layer_cells and weights <= self.profile.layer_weights
 
+    def runs_layers_by_products(self, weights: int, training: bool) -> bool:
+        """Whether such a kernel is faster by BLAS's products than by oneDNN."""
+        least = self.profile.layers_by_products
+        return least < NEVER and (training or weights >= least)
+
     def __repr__(self) -> str:
         return f"<Machine '{self.profile.name}'>"
 

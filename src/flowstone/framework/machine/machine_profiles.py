@@ -122,6 +122,9 @@ class Profile(NamedTuple):
     # Recurrent layers in one kernel.
     layer_cells: int = NEVER  # from which arranging the weights pays
     layer_weights: int = 1 << 22  # up to which two threads do not multiply them as fast one by one
+    # The same from which BLAS's products and machine code between them are faster than oneDNN's layer; where
+    # gradients are wanted, they are so for fewer, too.
+    layers_by_products: int = NEVER
 
     # Of float32 rows, up to which soft-max is faster by whole passes than by rows that fill no vector.
     softmax_columns: int = 0
@@ -244,6 +247,7 @@ INTEL = X86._replace(
     narrow_plain=False,  # 007
     packed_rows=64,
     layer_cells=16,
+    layers_by_products=1 << 18,  # 023
     band_channels=128,
     sliding_maxima=100_000,
     spread_uncached=160,  # 033

@@ -1,4 +1,4 @@
-"""Layers of LSTM cells as one kernel and one for all their gradients: oneDNN's.
+"""Layers of LSTM cells as one kernel and one for all their gradients: oneDNN's, or by products.
 
 Plans only: `lstm_layers.py` makes `_LSTMLayer` of cells that are unrolled over time, and
 `lstm_loops.py` `_LSTMSequence` of those in a loop, with the steps' values stacked: x [T, B, D],
@@ -9,7 +9,8 @@ them are the input gate, the forget gate, the candidate and the output gate:
     c' = sigmoid(forget + forget_bias) c + sigmoid(input) tanh(candidate),   h' = sigmoid(output) tanh(c')
 
 oneDNN has the weights the other way round, by x and by h apart, the parts in the order above: a copy of them
-is arranged in each step. ATen makes what oneDNN's gradient needs only where gradients are enabled.
+is arranged in each step. ATen makes what oneDNN's gradient needs only where gradients are enabled. Where the
+processor's profile says so, `lstm_products.py` computes the same without oneDNN.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ import torch
 from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, Call, Input
 from flowstone.framework.declarations.operation import op
-from flowstone.framework.machine import onednn
+from flowstone.framework.machine import machine, onednn
+from flowstone.lowering.recurrences import lstm_products
+from flowstone.native.networks import lstm_steps
 
 __all__: list[str] = []
 
 _LSTM = 2  # ATen's number of the kind of cell
 _WORKSPACE = 15  # numbers a unit and step
+_GATES_AND_STATE = 5  # the same, by products
 _FORWARD = onednn.lstm_layer
 _BACKWARD = onednn.lstm_layer_gradient
 _ATTRIBUTES = "gates: list(int) ; forget_bias: float = 0.0"
@@ -49,6 +53,11 @@ def rows_of(node: Any) -> int | None:
     return None if x is None else node.attributes.get("N", 1) * math.prod(x[:-1])
 
 
+def _by_products(size: int, units: int, training: bool = True) -> bool:
+    weights = 4 * units * (size + units)
+    return lstm_steps.is_available() and machine.current().runs_layers_by_products(weights, training)
+
+
 def saved_bytes(node: Any) -> int:
     """About how much memory a layer saves beside its outputs; 0 if a shape is unknown."""
     rows, weights = rows_of(node), node.static_shape(len(node.inputs) - 2)
@@ -56,6 +65,8 @@ def saved_bytes(node: Any) -> int:
         return 0
     units = weights[1] // 4
     size = weights[0] - units
+    if _by_products(size, units):
+        return int(4 * rows * (size + _GATES_AND_STATE * units))
     return int(4 * (rows * (size + _WORKSPACE * units) + math.prod(weights)))
 
 
@@ -85,7 +96,7 @@ def _reordered(parts: Any, order: Any) -> Any:
 @layer_op.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
     count = node.attributes["N"]
-    sequence = _sequence(node, node.static_shape(count)[1], node.static_shape(0)[1])
+    sequence = _sequence(node, *node.static_shape(count), node.static_shape(0)[1])
 
     def layer(inputs: Any, h: Any, c: Any, weights: Any, bias: Any) -> Any:
         y, _, last_c, saved = sequence(torch.stack(inputs), h, c, weights, bias)
@@ -95,9 +106,11 @@ def _(node: Any, env: Any) -> Any:
     return Call(layer, inputs, *[Input(count + i) for i in range(4)])
 
 
-def _sequence(node: Any, units: int, size: int) -> Any:
+def _sequence(node: Any, rows: int, units: int, size: int) -> Any:
     """What computes the outputs of all steps, the last output and state, and what is saved."""
     gates, training = node.attributes["gates"], node.attributes["training"]
+    if _by_products(size, units, training):
+        return lstm_products.sequence(node, rows, units, size)
     added = torch.zeros(4 * units)
     added[units : 2 * units] = node.attributes["forget_bias"]
     none = torch.zeros(4 * units)
@@ -118,7 +131,8 @@ def _sequence(node: Any, units: int, size: int) -> Any:
 
 gradient_op = op(
     "_LSTMLayerGradient",
-    "y: N*T, last_c: T, h: T, c: T, saved: resource, dy: M*T -> dx: N*T, dh: T, dc: T, weights: T, bias: T",
+    "y: N*T, last_c: T, h: T, c: T, saved: resource, weights: T, dy: M*T"
+    " -> dx: N*T, dh: T, dc: T, by_weights: T, by_bias: T",
     _ATTRIBUTES + " ; steps: list(int) ; units: int ; size: int",
     cost=work.recurrent_layer_gradient,
     T=None,
@@ -139,37 +153,41 @@ def _(node: Any, env: Any) -> Any:
     """`dy` are gradients with respect to the outputs of `steps`, added up where there are several of one;
     those of step N, after the last, are by the last state. `y` and `last_c` are inputs only so that nobody
     overwrites them before: they are among what is saved."""
-    count, steps, by_all = node.attributes["N"], node.attributes["steps"], _gradients(node)
+    count, steps = node.attributes["N"], node.attributes["steps"]
+    by_all = _gradients(node, node.static_shape(0)[0])
     first = {step: i for i, step in reversed(list(enumerate(steps)))}
     places = [first.get(step) for step in range(count)]
     more = [(i, step) for i, step in enumerate(steps) if step < count and first[step] != i]
     by_last_c = [i for i, step in enumerate(steps) if step == count]
     zero = torch.zeros(node.static_shape(0))
 
-    def gradient(h: Any, c: Any, saved: Any, given: Any) -> Any:
+    def gradient(h: Any, c: Any, saved: Any, weights: Any, given: Any) -> Any:
         dy = torch.stack([zero if i is None else given[i] for i in places])
         for i, step in more:
             dy[step].add_(given[i])
         dc = sum([given[i] for i in by_last_c[1:]], given[by_last_c[0]]) if by_last_c else None
-        dx, *others = by_all(h, c, saved, dy, None, dc)
+        dx, *others = by_all(h, c, saved, weights, dy, None, dc)
         return *torch.unbind(dx), *others
 
-    given: Any = [Input(count + 4 + i) for i in range(len(steps))]
-    return Call(gradient, *[Input(count + i) for i in range(1, 4)], given)
+    given: Any = [Input(count + 5 + i) for i in range(len(steps))]
+    return Call(gradient, *[Input(count + i) for i in range(1, 5)], given)
 
 
-def _gradients(node: Any) -> Any:
+def _gradients(node: Any, rows: int) -> Any:
     """What computes the gradients with respect to x of all steps, first output and state, weights and bias
     from those by the outputs of all steps and the last output and state."""
     units, order = node.attributes["units"], np.argsort(node.attributes["gates"]).tolist()
+    if _by_products(node.attributes["size"], units):
+        by_products = lstm_products.gradients(node, rows)
+        return lambda h, c, *given: by_products(*given)
 
-    def gradients(h: Any, c: Any, saved: Any, dy: Any, dh: Any, dc: Any) -> Any:
+    def gradients(h: Any, c: Any, saved: Any, weights: Any, dy: Any, dh: Any, dc: Any) -> Any:
         dx, by_input, by_state, bias, _, dh, dc = _BACKWARD(
             saved.x, *saved.weights, h, c, *saved.outputs, dy, dh, dc,
             False, _LSTM, units, 1, True, True, False, [], False, saved.workspace,
         )  # fmt: skip
-        weights = _reordered(torch.cat([by_input, by_state], 1), order).t().contiguous()
-        return dx, dh, dc, weights, _reordered(bias, order)
+        by_weights = _reordered(torch.cat([by_input, by_state], 1), order).t().contiguous()
+        return dx, dh, dc, by_weights, _reordered(bias, order)
 
     return gradients
 
@@ -196,13 +214,13 @@ def _(node: Any) -> Any:
 
 @sequence_op.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
-    return Call(_sequence(node, node.static_shape(1)[1], node.static_shape(0)[2]), *map(Input, range(5)))
+    return Call(_sequence(node, *node.static_shape(1), node.static_shape(0)[2]), *map(Input, range(5)))
 
 
 sequence_gradient_op = op(
     "_LSTMSequenceGradient",
-    "x: T, y: T, last_h: T, last_c: T, h: T, c: T, saved: resource, dh: T, dc: T, dy: M*T"
-    " -> dx: T, first_dh: T, first_dc: T, weights: T, bias: T",
+    "x: T, y: T, last_h: T, last_c: T, h: T, c: T, saved: resource, dh: T, dc: T, weights: T, dy: M*T"
+    " -> dx: T, first_dh: T, first_dc: T, by_weights: T, by_bias: T",
     _ATTRIBUTES + " ; units: int ; size: int",
     cost=work.recurrent_layer_gradient,
     T=None,
@@ -221,10 +239,11 @@ def _(node: Any) -> Any:
 def _(node: Any, env: Any) -> Any:
     """`dy`, of which there may be several or none, are stacked; `x`, `y`, `last_h` and `last_c` are inputs
     only so that nobody overwrites what is saved."""
-    by_all, count, state = _gradients(node), node.attributes["M"], node.static_shape(1)
+    count, state = node.attributes["M"], node.static_shape(1)
+    by_all = _gradients(node, state[1])
 
-    def gradient(h: Any, c: Any, saved: Any, dh: Any, dc: Any, given: Any) -> Any:
+    def gradient(h: Any, c: Any, saved: Any, dh: Any, dc: Any, weights: Any, given: Any) -> Any:
         dy = sum(given[1:], given[0]).contiguous() if given else torch.zeros(state)
-        return by_all(h, c, saved, dy, dh, dc)
+        return by_all(h, c, saved, weights, dy, dh, dc)
 
-    return Call(gradient, *[Input(4 + i) for i in range(5)], [Input(9 + i) for i in range(count)])
+    return Call(gradient, *[Input(4 + i) for i in range(6)], [Input(10 + i) for i in range(count)])

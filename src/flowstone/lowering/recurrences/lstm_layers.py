@@ -235,10 +235,10 @@ def _gradient(subgraph: Subgraph, layer: _Layer, kernel: PlanNode, attributes: d
     given = [x for _, x in layer.given]
     gradient = subgraph.new_node(
         registry["_LSTMLayerGradient"],
-        [*kernel.outputs[: count + 1], first.h, first.c, kernel.outputs[-1], *given],
+        [*kernel.outputs[: count + 1], first.h, first.c, kernel.outputs[-1], first.weights, *given],
         {**attributes, **sizes, "M": len(given), "steps": tuple(step for step, _ in layer.given)},
         last,
-        (count, 1, 1, 1, 1, len(given)),
+        (count, 1, 1, 1, 1, 1, len(given)),
         f"{kernel.name}/gradient",
     )
     gradient.control_inputs = _waits(layer.backward)

@@ -109,16 +109,16 @@ class _Replacement:
         for layer, forward in list(zip(self._match.layers, self._kernels))[::-1]:
             if layer.gradient is None or layer.dh is None or layer.dc is None:
                 continue
-            x, h, c = forward.inputs[:3]
+            x, h, c, weights = forward.inputs[:4]
             given = [self._stacked[term] for term in layer.dy]
             last = [each.enter.inputs[0] for each in (layer.dh, layer.dc)]
-            inputs = [x, *forward.outputs[:3], h, c, forward.outputs[3], *last, *given]
+            inputs = [x, *forward.outputs[:3], h, c, forward.outputs[3], *last, weights, *given]
             sizes = {"units": (h.dims or ())[1], "size": (x.dims or ())[2], "M": len(given)}
             kernel = self._node(
                 "_LSTMSequenceGradient",
                 inputs,
                 {**self._attributes(layer.cell), **sizes},
-                (*(1,) * 9, len(given)),
+                (*(1,) * 10, len(given)),
                 f"{forward.name}/gradient",
             )
             if layer.gradient.dx is not None:

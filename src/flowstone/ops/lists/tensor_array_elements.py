@@ -2,7 +2,9 @@
 
 A slot of its list is None (never written), a tensor, or, after a read that cleared it, the shape that the
 tensor had, a tuple. Elements are kept as they come, uncopied: a write holds on to its value (the operation
-declares `keeps`), a read hands it out, and nobody overwrites either.
+declares `keeps`), a read hands it out, and nobody overwrites either. Matrices whose rows lie apart in what is
+scattered, such as the time steps of a batch of sequences, are copied there all at once, since machine code
+that reads them would copy each.
 
 The array of gradients of an array (`gradients_for`) adds up what is written to one slot, and reads zeros of
 the element's shape from a slot that nothing was written to.
@@ -414,7 +416,10 @@ class ArrayElements:
 def _rows(value: Any, dtype: DType) -> Sequence[Any]:
     if dtype is dtypes.string:
         return [value[i, ...] for i in range(len(value))]
-    return value.unbind(0)  # type: ignore[no-any-return]
+    rows = value.unbind(0)
+    if len(rows[0].shape) == 2 and not rows[0].is_contiguous():
+        rows = value.contiguous().unbind(0)
+    return rows  # type: ignore[no-any-return]
 
 
 def _inconsistent(values: list[Any], skipped: int, remark: str) -> errors.InvalidArgumentError | None:
