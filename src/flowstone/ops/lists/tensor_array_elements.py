@@ -417,7 +417,7 @@ def _rows(value: Any, dtype: DType) -> Sequence[Any]:
     if dtype is dtypes.string:
         return [value[i, ...] for i in range(len(value))]
     rows = value.unbind(0)
-    if len(rows[0].shape) == 2 and not rows[0].is_contiguous():
+    if rows and len(rows[0].shape) == 2 and not rows[0].is_contiguous():
         rows = value.contiguous().unbind(0)
     return rows  # type: ignore[no-any-return]
 
