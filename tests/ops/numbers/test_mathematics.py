@@ -279,3 +279,19 @@ def test_einstein_sums_of_any_axes() -> None:
             )
     with pytest.raises(ValueError, match="appearing more than once"):
         tf.einsum("ij->ii", a)
+
+
+def test_the_derivative_of_digamma() -> None:
+    """Of positive float32 by a way of its own; zeta(2, x) in float64 is what it has to be."""
+    positive = np.exp(np.random.RandomState(0).uniform(-20, 20, 10_000)).astype(np.float32)
+    ends = np.array([1e-45, 1e-30, 1.0, 1e30, np.inf], np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        (slope,) = tf.gradients(tf.digamma(x), [x])
+        wanted = session.run(tf.zeta(2.0 + 0 * tf.cast(x, tf.float64), tf.cast(x, tf.float64)), {x: positive})
+        np.testing.assert_allclose(session.run(slope, {x: positive}), wanted, rtol=1.2e-7)
+        np.testing.assert_allclose(
+            session.run(slope, {x: ends}), [np.inf, np.inf, np.pi**2 / 6, 1e-30, 0], rtol=1e-6
+        )
+        others = session.run(slope, {x: [2.0, -0.5, -1.0, 0.0, np.nan, -np.inf]})
+        np.testing.assert_allclose(others, [0.644934, 8.934802, np.inf, np.inf, np.nan, np.inf], rtol=1e-6)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework.declarations.kernel import CPU, FOLDING, Call
-from flowstone.framework.declarations.operation import registry
 from flowstone.framework.graphs.subgraph import Consumers, PlanNode, PlanOutput, Subgraph
 from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.rewriting.analyses.state_access import input_positions
@@ -42,8 +41,7 @@ def hold_uniform_values(subgraph: Subgraph) -> None:
         array = arrays.get(node)
         if array is None:
             return None
-        attributes = {"value": array, "dtype": node.outputs[0].dtype.base_dtype}
-        constant = subgraph.new_node(registry["Const"], [], attributes, like=node, name=node.name)
+        constant = subgraph.new_constant(array, node, "value")
         constant.control_inputs = [control for x in node.inputs for control in x.op.control_inputs]
         return Replacement([constant.outputs[0]], "is one number everywhere", (constant,))
 
@@ -120,4 +118,5 @@ def _zeros(dims: tuple[int, ...], dtype: np.dtype[Any], size: int) -> _Array:
     if size < _MAPPED_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.zeros(dims, dtype)
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return np.ndarray(dims, dtype, pages)
+    zeros: _Array = np.ndarray(dims, dtype, pages)
+    return zeros

@@ -83,8 +83,8 @@ def _complex_transform(
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
-        dims, by_primes = node.dims(0), _choice(env)
-        if dims is not None and None not in dims and 0 not in dims and not by_primes(dims[-rank:]):
+        dims, by_primes = node.static_shape(0), _choice(env)
+        if dims is not None and 0 not in dims and not by_primes(dims[-rank:]):
             return Call(function, X0, None, axes)
 
         def transform(x: torch.Tensor) -> torch.Tensor:

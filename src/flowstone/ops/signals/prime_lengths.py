@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,8 @@ def transform(x: torch.Tensor, axes: Sequence[int], is_inverse: bool) -> torch.T
             x = torch.matmul(turns, x.reshape(*x.shape[:axis], length, behind)).reshape(x.shape)
     if not rest:
         return x
-    return (torch.fft.ifftn if is_inverse else torch.fft.fftn)(x, None, rest)
+    function: Callable[..., torch.Tensor] = torch.fft.ifftn if is_inverse else torch.fft.fftn
+    return function(x, None, rest)
 
 
 def real_transform(x: torch.Tensor, lengths: Sequence[int], axes: Sequence[int]) -> torch.Tensor:
@@ -85,7 +86,8 @@ def inverse_real_transform(x: torch.Tensor, lengths: Sequence[int], axes: Sequen
         x = x.narrow(axis, 0, length)
     x = transform(x, axes[:-1], True)
     if not is_multiplied(lengths[-1]):
-        return torch.fft.irfft(x, lengths[-1])
+        whole: torch.Tensor = torch.fft.irfft(x, lengths[-1])
+        return whole
     rows = torch.view_as_real(x.resolve_conj()).reshape(-1, 2 * half)
     turns = _to_real(lengths[-1], rows.dtype)
     found = torch.addmm(rows[:, :1] / lengths[-1], rows[:, 2 : 2 + len(turns)], turns)
