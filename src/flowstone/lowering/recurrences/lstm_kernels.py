@@ -96,7 +96,8 @@ def _reordered(parts: Any, order: Any) -> Any:
 @layer_op.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
     count = node.attributes["N"]
-    sequence = _sequence(node, *node.static_shape(count), node.static_shape(0)[1])
+    rows, units = node.static_shape(count)
+    sequence = _sequence(node, rows, units, node.static_shape(0)[1])
 
     def layer(inputs: Any, h: Any, c: Any, weights: Any, bias: Any) -> Any:
         y, _, last_c, saved = sequence(torch.stack(inputs), h, c, weights, bias)
@@ -214,7 +215,8 @@ def _(node: Any) -> Any:
 
 @sequence_op.kernel(CPU)
 def _(node: Any, env: Any) -> Any:
-    return Call(_sequence(node, *node.static_shape(1), node.static_shape(0)[2]), *map(Input, range(5)))
+    rows, units = node.static_shape(1)
+    return Call(_sequence(node, rows, units, node.static_shape(0)[2]), *map(Input, range(5)))
 
 
 sequence_gradient_op = op(
