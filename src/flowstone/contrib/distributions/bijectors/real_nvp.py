@@ -94,7 +94,7 @@ def real_nvp_default_template(
         hidden_layers: the units of each hidden layer.
         shift_only: whether log_scale is None.
         activation: of the hidden layers.
-        name: ignored, as in TensorFlow: variables are in ``real_nvp_default_template``, with a number if taken.
+        name: ignored, as in TensorFlow: the template is ``real_nvp_default_template``.
         args, kwargs: more arguments of `tf.layers.dense`.
     """
 
