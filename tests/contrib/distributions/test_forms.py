@@ -360,3 +360,13 @@ def test_a_transformed_distribution_stands_in_the_scope_of_what_it_transforms() 
         assert d.TransformedDistribution(normal).name == "s/Normal/"
     assert transformed.name == "exps/Normal/"
     assert str(transformed).startswith('tfp.distributions.TransformedDistribution("exps/Normal/", ')
+
+
+def test_templates_of_real_nvp_have_one_name() -> None:
+    """As in TensorFlow 1.15, whose checkpoints have it, whatever `name` says."""
+    bijectors = tf.contrib.distributions.bijectors
+    with tf.Graph().as_default():
+        for name in (None, "mine"):
+            bijectors.RealNVP(1, bijectors.real_nvp_default_template([3], name=name)).forward(tf.ones([4, 2]))
+        scopes = [variable.op.name.split("/")[0] for variable in tf.trainable_variables()[::4]]
+    assert scopes == ["real_nvp_default_template", "real_nvp_default_template_1"]

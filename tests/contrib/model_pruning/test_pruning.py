@@ -131,6 +131,17 @@ def test_bad_arguments_are_refused() -> None:
         pruning.masked_fully_connected(tf.ones([2, 8]), 4.5)
 
 
+def test_variables_come_in_tensorflows_order() -> None:
+    x = tf.ones([2, 8, 8, 3])
+    pruning.masked_conv2d(x, 4, 3, scope="c")
+    pruning.masked_conv2d(x, 4, 3, normalizer_fn=tf.contrib.layers.batch_norm, scope="d")
+    pruning.masked_fully_connected(tf.reshape(x, [2, 192]), 5, scope="f")
+    names = [v.op.name for v in tf.contrib.framework.get_model_variables()]
+    assert names[:4] == ["c/mask", "c/weights", "c/threshold", "c/biases"]
+    assert names[4:8] == ["d/mask", "d/weights", "d/threshold", "d/BatchNorm/beta"]
+    assert names[-4:] == ["f/weights", "f/mask", "f/threshold", "f/biases"]
+
+
 def test_training_prunes_and_masks_are_stripped(tmp_path: Path) -> None:
     x = tf.placeholder_with_default(tf.ones([2, 5]), [2, 5], name="in")
     y = tf.identity(pruning.masked_fully_connected(x, 4, activation_fn=None, scope="f"), "out")

@@ -42,6 +42,7 @@ LAYERS: list[tuple[str, dict[str, Any], str]] = [
         "moving_variance_initializer beta_regularizer gamma_regularizer beta_constraint gamma_constraint",
     ),
 ]
+BIAS = 3.0
 OPTIMIZERS = {
     "SGD": "momentum nesterov",
     "RMSprop": "rho momentum epsilon centered",
@@ -81,3 +82,17 @@ def test_inputs_tables_and_stacked_cells() -> None:
 def test_what_no_layer_computes_is_refused() -> None:
     with pytest.raises(NotImplementedError, match="time_major=True"):
         tf.keras.layers.CuDNNLSTM(3, time_major=True)
+
+
+def test_functions_of_loaded_models_see_their_modules() -> None:
+    """As in TensorFlow 1.15: a model with a Lambda loads where the module of its function is."""
+    model = tf.keras.Sequential([tf.keras.layers.Lambda(lambda x: tf.square(x) + BIAS, input_shape=(1,))])
+    (layer,) = model.get_config()["layers"]
+    entries = "function_type module output_shape output_shape_type output_shape_module arguments"
+    assert list(layer["config"])[-6:] == entries.split()
+    assert layer["config"]["module"] == __name__ and layer["config"]["output_shape_module"] is None
+    for loaded, expected in (
+        (tf.keras.models.model_from_json(model.to_json()), 7.0),
+        (tf.keras.models.model_from_json(model.to_json(), custom_objects={"BIAS": 1.0}), 5.0),
+    ):
+        assert loaded.predict([[2.0]]) == [[expected]]

@@ -24,3 +24,10 @@ def test_sparse_accuracy_of_classes_of_any_type(dtype: str, classes: Any) -> Non
     found = tf.keras.metrics.sparse_categorical_accuracy(true, predicted)
     assert found.dtype == tf.float32
     np.testing.assert_array_equal(tf.keras.backend.get_session().run(found), [1, 0])
+
+
+def test_metrics_of_a_configuration() -> None:
+    """Models with such metrics are loaded."""
+    metric = tf.keras.metrics.AUC(name="area", num_thresholds=20)
+    again = tf.keras.metrics.get(tf.keras.metrics.serialize(metric))
+    assert isinstance(again, tf.keras.metrics.AUC) and again.get_config() == metric.get_config()

@@ -15,17 +15,33 @@ from flowstone.contrib.layers.variables_of_layers import (
     finished,
     variable_getter,
 )
-from flowstone.contrib.model_pruning.rnn_cells import masked
+from flowstone.contrib.model_pruning.pruning import mask_weight
 
 __all__ = ["masked_conv2d", "masked_convolution", "masked_convolution2d", "masked_fully_connected"]
 
 
 class _Masked:
-    """A layer that takes its `kernel`, which stays the variable, times a mask."""
+    """A layer that takes its `kernel`, which stays the variable, times a mask.
 
-    def build(self: Any, input_shape: Any) -> None:
-        super().build(input_shape)  # type: ignore[misc]
-        self.masked_kernel = masked(self, self.kernel)
+    The mask comes before the kernel if `mask_first`, the mask's threshold after both, as in TensorFlow.
+    """
+
+    mask_first = False
+
+    def add_weight(self: Any, name: str, shape: Any, *args: Any, **options: Any) -> Any:
+        make = super().add_weight  # type: ignore[misc]
+        if name != "kernel":
+            return make(name, shape, *args, **options)
+        mask = self._mask(make, shape) if self.mask_first else None
+        kernel = make(name, shape, *args, **options)
+        mask = self._mask(make, shape) if mask is None else mask
+        threshold = make("threshold", [], initializer=tf.zeros_initializer(), trainable=False)
+        self.masked_kernel = mask_weight(kernel, mask, threshold)
+        return kernel
+
+    @staticmethod
+    def _mask(make: Any, shape: Any) -> Any:
+        return make("mask", shape, initializer=tf.ones_initializer(), trainable=False)
 
     def call(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         variable, self.kernel = self.kernel, self.masked_kernel
@@ -37,6 +53,8 @@ class _Masked:
 
 class MaskedConv2D(_Masked, tf.layers.Conv2D):  # type: ignore[misc]
     """`tf.layers.Conv2D` with a mask."""
+
+    mask_first = True
 
 
 class MaskedFullyConnected(_Masked, tf.layers.Dense):  # type: ignore[misc]

@@ -1,7 +1,12 @@
-"""`tf.keras.layers.Flatten` for inputs of any rank, `Dense` for those of other types than its own."""
+"""`tf.keras.layers.Flatten` for inputs of any rank, `Dense` for those of other types than its own.
+
+Configurations of `Lambda` name the modules of its functions, whose names these find again when a model is
+loaded.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from math import prod
 from types import ModuleType
@@ -49,9 +54,39 @@ def _changed_call(published: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _lambda_config(published: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def get_config(self: Any) -> dict[str, Any]:
+        """What it is made of, with the modules of its functions."""
+        config = {}
+        for name, value in published(self).items():
+            config[name] = value
+            if name == "function_type":
+                config["module"] = self.function.__module__
+            elif name == "output_shape_type":
+                config["output_shape_module"] = getattr(self._output_shape, "__module__", None)
+        return config
+
+    return get_config
+
+
+def _lambda_from_config(published: Callable[..., Any]) -> Callable[..., Any]:
+    def from_config(cls: Any, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+        """The layer of a configuration; its functions see the names of their modules and `custom_objects`."""
+        config, names = dict(config), {}
+        for key in ("module", "output_shape_module"):
+            module = sys.modules.get(config.pop(key, None) or "")
+            names.update(vars(module) if module else {})
+        return published(cls, config, {**names, **(custom_objects or {})})
+
+    return from_config
+
+
 def extend(module: ModuleType) -> None:
     """Gives the classes of `keras.layers.core` what TensorFlow's have."""
     vars(module)["Dense"].call = _changed_call(vars(module)["Dense"].call)
+    function: Any = vars(module)["Lambda"]
+    function.get_config = _lambda_config(function.get_config)
+    function.from_config = classmethod(_lambda_from_config(function.from_config.__func__))
     flatten: Any = vars(module)["Flatten"]
     flatten.__init__ = _flatten_init
     flatten.call = _flatten_call

@@ -155,12 +155,21 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
     return tf.cast(tf.equal(true, found), tf.keras.backend.floatx())
 
 
+def _with_configurations(published: Any, names: Any) -> Any:
+    def get(identifier: Any) -> Any:
+        """The metric of a name, a function or a configuration, which models that are loaded give."""
+        return names["deserialize"](identifier) if isinstance(identifier, dict) else published(identifier)
+
+    return get
+
+
 def extend(module: ModuleType) -> None:
     """Puts the functions and classes into `keras.metrics`."""
     names = vars(module)
     names["sparse_categorical_accuracy"] = sparse_categorical_accuracy
     if "Metric" not in names:  # Keras 2.2
         return
+    names["get"] = _with_configurations(names["get"], names)
     names["Metric"].add_weight = add_weight
     names["MeanTensor"] = _tensor_class(names["Metric"])
     names["MeanRelativeError"] = _relative_error_class(names["Mean"])

@@ -94,7 +94,7 @@ def real_nvp_default_template(
         hidden_layers: the units of each hidden layer.
         shift_only: whether log_scale is None.
         activation: of the hidden layers.
-        name: the template's name, ``real_nvp_default_template`` by default.
+        name: ignored, as in TensorFlow: the template is ``real_nvp_default_template``.
         args, kwargs: more arguments of `tf.layers.dense`.
     """
 
@@ -107,4 +107,4 @@ def real_nvp_default_template(
         x = x[0] if is_vector else x
         return (x, None) if shift_only else tuple(tf.split(x, 2, axis=-1))
 
-    return tf.make_template(name or "real_nvp_default_template", build)
+    return tf.make_template("real_nvp_default_template", build)
