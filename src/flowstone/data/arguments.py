@@ -29,6 +29,8 @@ def seed_tensors(seed: Any) -> tuple[Tensor, Tensor]:
     """The two seeds of an op with this seed, a number or tensor; 0 and 0 for None, which means random
     ones."""
     graph = get_default_graph()
+    first: Any
+    second: Any
     if isinstance(seed, Tensor):
         first, second = get_seed(0)[0], F.FloorMod(seed, seed.dtype.as_numpy_dtype(2**31 - 1), name="mod")
     else:

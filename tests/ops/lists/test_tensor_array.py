@@ -432,7 +432,8 @@ def test_properties() -> None:
         tf.resource,
         tf.float32,
     )
-    assert tf.get_static_value(ta.size()) == 2 and ta.handle.shape.as_list() == [2] and ta.flow.shape.as_list() == []
+    assert tf.get_static_value(ta.size()) == 2
+    assert ta.handle.shape.as_list() == [2] and ta.flow.shape.as_list() == []
     assert tf.TensorArray(tf.float32, size, dynamic_size=True).size().op.type == "TensorArraySizeV3"
     assert nest.flatten([ta]) == [ta]
     same = ta.identity()
