@@ -3,7 +3,7 @@
 Run with a Python that has TensorFlow 2 (the files in `tests/golden/layers` came from 2.21) and its old Keras,
 with ``TF_USE_LEGACY_KERAS=1``: `python tests/golden/make_layer_goldens.py`. ``recurrences.npz`` has for each
 program one vector, all that `recurrences.run` gives in its order. Below a line ``# program``,
-``recurrences.txt`` has what `shape_lines` gives, and for some programs what `node_lines` gives.
+``recurrences.txt`` has what `shape_lines` gives, and for some programs what `node_lines` gives in 1.15.5.
 """
 
 from __future__ import annotations

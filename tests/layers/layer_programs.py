@@ -22,13 +22,8 @@ STEPS = 3
 
 # program -> {node: why it, or what is below it, is there in one of the two only}.
 _DILATED = "a dilated convolution is one op, where TensorFlow moves space to batch and back"
-_TENSORDOT = "no transpose that moves nothing, and no reshape of a matrix to a matrix"
 _FIRST = "channels come first in the op too, where TensorFlow's CPU has to move them last"
 DIFFERENCES: dict[str, dict[str, str]] = {
-    "dense_of_sequences": {"dense/Tensordot": _TENSORDOT},
-    "dense_of_known_sequences": {
-        f"dense/Tensordot/{node}": _TENSORDOT for node in ("transpose", "transpose_1", "Reshape_1")
-    },
     "conv1d_causal": {f"conv1d/{node}": _DILATED for node in ("SpaceToBatchND", "BatchToSpaceND")},
     "conv2d_dilated": {f"conv2d/{node}": _DILATED for node in ("SpaceToBatchND", "BatchToSpaceND")},
     "separable_conv2d_dilated": {
@@ -52,12 +47,6 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         }
         for kind in ("max", "average")
         for rank in (1, 3)
-    },
-    "batch_normalization_with_adjustment": {
-        "batch_normalization/cond/ones_like/Shape": "an empty vector's name",
-    },
-    "batch_renormalization_when_told": {
-        "batch_normalization/cond_2/ones_like/Shape": "an empty vector's name",
     },
 }
 

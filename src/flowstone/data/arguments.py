@@ -17,7 +17,7 @@ from flowstone.ops.numbers.casts import cast
 from flowstone.ops.randomness.op_seeds import get_seed
 
 
-def as_int64(value: Any, name: str) -> Tensor:
+def as_int64(value: Any, name: str | None = None) -> Tensor:
     return convert_to_tensor(value, dtypes.int64, name=name)
 
 
@@ -29,6 +29,8 @@ def seed_tensors(seed: Any) -> tuple[Tensor, Tensor]:
     """The two seeds of an op with this seed, a number or tensor; 0 and 0 for None, which means random
     ones."""
     graph = get_default_graph()
+    first: Any
+    second: Any
     if isinstance(seed, Tensor):
         first, second = get_seed(0)[0], F.FloorMod(seed, seed.dtype.as_numpy_dtype(2**31 - 1), name="mod")
     else:
@@ -37,9 +39,9 @@ def seed_tensors(seed: Any) -> tuple[Tensor, Tensor]:
         return as_int64(0, "seed"), as_int64(0, "seed2")
     of_graph = as_int64(first, "seed")
     with graph.name_scope("seed2") as scope:
-        own = cast(second, dtypes.int64) if isinstance(second, Tensor) else as_int64(second, "Const")
+        own = cast(second, dtypes.int64) if isinstance(second, Tensor) else as_int64(second)
         are_zeros = F.LogicalAnd(F.Equal(of_graph, np.int64(0)), F.Equal(own, np.int64(0)))
-        return of_graph, F.Select(are_zeros, as_int64(2**31 - 1, "Const"), own, name=scope)
+        return of_graph, F.Select(are_zeros, as_int64(2**31 - 1), own, name=scope)
 
 
 def prefixed_by(size: Tensor, drops: Tensor) -> Callable[[TensorShape], TensorShape]:

@@ -14,12 +14,12 @@ from typing import Any
 from flowstone.data.arguments import as_bool, as_int64, common_shape, prefixed_by, seed_tensors
 from flowstone.data.elements import Described
 from flowstone.data.found_files import found_files
-from flowstone.data.functions import DatasetFunction, MapFunction
+from flowstone.data.functions import DatasetFunction, MapFunction, with_function
 from flowstone.data.generators import generated
 from flowstone.data.iterator import Iterator, initializable_iterator, one_shot_iterator
 from flowstone.data.options import Options, Tunable, as_optimized, is_made_apart
 from flowstone.data.padding import padded_shapes_of, padding_values_of
-from flowstone.data.structure import Structure, components, converted, flatten, packed
+from flowstone.data.structure import Structure, components, converted, flatten, packed, sliced
 from flowstone.data.windows import Windowed
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.composite import SparseTensor, SparseTensorValue
@@ -27,7 +27,6 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.shapes import shape as shape_of
-from flowstone.ops.sparse.sparse_conversions import serialize_many_sparse
 
 __all__ = ["Dataset"]
 
@@ -115,7 +114,7 @@ class Dataset(Described, Tunable, Windowed, ABC):
             )
         structure = whole.with_shapes(lambda shape: shape[1:] if shape.ndims is not None else shape)
         return op_dataset("TensorSliceDataset", structure, lambda: F.TensorSliceDataset(
-            _sliced(values), output_shapes=structure.flat_shapes))  # fmt: skip
+            sliced(values), output_shapes=structure.flat_shapes))  # fmt: skip
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
@@ -316,10 +315,10 @@ class Dataset(Described, Tunable, Windowed, ABC):
         function = MapFunction(map_func, self._structure, name="tf_map_func")
         structure = function.structure
         if num_parallel_calls is None:
-            return op_dataset("MapDataset", structure, lambda: _with_function(
+            return op_dataset("MapDataset", structure, lambda: with_function(
                 F.MapDataset, self, function, structure, []))  # fmt: skip
         calls = convert_to_tensor(num_parallel_calls, dtypes.int32, name="num_parallel_calls")
-        return op_dataset("ParallelMapDataset", structure, lambda: _with_function(
+        return op_dataset("ParallelMapDataset", structure, lambda: with_function(
             F.ParallelMapDataset, self, function, structure, [calls]))  # fmt: skip
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
@@ -346,7 +345,7 @@ class Dataset(Described, Tunable, Windowed, ABC):
         returns none."""
         function = DatasetFunction(map_func, self._structure, name="tf_map_func", what="map_func")
         structure = function.dataset._structure
-        return op_dataset("FlatMapDataset", structure, lambda: _with_function(
+        return op_dataset("FlatMapDataset", structure, lambda: with_function(
             F.FlatMapDataset, self, function, structure, []))  # fmt: skip
 
     def interleave(
@@ -362,10 +361,10 @@ class Dataset(Described, Tunable, Windowed, ABC):
         structure = function.dataset._structure
         numbers = [as_int64(cycle_length, "cycle_length"), as_int64(block_length, "block_length")]
         if num_parallel_calls is None:
-            return op_dataset("InterleaveDataset", structure, lambda: _with_function(
+            return op_dataset("InterleaveDataset", structure, lambda: with_function(
                 F.InterleaveDataset, self, function, structure, numbers))  # fmt: skip
         numbers.append(as_int64(num_parallel_calls, "num_parallel_calls"))
-        return op_dataset("ParallelInterleaveDataset", structure, lambda: _with_function(
+        return op_dataset("ParallelInterleaveDataset", structure, lambda: with_function(
             F.ParallelInterleaveDatasetV2, self, function, structure, numbers))  # fmt: skip
 
     def enumerate(self, start: Any = 0) -> Dataset:
@@ -441,21 +440,3 @@ def _derived(kind: str, source: Dataset, make: Callable[[Tensor, dict[str, Any]]
     """A dataset with elements like the source's, which `make` makes of the source and its attributes."""
     structure = source._structure
     return op_dataset(kind, structure, lambda: make(source._as_variant_tensor(), structure.attributes))
-
-
-def _with_function(
-    add: Callable[..., Any], source: Dataset, function: Any, structure: Structure, more: list[Tensor]
-) -> Any:
-    """The node of an op that takes a dataset, captured tensors, and `more`."""
-    return add(
-        source._as_variant_tensor(), function.captured, *more, f=function.name_in(get_default_graph()),
-        Targuments=function.captured_types, **structure.attributes,
-    )  # fmt: skip
-
-
-def _sliced(values: Any) -> list[Tensor]:
-    """The components of `values`, sparse ones as vectors of their slices."""
-    return [
-        serialize_many_sparse(leaf, out_type=dtypes.variant) if isinstance(leaf, SparseTensor) else leaf
-        for leaf in flatten(values)
-    ]

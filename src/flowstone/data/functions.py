@@ -102,3 +102,13 @@ class DatasetFunction(ElementFunction):
 
         super().__init__(function, structures, returned, name)
         self.dataset = self.result
+
+
+def with_function(
+    add: Callable[..., Any], source: Any, function: Any, structure: Structure, more: list[Tensor]
+) -> Any:
+    """The node of an op that takes a dataset, captured tensors, and `more`."""
+    return add(
+        source._as_variant_tensor(), function.captured, *more, f=function.name_in(get_default_graph()),
+        Targuments=function.captured_types, **structure.attributes,
+    )  # fmt: skip

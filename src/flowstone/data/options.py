@@ -191,7 +191,8 @@ def is_made_apart(graph: Any) -> bool:
 
 def as_optimized(dataset: Any) -> Tensor:
     """The dataset as iterators have it: with its options as nodes, which change nothing here."""
-    variant, options = dataset._as_variant_tensor(), dataset.options()
+    variant: Tensor = dataset._as_variant_tensor()
+    options = dataset.options()
     elements = dataset._structure.attributes
     names = options.optimizations
     if names:

@@ -17,7 +17,11 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import TensorShape, as_shape
-from flowstone.ops.sparse.sparse_conversions import deserialize_sparse, serialize_sparse
+from flowstone.ops.sparse.sparse_conversions import (
+    deserialize_sparse,
+    serialize_many_sparse,
+    serialize_sparse,
+)
 
 
 def is_nested(form: Any) -> bool:
@@ -239,3 +243,11 @@ def as_results(values: Any) -> Any:
         children = [as_results(child) for child in values]
         return type(values)(*children) if hasattr(values, "_fields") else tuple(children)
     return _as_component(values)
+
+
+def sliced(values: Any) -> list[Tensor]:
+    """The components of `values`, sparse ones as vectors of their slices."""
+    return [
+        serialize_many_sparse(leaf, out_type=dtypes.variant) if isinstance(leaf, SparseTensor) else leaf
+        for leaf in flatten(values)
+    ]

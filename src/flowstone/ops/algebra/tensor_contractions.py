@@ -99,7 +99,7 @@ def _as_matrix(x: Tensor, axes: Any, contracted_first: bool) -> tuple[Tensor, An
     if None not in dims:
         order = axes + free if contracted_first else free + axes
         x = F.Transpose(x, np.array(order, _INT), name="transpose")
-        counts = [math.prod(free_dims), math.prod(dims[i] for i in axes)]
+        counts = [_size(free_dims), _size([dims[i] for i in axes])]
         return (
             F.Reshape(x, np.array(counts[::-1] if contracted_first else counts, _INT)),
             free_dims,
@@ -108,6 +108,11 @@ def _as_matrix(x: Tensor, axes: Any, contracted_first: bool) -> tuple[Tensor, An
     contracted = convert_to_tensor(np.array(axes, _INT), name="axes")
     others = convert_to_tensor(np.array(free, _INT), name="free")
     return (*_arranged(x, F.Shape(x), contracted, others, contracted_first), free_dims)
+
+
+def _size(dims: list[int | None]) -> int:
+    """The number of elements, of known sizes."""
+    return math.prod(size for size in dims if size is not None)
 
 
 def _arranged(

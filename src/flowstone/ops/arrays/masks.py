@@ -156,6 +156,7 @@ def one_hot(
         wanted = wanted or next((t.dtype.base_dtype for t in given if t is not None), dtypes.float32)
         on = constant(1, wanted, name="on_value") if on is None else None
         off = constant(0, wanted, name="off_value") if off is None else None
+        indices = convert_to_tensor(indices, name="indices")
         depth = convert_to_tensor(depth, dtypes.int32, "depth")
         on = convert_to_tensor(on_value, wanted, "on_value") if on is None else on
         off = convert_to_tensor(off_value, wanted, "off_value") if off is None else off

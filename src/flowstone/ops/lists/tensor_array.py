@@ -223,7 +223,11 @@ class TensorArray:
         )[0]
         if known is None:
             return value
-        return self._told(value, (None, *known[1:]))
+        creation, length = self._handle.op, known[0]
+        is_fixed = creation.type == "TensorArrayV3" and not self._dynamic_size
+        count = static_value(creation.inputs[0]) if is_fixed else None
+        first = None if count is None or length is None else int(count) * length
+        return self._told(value, (first, *known[1:]))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Writes the rows of `value`, [size, ...], to the slots; use the returned array from then on."""

@@ -386,16 +386,17 @@ def _declare_size(generation: str) -> None:
 
     @declaration.value()
     def _(node: Node) -> Known | list[Known]:
-        creation = _creation_of_fixed_size(node)
+        creation = creation_of_fixed_size(node)
         return None if creation is None else static_value(creation.inputs[0])
 
     @declaration.fold
     def _(node: Node) -> Equal:
-        creation = _creation_of_fixed_size(node)
+        creation = creation_of_fixed_size(node)
         return None if creation is None else creation.constant(0)
 
 
-def _creation_of_fixed_size(node: Node) -> Node | None:
+def creation_of_fixed_size(node: Node) -> Node | None:
+    """What makes the array that a node asks for its size, if that cannot change."""
     creation = node.inputs[0].op
     if creation.type.startswith("TensorArrayGrad"):
         creation = creation.inputs[0].op

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.tensors.node import static_value
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
+from flowstone.ops.lists.tensor_array_ops import creation_of_fixed_size
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.analyses.stored_values import StoredValues, is_pop, is_taken
@@ -87,6 +88,8 @@ class KnownSizes:
             self._enter(node)
         elif self.stored is not None and is_taken(node):
             self._take(node, self.stored)
+        elif node.declaration.container == "size":
+            self._count(node)
         elif any([x in self.dims or x in self.values for x in node.inputs]):
             self._infer(node)
 
@@ -158,6 +161,13 @@ class KnownSizes:
         values = [self.values.get(value) for value, _ in written if value is not None]
         if is_pop(node) and values[0] is not None and all([_are_equal(v, values[0]) for v in values]):
             self.values[x] = values[0]
+
+    def _count(self, node: PlanNode) -> None:
+        """An array whose size is fixed has as many elements as it was made for."""
+        creation = creation_of_fixed_size(node)
+        value = None if creation is None else self.values.get(cast(PlanOutput, creation.inputs[0]))
+        if value is not None:
+            self.values[node.outputs[0]] = value
 
     def _element_dims(self, value: PlanOutput | None, is_element: bool) -> Any:
         """The shape of what is put into an array or, one by one, of its rows."""
