@@ -98,3 +98,20 @@ def test_the_internal_modules_have_the_cells() -> None:
 def test_refuses(make, error: type[Exception], words: str) -> None:
     with tf.Graph().as_default(), pytest.raises(error, match=words):
         make()
+
+
+@pytest.mark.parametrize("name", ["CoupledInputForgetGateLSTMCell", "TimeFreqLSTMCell", "GridLSTMCell"])
+def test_initializers_that_tensorflow_does_not_use(name: str) -> None:
+    """TensorFlow 1.4.1 and 1.15.5 take them and start all variables as the scope says."""
+    bands = {} if name.startswith("Coupled") else {"feature_size": 4, "frequency_skip": 4}
+    bands |= {"num_frequency_blocks": [2]} if name.startswith("Grid") else {}
+    with tf.Graph().as_default(), tf.Session() as session:
+        with tf.variable_scope("scope", initializer=tf.constant_initializer(3.0)):
+            cell = getattr(tf.contrib.rnn, name)(
+                4, use_peepholes=True, initializer=tf.constant_initializer(2.0), **bands
+            )
+            cell(tf.ones([2, 8]), cell.zero_state(2, tf.float32))
+        session.run(tf.global_variables_initializer())
+        values = session.run(tf.global_variables())
+    assert {float(value.flat[0]) for value in values} == {0.0, 3.0}
+    assert not any((value == 2).any() for value in values)

@@ -70,7 +70,7 @@ def known_depth(inputs: Any) -> int:
     return int(depth)
 
 
-def matrix_in_parts(name: str, shape: list[int], dtype: Any, parts: int, initializer: Any = None) -> Any:
+def matrix_in_parts(name: str, shape: list[int], dtype: Any, parts: int) -> Any:
     """A matrix of the variables ``name_0``, ``name_1`` …, each with some of the rows.
 
     ValueError for more parts than rows.
@@ -79,8 +79,7 @@ def matrix_in_parts(name: str, shape: list[int], dtype: Any, parts: int, initial
         raise ValueError(f"Too many shards: shape={shape}, num_shards={parts}")
     least, more = divmod(shape[0], parts)
     found = [
-        tf.get_variable(f"{name}_{i}", [least + (i < more), *shape[1:]], dtype=dtype, initializer=initializer)
-        for i in range(parts)
+        tf.get_variable(f"{name}_{i}", [least + (i < more), *shape[1:]], dtype=dtype) for i in range(parts)
     ]
     return found[0] if parts == 1 else tf.concat(found, 0)
 

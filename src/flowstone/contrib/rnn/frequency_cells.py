@@ -25,7 +25,8 @@ class TimeFreqLSTMCell(RNNCell):
 
     Args:
         num_units: the size of c and h of a band. use_peepholes: whether gates see c.
-        cell_clip: the greatest size of an element of c. initializer: of the variables.
+        cell_clip: the greatest size of an element of c. initializer: not used; as in
+            TensorFlow, variables start as the scope says.
         num_unit_shards: how many variables make the kernel. forget_bias: is added to the forget gate.
         feature_size: the size of a band; frequency_skip: from one band's first frequency to the next one's.
         reuse: whether the variables must be there already.
@@ -49,7 +50,7 @@ class TimeFreqLSTMCell(RNNCell):
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units, self._use_peepholes, self._cell_clip = num_units, use_peepholes, cell_clip
-        self._initializer, self._num_unit_shards = initializer, num_unit_shards
+        self._num_unit_shards = num_unit_shards
         self._forget_bias, self._frequency_skip = forget_bias, frequency_skip
         self._feature_size = feature_size
 
@@ -82,11 +83,10 @@ class TimeFreqLSTMCell(RNNCell):
         """The output [batch, num_units * bands] and the new state."""
         units, dtype, bands = self._num_units, inputs.dtype, self._make_tf_features(inputs)
         rows, shape = known_depth(bands[0]) + 2 * units, [4 * units]
-        with tf.variable_scope(tf.get_variable_scope(), initializer=self._initializer):
-            kernel = matrix_in_parts("W", [rows, *shape], dtype, self._num_unit_shards)
-            bias = tf.get_variable("B", shape, dtype, tf.zeros_initializer())
-            names = "FIO" if self._use_peepholes else ""
-            peepholes = {gate: tf.get_variable(f"W_{gate}_diag", [units], dtype) for gate in names}
+        kernel = matrix_in_parts("W", [rows, *shape], dtype, self._num_unit_shards)
+        bias = tf.get_variable("B", shape, dtype, tf.zeros_initializer())
+        names = "FIO" if self._use_peepholes else ""
+        peepholes = {gate: tf.get_variable(f"W_{gate}_diag", [units], dtype) for gate in names}
         below = tf.zeros([int(inputs.get_shape()[0]), units], dtype)
         states, outputs = [], []
         for i, band in enumerate(bands):
@@ -166,7 +166,8 @@ class GridLSTMCell(RNNCell):
     Args:
         num_units: the size of c and h of a band. use_peepholes: whether gates see both memories.
         share_time_frequency_weights: whether both directions have the same variables.
-        cell_clip: the greatest size of an element of c. initializer: of the variables.
+        cell_clip: the greatest size of an element of c. initializer: not used; as in
+            TensorFlow, variables start as the scope says.
         num_unit_shards: how many variables make a kernel. forget_bias: is added to forget gates.
         feature_size: the size of a band; frequency_skip: from one band's first frequency to the next one's.
         num_frequency_blocks: how many bands each block has. A block has variables of its own.
@@ -204,7 +205,7 @@ class GridLSTMCell(RNNCell):
         self._num_units, self._use_peepholes, self._cell_clip = num_units, use_peepholes, cell_clip
         self._share_time_frequency_weights = share_time_frequency_weights
         self._couple_input_forget_gates = couple_input_forget_gates
-        self._initializer, self._num_unit_shards = initializer, num_unit_shards
+        self._num_unit_shards = num_unit_shards
         self._forget_bias, self._frequency_skip = forget_bias, frequency_skip
         self._feature_size, self._num_frequency_blocks = feature_size, list(num_frequency_blocks)
         self._start_freqindex_list = start_freqindex_list
@@ -264,8 +265,7 @@ class GridLSTMCell(RNNCell):
         for number, block in enumerate(bands):
             m_frequency = tf.zeros([batch, units], dtype)
             c_frequency = tf.zeros([batch, units], dtype)
-            with tf.variable_scope(tf.get_variable_scope(), initializer=self._initializer):
-                variables = _Block(self, number, known_depth(block[0]), dtype)
+            variables = _Block(self, number, known_depth(block[0]), dtype)
             for band in block:
                 c, m = parts[len(states)], parts[len(states) + 1]
                 x = tf.concat([band, m, m_frequency], 1)

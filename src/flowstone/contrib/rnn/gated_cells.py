@@ -34,7 +34,7 @@ class CoupledInputForgetGateLSTMCell(PairCell):
     Args:
         num_units: the size of c.
         use_peepholes: whether the gates also see c.
-        initializer: of the matrices; default: that of the scope.
+        initializer: not used; as in TensorFlow, variables start as the scope says.
         num_proj: the size of h and the output; default: no projection. proj_clip: clips the projection.
         num_unit_shards, num_proj_shards: in how many variables the matrices are.
         forget_bias: added to the forget gate.
@@ -68,7 +68,7 @@ class CoupledInputForgetGateLSTMCell(PairCell):
         super().__init__(_reuse=reuse)
         if not state_is_tuple:
             tf.logging.warn(f"{self}: Using a concatenated state is slower. Use state_is_tuple=True.")
-        self._num_units, self._use_peepholes, self._initializer = num_units, use_peepholes, initializer
+        self._num_units, self._use_peepholes = num_units, use_peepholes
         self._num_proj, self._proj_clip = num_proj, proj_clip
         self._num_unit_shards, self._num_proj_shards = num_unit_shards, num_proj_shards
         self._forget_bias, self._state_is_tuple, self._activation = forget_bias, state_is_tuple, activation
@@ -80,9 +80,9 @@ class CoupledInputForgetGateLSTMCell(PairCell):
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output [batch, size of h] and the new state."""
         c_prev, m_prev = self.split_state(state)
-        dtype, units, start = inputs.dtype, self._num_units, self._initializer
+        dtype, units = inputs.dtype, self._num_units
         rows = known_depth(inputs) + int(self.output_size)
-        weights = matrix_in_parts("W", [rows, 3 * units], dtype, self._num_unit_shards, start)
+        weights = matrix_in_parts("W", [rows, 3 * units], dtype, self._num_unit_shards)
         b = tf.get_variable("B", [3 * units], initializer=tf.zeros_initializer(), dtype=dtype)
         sums = tf.matmul(tf.concat([inputs, m_prev], 1), weights)
         # As in TensorFlow, normalised gates have a bias that nothing reads.
@@ -99,7 +99,7 @@ class CoupledInputForgetGateLSTMCell(PairCell):
             o += w_o * c
         m = tf.sigmoid(o) * self._activation(c)
         if self._num_proj is not None:
-            projection = matrix_in_parts("W_P", [units, self._num_proj], dtype, self._num_proj_shards, start)
+            projection = matrix_in_parts("W_P", [units, self._num_proj], dtype, self._num_proj_shards)
             m = clipped(tf.matmul(m, projection), self._proj_clip)
         return m, self.joined_state(c, m)
 
