@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flowstone.client.arriving_elements import Arrival, arriving, in_two
 from flowstone.client.feeds_fetches import FetchStructure, is_open, plan_key
 from flowstone.client.planning import Planner
 from flowstone.client.run_metadata import check_thread_pool, write_metadata
@@ -88,8 +89,49 @@ class DescribedRuns:
 
     def runner(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
         """A function of the feeds' values that runs a step, and measures it when that is due."""
-        plain, observer = self._measured_runner(structure, feeds), current_observer()
-        return plain if observer is None else self.observed_runner(structure, feeds, plain, observer)
+
+        def make(structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
+            plain, observer = self._measured_runner(structure, feeds), current_observer()
+            return plain if observer is None else self.observed_runner(structure, feeds, plain, observer)
+
+        return self._in_parts(structure, feeds, make)
+
+    def _in_parts(
+        self,
+        structure: FetchStructure,
+        feeds: list[Tensor],
+        make: Callable[[FetchStructure, list[Tensor]], Callable[..., Any]],
+    ) -> Callable[..., Any]:
+        """A function that runs a step, made of one for each of its parts (`arriving_elements.py`)."""
+        arrival = self._arrival(structure, feeds)
+        if arrival is None:
+            return make(structure, feeds)
+        rest = make(structure, [*feeds, *arrival.tensors])
+        return in_two(arrival, feeds, make(arrival.structure, arrival.feeds), rest)
+
+    def _arrival(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> Arrival | None:
+        planner = self._planner
+        is_whole = self._steps.timeout_ms or planner.measurements is not None
+        return None if is_whole or len(planner.options.devices) > 1 else arriving(structure, feeds)
+
+    def plan_text(self, structure: FetchStructure, feeds: Sequence[Tensor], shapes: Any) -> str:
+        """The explanations of the plans of a step with these shapes (None: not known), without running it.
+        Of elements that arrive in it the shapes are those that came last."""
+        arrival = self._arrival(structure, feeds)
+        if arrival is None:
+            return self._plan(structure, feeds, shapes).explain()
+        first = self._planner.plan(arrival.structure, arrival.feeds)
+        rest = self._planner.plans_for_shapes(structure, [*feeds, *arrival.tensors]).last().plan
+        return f"{first.explain()}\n\n{rest.explain()}"
+
+    def _plan(self, structure: FetchStructure, feeds: Sequence[Tensor], shapes: Any) -> Plan:
+        """The plan for these shapes; as in `run` the one for all, if the graph contradicts them."""
+        try:
+            return self._planner.plan(structure, feeds, shapes)
+        except ValueError:
+            if shapes is None:
+                raise
+            return self._planner.plan(structure, feeds)
 
     def observed_runner(
         self,
@@ -121,15 +163,17 @@ class DescribedRuns:
     ) -> str:
         """Runs steps, and explains where the time and memory of the last `steps` of them went."""
         observer = StepObserver(steps, spread=False)
-        plain = self._measured_runner(structure, feeds)
-        run = self.observed_runner(structure, feeds, plain, observer)
+
+        def make(structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:
+            plain = self._measured_runner(structure, feeds)
+            return self.observed_runner(structure, feeds, plain, observer)
+
+        run = self._in_parts(structure, feeds, make)
         for _ in range(WARM_UP + 2 * steps + 1):
             run(*values)
-        (kind,) = observer.kinds()
-        explanation = kind.explanation()
-        measured = explanation.profile
-        assert measured is not None
-        blocks = [summary_text([explanation]), measured_text(explanation), machine_text([measured])]
+        explanations = [kind.explanation() for kind in observer.kinds()]
+        measured = [each.profile for each in explanations if each.profile is not None]
+        blocks = [summary_text(explanations), *map(measured_text, explanations), machine_text(measured)]
         return "\n\n".join(blocks)
 
     def _measured_runner(self, structure: FetchStructure, feeds: list[Tensor]) -> Callable[..., Any]:

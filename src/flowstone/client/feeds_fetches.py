@@ -102,6 +102,10 @@ class FetchStructure:
         self.targets = list(self._targets)
         self.rebuild: Callable[[Sequence[Any]], Any] = eval(f"lambda values: {expression}", self._names)
 
+    def converters(self, copied: Sequence[bool]) -> list[Callable[[Any], Any]]:
+        """The functions that convert the elements' runtime values; `copied`: see `fetch_converter`."""
+        return [fetch_converter(tensor, each) for tensor, each in zip(self.elements, copied)]
+
     def _visit(self, fetch: Any) -> str:
         """The expression of the result for `fetch`."""
         if fetch is None:
@@ -178,6 +182,21 @@ class FetchStructure:
             self._targets[element] = None
             return "None"
         return f"values[{self._positions.setdefault(element, len(self._positions))}]"
+
+
+class RuntimeValues(FetchStructure):
+    """Tensors of which the runtime's own values are the results, as a list."""
+
+    def __init__(self, graph: Graph, tensors: Sequence[Tensor]) -> None:
+        super().__init__(graph, list(tensors))
+
+    def converters(self, copied: Sequence[bool]) -> list[Callable[[Any], Any]]:
+        """As in a `FetchStructure`; the receiver overwrites nothing, so that nothing is copied."""
+        return [_as_it_is for _ in self.elements]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def plan_key(structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[Any, Any, Any]:
@@ -304,24 +323,31 @@ def feed_converter(
         return lambda value: value
     dims, wanted = tensor.dims if only_dims is None else only_dims, np.dtype(dtype.as_numpy_dtype)
     plain = dtype.torch is not None and dtype is not dtypes.bfloat16 and not dtype.is_quantized
-    from_numpy, array_type, is_cpu = torch.from_numpy, np.ndarray, device.type == "cpu"
+    from_numpy, array_type, tensor_type = torch.from_numpy, np.ndarray, torch.Tensor
+    is_cpu = device.type == "cpu"
     move = to_device(device)
     known: tuple[Any, Any] = (None, None)  # the last tuple of numbers, which nobody can change, as an array
 
+    def checked(value: Any) -> Any:
+        if value.shape != dims and not is_compatible(value.shape, dims):
+            if only_dims is not None:
+                raise OtherShape
+            raise ValueError(
+                f"Cannot feed value of shape {tuple(value.shape)} for Tensor {tensor.name}, which has shape "
+                f"{tensor.shape!s}"
+            )
+        return value
+
     def convert(value: Any) -> Any:
         nonlocal known
+        if type(value) is tensor_type and value.dtype is dtype.torch:
+            return move(checked(value).detach())
         if type(value) is not array_type or value.dtype is not wanted:
             given, (before, array) = value, known
             value = array if given is before is not None else _as_feed_array(given, tensor, wanted)
             if type(given) is tuple and given is not before and all([type(x) is int for x in given]):
                 known = given, value
-        if value.shape != dims and not is_compatible(value.shape, dims):
-            if only_dims is not None:
-                raise OtherShape
-            raise ValueError(
-                f"Cannot feed value of shape {value.shape} for Tensor {tensor.name}, which has shape "
-                f"{tensor.shape!s}"
-            )
+        checked(value)
         if plain and is_cpu:
             try:
                 return from_numpy(value)
@@ -335,8 +361,10 @@ def feed_converter(
 
 def feed_arrays(feeds: Sequence[Tensor]) -> Callable[[Sequence[Any]], list[Any]]:
     """The function that converts users' values for these feeds to arrays, so that their shapes are known;
-    values of types without arrays (handles) stay as they are. It raises what `feed_converter` does.
+    torch's tensors of the right type, and values of types without arrays (handles), stay as they are. It
+    raises what `feed_converter` does.
     """
+    kinds = [tensor.dtype.base_dtype.torch for tensor in feeds]
     wanted = [
         np.dtype(dtype.as_numpy_dtype) if dtype.torch is not None or dtype is dtypes.string else None
         for dtype in [tensor.dtype.base_dtype for tensor in feeds]
@@ -344,8 +372,12 @@ def feed_arrays(feeds: Sequence[Tensor]) -> Callable[[Sequence[Any]], list[Any]]
 
     def convert(values: Sequence[Any]) -> list[Any]:
         return [
-            value if type(value) is np.ndarray or dtype is None else _as_feed_array(value, tensor, dtype)
-            for value, tensor, dtype in zip(values, feeds, wanted)
+            value
+            if type(value) is np.ndarray
+            or dtype is None
+            or (type(value) is torch.Tensor and value.dtype is kind)
+            else _as_feed_array(value, tensor, dtype)
+            for value, tensor, dtype, kind in zip(values, feeds, wanted, kinds)
         ]
 
     return convert

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 from torch import get_num_threads
 from torch._C import _InferenceMode
 
@@ -19,7 +20,6 @@ from flowstone.client.feeds_fetches import (
     OtherShape,
     feed_arrays,
     feed_converter,
-    fetch_converter,
     has_open_dims,
     is_open,
 )
@@ -34,6 +34,8 @@ from flowstone.runtime.explaining.traced_plans import with_feeds
 from flowstone.runtime.plans.plan import Plan
 from flowstone.runtime.plans.plans_by_shape import PlanForShapes, Shapes
 from flowstone.runtime.process import team_cores, threads
+
+_SHAPED = frozenset({np.ndarray, torch.Tensor})
 
 
 def new_runner(
@@ -74,7 +76,7 @@ def runner_by_shape(
             arrays = as_arrays(values)
         except (TypeError, ValueError):  # the conversion in the plan's runner says what is wrong
             return plans.for_all().runner(structure, make)(*values)
-        shapes = tuple([x.shape if type(x) is np.ndarray else dims for x, dims in zip(arrays, static)])
+        shapes = tuple([tuple(x.shape) if type(x) in _SHAPED else dims for x, dims in zip(arrays, static)])
         chosen = plans.choose(shapes)
         runner = chosen.runner(structure, make)
         if is_first and chosen.shapes == shapes:
@@ -100,7 +102,7 @@ def compiled_runner(
         feed_converter(tensor, plan.feed_device, only[i] if only and has_open_dims(tensor) else None)
         for i, tensor in enumerate(feeds)
     ]
-    leave = [fetch_converter(t, c) for t, c in zip(structure.elements, plan.program.copied_fetches)]
+    leave = structure.converters(plan.program.copied_fetches)
     names: dict[str, Any] = {f"enter{i}": function for i, function in enumerate(enter)}
     names.update({f"leave{i}": function for i, function in enumerate(leave)})
     names.update(

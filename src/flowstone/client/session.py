@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -285,7 +285,8 @@ class BaseSession:
             self._check_usable()
             text = remote.plan(structure, feeds).text()
         else:
-            text = self._plan(structure, feeds, shapes).explain()
+            assert isinstance(self._described_runs, DescribedRuns)
+            text = self._described_runs.plan_text(structure, feeds, shapes)
         if not measure:
             return text
         self._check_usable()
@@ -298,15 +299,6 @@ class BaseSession:
             assert isinstance(self._described_runs, DescribedRuns)
             measured = self._described_runs.explain(structure, feeds, values, steps)
         return f"{measured}\n\n{text}"
-
-    def _plan(self, structure: FetchStructure, feeds: Sequence[Any], shapes: Any) -> Any:
-        """The plan for these shapes; as in `run` the one for all, if the graph contradicts them."""
-        try:
-            return self._planner.plan(structure, feeds, shapes)
-        except ValueError:
-            if shapes is None:
-                raise
-            return self._planner.plan(structure, feeds)
 
     def explain_placement(self, fetches: Any, feed_dict: Any = None, picture: Any = None) -> str:
         """Which device runs each node of a step, and when by the cost model (measured costs, if the session

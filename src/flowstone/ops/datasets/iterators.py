@@ -232,7 +232,7 @@ def _next_kernel(node: Node, env: Environment) -> StepCall:
 for _name in ("IteratorGetNext", "IteratorGetNextSync"):
     _made = op(
         _name, "iterator: resource -> components: *output_types", ELEMENTS, stateful=True, mutates=[0],
-        overlapping=True, capturable=False,
+        overlapping=True, capturable=False, role="element",
     )  # fmt: skip
     _made.infer(_infer_components)
     _made.kernel(CPU)(_next_kernel)

@@ -302,15 +302,15 @@ queue_enqueue_many, queue_enqueue_many_v2 = _declare(
 )  # fmt: skip
 queue_dequeue, queue_dequeue_v2 = _declare(
     "QueueDequeue", "{handle} -> " + _OUTPUTS, _DEQUEUE, _infer_dequeue, _dequeue_kernel,
-    asynchronous=True, overlapping=True,
+    asynchronous=True, overlapping=True, role="element",
 )  # fmt: skip
 queue_dequeue_many, queue_dequeue_many_v2 = _declare(
     "QueueDequeueMany", "{handle}, n: int32 -> " + _OUTPUTS, _DEQUEUE, _infer_dequeue, _dequeue_kernel,
-    asynchronous=True, overlapping=True, host=["n"],
+    asynchronous=True, overlapping=True, role="element", host=["n"],
 )  # fmt: skip
 queue_dequeue_up_to, queue_dequeue_up_to_v2 = _declare(
     "QueueDequeueUpTo", "{handle}, n: int32 -> " + _OUTPUTS, _DEQUEUE, _infer_dequeue, _dequeue_kernel,
-    asynchronous=True, overlapping=True, host=["n"],
+    asynchronous=True, overlapping=True, role="element", host=["n"],
 )  # fmt: skip
 queue_close, queue_close_v2 = _declare(
     "QueueClose", "{handle} ->", "cancel_pending_enqueues: bool = false", lambda node: None, _close_kernel,
