@@ -144,7 +144,7 @@ def test_tensor_arrays_of_version_two() -> None:
     nodes = {node.name: node for node in TransformGraph(graph.as_graph_def(), ["x"], ["out"], [
         "backport_tensor_array_v3"]).node}  # fmt: skip
     kinds = {node.op for node in nodes.values() if node.op.startswith("TensorArray")}
-    assert kinds == {f"TensorArray{word}V2" for word in ("", "Scatter", "Write", "Gather")}
+    assert kinds == {f"TensorArray{word}V2" for word in ("", "Scatter", "Write", "Size", "Gather")}
     assert nodes["t/replacement_flow_node"].op == "Const"
     scatter = next(node for node in nodes.values() if node.op == "TensorArrayScatterV2")
     assert (scatter.input[0], scatter.input[3]) == ("t", "t/replacement_flow_node")

@@ -36,7 +36,7 @@ class Arrival(NamedTuple):
 
 def arriving(structure: FetchStructure, feeds: Sequence[Tensor]) -> Arrival | None:
     """The elements that a step with these fetches and feeds takes, if it can run in two and gains by it."""
-    fetched = [*structure.elements, *structure.targets]
+    fetched: list[Tensor | Operation] = [*structure.elements, *structure.targets]
     if not fetched or not any(map(_is_taking, fetched[0].graph.get_operations())):
         return None
     given, taken = set(feeds), dict[Tensor, None]()

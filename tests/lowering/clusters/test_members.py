@@ -23,7 +23,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def clusters(fetches: list[Any], feeds: list[Any]) -> list[str]:
     """What each cluster does."""
-    lines = text(fetches, feeds, "join_clusters")
+    lines = text(fetches, feeds, "fold_constants", "apply_identities", "join_clusters")
     return [line.split("operations='")[1].split("'")[0] for line in lines if " _Cluster(" in line]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,9 +52,13 @@ def assert_equal_three_ways(
             np.testing.assert_allclose(x, y, rtol=tolerance, atol=1e-6)
 
 
-def programs(fetches: Any, feeds: Any) -> tuple[list[Program], str, list[Any]]:
-    """The programs that the pass alone finds, the graph's text after it, and its log."""
+def programs(
+    fetches: Any, feeds: Any, before: Sequence[Callable[[Any], None]] = ()
+) -> tuple[list[Program], str, list[Any]]:
+    """The programs that the pass finds, alone or after others; the graph's text after it, and its log."""
     subgraph = prune(fetches, [], feeds)
+    for each in before:
+        each(subgraph)
     join_programs(subgraph)
     found = [node.attributes["members"].program for node in subgraph.nodes if node.type == "_Program"]
     return found, str(subgraph), subgraph.log
