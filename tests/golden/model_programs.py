@@ -228,28 +228,24 @@ def linear_model(tf: Any) -> None:
     )
 
 
-@program
-def head_binary(tf: Any) -> None:
-    head = tf.contrib.estimator.binary_classification_head()
+def head_in_training(tf: Any, head: Any, outputs: int) -> None:
     head.create_estimator_spec(
         {"x": rows(tf)},
         tf.estimator.ModeKeys.TRAIN,
-        tf.layers.dense(rows(tf), 1),
+        tf.layers.dense(rows(tf), outputs),
         labels(tf, None, 1),
         train_op_fn=lambda loss: tf.no_op(),
     )
+
+
+@program
+def head_binary(tf: Any) -> None:
+    head_in_training(tf, tf.contrib.estimator.binary_classification_head(), 1)
 
 
 @program
 def head_multi(tf: Any) -> None:
-    head = tf.contrib.estimator.multi_class_head(3)
-    head.create_estimator_spec(
-        {"x": rows(tf)},
-        tf.estimator.ModeKeys.TRAIN,
-        tf.layers.dense(rows(tf), 3),
-        labels(tf, None, 1),
-        train_op_fn=lambda loss: tf.no_op(),
-    )
+    head_in_training(tf, tf.contrib.estimator.multi_class_head(3), 3)
 
 
 @program

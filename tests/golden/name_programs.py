@@ -89,22 +89,24 @@ def partitioned_variables(tf: Any) -> Rest:
     return None
 
 
+def initializers_without_arguments(tf: Any) -> list[Any]:
+    return [
+        tf.zeros_initializer,
+        tf.ones_initializer,
+        tf.random_normal_initializer,
+        tf.random_uniform_initializer,
+        tf.truncated_normal_initializer,
+        tf.glorot_uniform_initializer,
+        tf.glorot_normal_initializer,
+        tf.variance_scaling_initializer,
+        tf.orthogonal_initializer,
+        tf.uniform_unit_scaling_initializer,
+    ]
+
+
 @program
 def initializers(tf: Any) -> Rest:
-    for i, make in enumerate(
-        [
-            tf.zeros_initializer,
-            tf.ones_initializer,
-            tf.random_normal_initializer,
-            tf.random_uniform_initializer,
-            tf.truncated_normal_initializer,
-            tf.glorot_uniform_initializer,
-            tf.glorot_normal_initializer,
-            tf.variance_scaling_initializer,
-            tf.orthogonal_initializer,
-            tf.uniform_unit_scaling_initializer,
-        ]
-    ):
+    for i, make in enumerate(initializers_without_arguments(tf)):
         if make is not tf.orthogonal_initializer:
             tf.get_variable(f"v{i}", [3, 4], initializer=make())
     return None

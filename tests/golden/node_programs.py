@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.golden.name_programs import initializers_without_arguments
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {}
 
 
@@ -315,20 +317,11 @@ for _name, _build in {
     "initializers": lambda tf: [
         tf.get_variable(f"v{i}", [3, 4], initializer=make())
         for i, make in enumerate(
-            (
-                tf.zeros_initializer,
-                tf.ones_initializer,
-                tf.random_normal_initializer,
-                tf.random_uniform_initializer,
-                tf.truncated_normal_initializer,
-                tf.glorot_uniform_initializer,
-                tf.glorot_normal_initializer,
-                tf.variance_scaling_initializer,
-                tf.orthogonal_initializer,
-                tf.uniform_unit_scaling_initializer,
+            [
+                *initializers_without_arguments(tf),
                 tf.contrib.layers.xavier_initializer,
                 tf.contrib.layers.variance_scaling_initializer,
-            )
+            ]
         )
     ],
     "constant_initializers": lambda tf: (

@@ -12,7 +12,7 @@ come only then), and where both parts would do what is to be done once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -21,6 +21,7 @@ from flowstone.client.feeds_fetches import FetchStructure, RuntimeValues, feed_a
 from flowstone.framework.graphs.graph import Operation
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
+from flowstone.rewriting.simplification.partial_execution import needed_operations
 
 __all__ = ["Arrival", "arriving", "in_two"]
 
@@ -37,52 +38,25 @@ class Arrival(NamedTuple):
 def arriving(structure: FetchStructure, feeds: Sequence[Tensor]) -> Arrival | None:
     """The elements that a step with these fetches and feeds takes, if it can run in two and gains by it."""
     fetched: list[Tensor | Operation] = [*structure.elements, *structure.targets]
-    if not fetched or not any(map(_is_taking, fetched[0].graph.get_operations())):
+    operations = fetched[0].graph.get_operations() if fetched else ()
+    elements = [x for op in operations if _is_taking(op) for x in op.outputs]
+    if not elements:
         return None
-    given, taken = set(feeds), dict[Tensor, None]()
-    rest = _needed([x for x in structure.elements if x not in given], structure.targets, given, taken)
-    if not rest or not any(map(is_open, taken)):
+    given = set(feeds)
+    rest = needed_operations(structure.elements, structure.targets, given.union(elements))
+    used = {x for op in rest for x in op.inputs}.union(structure.elements) - given
+    tensors = [x for x in elements if x in used]
+    if not rest or not any(map(is_open, tensors)):
         return None
     if any(_is_taking(op) or op.declaration.asynchronous for op in rest):
         return None
-    first = _needed([], {x.op for x in taken}, given, None)
+    first = needed_operations((), list({x.op for x in tensors}), given)
     if any(op.declaration.in_control_flow for op in first):
         return None
     if any(op in rest and not _may_run_twice(op) for op in first):
         return None
     needed = {x for op in first for x in op.inputs}
-    tensors = list(taken)
     return Arrival(RuntimeValues(tensors[0].graph, tensors), tensors, [x for x in feeds if x in needed])
-
-
-def _needed(
-    fetches: Iterable[Tensor],
-    targets: Iterable[Operation],
-    given: Collection[Tensor],
-    taken: dict[Tensor, None] | None,
-) -> set[Operation]:
-    """The operations that a step runs. With `taken`, to which it adds them, without elements' own."""
-    found: set[Operation] = set()
-    waiting = list(targets)
-
-    def take(x: Tensor) -> None:
-        if x in given:
-            return
-        if taken is not None and _is_taking(x.op):
-            taken[x] = None
-        else:
-            waiting.append(x.op)
-
-    for x in fetches:
-        take(x)
-    while waiting:
-        op = waiting.pop()
-        if op not in found:
-            found.add(op)
-            for x in op.inputs:
-                take(x)
-            waiting += op.control_inputs
-    return found
 
 
 def _is_taking(op: Operation) -> bool:

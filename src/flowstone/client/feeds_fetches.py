@@ -340,9 +340,9 @@ def feed_converter(
 
     def convert(value: Any) -> Any:
         nonlocal known
-        if type(value) is tensor_type and value.dtype is dtype.torch:
-            return move(checked(value).detach())
         if type(value) is not array_type or value.dtype is not wanted:
+            if type(value) is tensor_type and value.dtype is dtype.torch:
+                return move(checked(value).detach())
             given, (before, array) = value, known
             value = array if given is before is not None else _as_feed_array(given, tensor, wanted)
             if type(given) is tuple and given is not before and all([type(x) is int for x in given]):

@@ -95,3 +95,14 @@ def test_in_loops_and_branches(monkeypatch: pytest.MonkeyPatch) -> None:
             again = session.run([either, tf.tanh(either)], {**feed, chosen: value})
         np.testing.assert_array_equal(found[0], np.full(SIZES, 2.0 if value else 1.0))
         np.testing.assert_array_equal(found[1], again[1])
+
+
+def test_zeros_do_not_count_as_what_a_plan_holds() -> None:
+    x = tf.placeholder(tf.float32, [1 << 22])
+    with tf.Session() as session:
+        read = tf.concat([x, tf.raw_ops.ZerosLike(x=x)], 0)
+        session.run(tf.shape(read), {x: np.ones(x.shape.as_list(), np.float32)})
+        session.run(read[-1], {x: np.ones(x.shape.as_list(), np.float32)})
+        held = [plan.held_bytes() for plan in session.planner.plans.values()]
+    assert held and max(held) < x.shape.num_elements()
+    assert uniform_values.held_bytes(np.zeros([3, 4], np.float32)) == 48

@@ -20,7 +20,7 @@ from flowstone.rewriting.analyses.frames import ENTERS
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
-__all__ = ["MOST_BYTES", "hold_uniform_values"]
+__all__ = ["MOST_BYTES", "held_bytes", "hold_uniform_values"]
 
 MOST_BYTES = 4 << 20
 _MAPPED_BYTES = 1 << 16  # from which zeros are pages of their own
@@ -47,6 +47,14 @@ def hold_uniform_values(subgraph: Subgraph) -> None:
 
     rewrite(subgraph, "hold_uniform_values", rule)
     remove_unneeded(subgraph)
+
+
+def held_bytes(value: _Array) -> int:
+    """How much memory a constant's value takes: one number that stands everywhere, and zeros that are pages
+    which nothing has written to, take hardly any."""
+    if not any(value.strides):
+        return value.itemsize
+    return 0 if isinstance(value.base, mmap.mmap) else value.nbytes
 
 
 def _is_only_read(x: PlanOutput, readers: Consumers, fetched: frozenset[PlanOutput]) -> bool:

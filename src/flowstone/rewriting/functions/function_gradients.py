@@ -26,7 +26,7 @@ from flowstone.framework.types.shape import TensorShape
 from flowstone.gradients.gradient_computation import gradients, is_trainable
 from flowstone.ops.control.loops import while_loop
 from flowstone.rewriting.analyses.frames import ENTERS
-from flowstone.rewriting.simplification.partial_execution import _in_order, _needed
+from flowstone.rewriting.simplification.partial_execution import _in_order, needed_operations
 
 
 def gradient_body(library: FunctionLibrary, name: str, types: Any) -> FunctionBody:
@@ -53,7 +53,7 @@ def _differentiated(library: FunctionLibrary, name: str, types: Any) -> Function
             raise errors.InvalidArgumentError(None, None, f"Gradient of function {name}: {error}") from error
         results = [_dense(x, found.get(x), dtype) for x, dtype in zip(body.inputs, types)]
     gradient = FunctionBody(f"gradient of {name}", body.graph, body.inputs + flows, results, [])
-    needed = _needed(results, [], set()).union(x.op for x in gradient.inputs)
+    needed = needed_operations(results, [], set()).union(x.op for x in gradient.inputs)
     gradient.operations = _in_order(needed, set())  # not the function's effects: the call has them
     return gradient
 

@@ -39,7 +39,7 @@ def prune(
     Raises InvalidArgumentError, naming the nodes, if what is needed contains a cycle.
     """
     fed = set(feeds)
-    needed = _needed(fetches, targets, fed)
+    needed = needed_operations(fetches, targets, fed)
     copies: dict[Operation, PlanNode] = {}
     outputs: dict[Tensor, PlanOutput] = {}
     nodes: list[PlanNode] = []
@@ -72,7 +72,10 @@ def prune(
     return subgraph
 
 
-def _needed(fetches: Sequence[Tensor], targets: Sequence[Operation], fed: set[Tensor]) -> set[Operation]:
+def needed_operations(
+    fetches: Sequence[Tensor], targets: Sequence[Operation], fed: set[Tensor]
+) -> set[Operation]:
+    """The operations that a step runs to compute `fetches` and to run `targets` where `fed` are given."""
     needed: set[Operation] = set()
     stack = [tensor.op for tensor in fetches if tensor not in fed]
     stack.extend(targets)

@@ -18,6 +18,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, Environment
 from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.framework.machine import machine
 from flowstone.framework.process import collector
+from flowstone.lowering.arrays.uniform_values import held_bytes
 from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.native.offers import offer_all
 from flowstone.partition.subgraphs import Part, partition, show
@@ -103,7 +104,7 @@ class Plan(NamedTuple):
         """
         constants = [node for node in self.subgraph.nodes if node.is_constant]
         made = [
-            value.nbytes
+            held_bytes(value)
             for node in constants
             if (value := node.attributes["value"]) is not node.origin.attributes.get("value")
         ]
