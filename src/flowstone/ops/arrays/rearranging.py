@@ -23,7 +23,7 @@ from flowstone.ops.numbers.unsigned_integers import needs_help
 __all__ = [
     "invert_permutation",
     "matrix_transpose",
-    "place_of",
+    "place_of_axis",
     "reverse",
     "reverse_sequence",
     "reverse_v2",
@@ -298,7 +298,7 @@ def to_the_end(axis: int, x: Tensor) -> Any:
     """The dimensions of `x` with this one as the last, for `transpose`: numbers, or a Tensor where the rank
     is not known; None if it is the last. ValueError if there is none.
     """
-    place = place_of(axis, x)
+    place = place_of_axis(axis, x)
     if place is None:
         return None
     if x.ndim is None:
@@ -307,7 +307,7 @@ def to_the_end(axis: int, x: Tensor) -> Any:
     return [*range(place), *range(place + 1, x.ndim), place]
 
 
-def place_of(axis: int, x: Tensor) -> Any:
+def place_of_axis(axis: int, x: Tensor) -> Any:
     """The number of a dimension from 0 on, a Tensor where only the step knows it; None if it is the last.
     ValueError if there is none.
     """

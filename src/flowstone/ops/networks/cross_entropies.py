@@ -23,7 +23,7 @@ from flowstone.framework.types.shape import broadcast, num_elements
 from flowstone.ops.arrays.constants import range as range_of
 from flowstone.ops.arrays.constants import zeros_like
 from flowstone.ops.arrays.joining import concat
-from flowstone.ops.arrays.rearranging import place_of
+from flowstone.ops.arrays.rearranging import place_of_axis
 from flowstone.ops.arrays.shapes import rank
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.networks.softmax import FLOATS, axis_of
@@ -169,7 +169,7 @@ def softmax_cross_entropy_with_logits_v2(
             if labels.dtype.base_dtype is precise.dtype.base_dtype
             else F.Cast(labels, DstT=precise.dtype)
         )
-        count, place = rank(precise), place_of(axis, precise)
+        count, place = rank(precise), place_of_axis(axis, precise)
         if place is not None:
             precise, labels = (_with_last(x, place, count) for x in (precise, labels))
         sizes = shape_of(precise)
