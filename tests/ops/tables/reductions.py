@@ -1,6 +1,7 @@
 """Cases of the reductions: over axes, cumulative, over segments, and counts."""
 
 import numpy as np
+
 from op_cases import bools, case, literal, normal, positive, uniform
 
 NAN, INF = float("nan"), float("inf")
