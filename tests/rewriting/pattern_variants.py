@@ -347,8 +347,8 @@ def unequal(x: np.ndarray, y: np.ndarray, tolerance: float) -> str | None:
     return None
 
 
-def disagreements(program: Program) -> list[str]:
-    """All variants of a program whose values rewriting changes."""
+def disagreements(program: Program, at_most: int | None = None) -> list[str]:
+    """The variants of a program whose values rewriting changes: of all, or of `at_most` of its changes."""
     found: list[str] = []
 
     def note(text: str, what: str | None) -> None:
@@ -357,7 +357,9 @@ def disagreements(program: Program) -> list[str]:
 
     built = program.drafted()
     note("as it is", difference(program, built, None))
-    for change in changes(program, built.pruned()):
+    tried = list(changes(program, built.pruned()))
+    step = max(1, -(-len(tried) // at_most)) if at_most else 1
+    for change in tried[::step]:
         note(change.text, difference(program, built, change))
     _feed_inner(program, note)
     _feed_specials(program, note)

@@ -1,5 +1,7 @@
 """Cases of the reductions: over axes, cumulative, over segments, and counts."""
 
+import numpy as np
+
 from op_cases import bools, case, literal, normal, positive, uniform
 
 NAN, INF = float("nan"), float("inf")
@@ -116,6 +118,7 @@ UNSORTED_SEGMENTS = [
         ),
         case(op, normal(4, 2), [-1, 0, 1, -1], 2, dtypes=FLOATS),
         case(op, normal(0, 2), literal([], "int32"), 3),
+        case(op, normal(0, 2, 0), np.zeros((0, 2), np.int32), 3, label="empty rows", gradient=False),
         case(op, [[1.0], [1.0], [0.0], [0.0]], [0, 0, 1, 1], 2, dtypes=FLOATS, label="ties"),
         case(op, normal(3, 2), [0, 1, 5], 3, error="InvalidArgumentError"),
         case(op, normal(3, 2), [0, 1], 3, error="ValueError"),

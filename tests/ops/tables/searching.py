@@ -21,6 +21,13 @@ CASES = [
         [
             case(op, ROWS, VALUES, dtypes="float32 float64 int32 int64"),
             case(op, ROWS, VALUES, out_type="int64"),
+            case(
+                op,
+                literal([[1, 3, 2**31 + 7], [2, 2**30, 2**31 + 1]], "uint32"),
+                literal([[2**31 + 7], [2**31 + 2]], "uint32"),
+                label="unsigned",
+            ),
+            case(op, literal([[1, 3, 2**63 + 7]], "uint64"), literal([[2**63, 2]], "uint64"), label="large"),
             case(op, normal(2, 0), normal(2, 3)),
             case(op, normal(2, 3), normal(2, 0)),
             case(op, normal(4), normal(4), label="vectors", error="ValueError"),

@@ -27,6 +27,8 @@ _INDEX = (dtypes.int32, dtypes.int64)
 
 # ---- sorted rows
 
+_WIDER = {torch.uint16: torch.int32, torch.uint32: torch.int64}
+
 
 def _bound(name: str, right: bool) -> OpDeclaration:
     declaration = op(
@@ -58,11 +60,20 @@ def _bound(name: str, right: bool) -> OpDeclaration:
                 )
             if not rows.shape[1]:
                 return torch.zeros(values.shape, dtype=dtype, device=values.device)
-            return torch.searchsorted(rows.contiguous(), values.contiguous(), right=right, out_int32=is_short)
+            rows, values = _comparable(rows).contiguous(), _comparable(values).contiguous()
+            return torch.searchsorted(rows, values, right=right, out_int32=is_short)
 
         return search
 
     return declaration
+
+
+def _comparable(x: torch.Tensor) -> torch.Tensor:
+    """Unsigned integers, which ATen does not search, as signed ones of the same order."""
+    if x.dtype is torch.uint64:
+        return x.view(torch.int64) ^ torch.iinfo(torch.int64).min
+    wider = _WIDER.get(x.dtype)
+    return x if wider is None else x.to(wider)
 
 
 lower_bound_op = _bound("LowerBound", False)

@@ -281,7 +281,7 @@ def _unsorted_segments(
                 raise invalid(f"data.shape = {shapes}")
             if count < 0:
                 raise invalid(f"num_segments must be non-negative, got {count}")
-            rows = data.reshape(-1, *data.shape[ids.ndim :]) if ids.ndim != 1 else data
+            rows = data.reshape(ids.numel(), *data.shape[ids.ndim :]) if ids.ndim != 1 else data
             if native is not None and count and data.numel() > _FEW:
                 found = native(rows, ids.reshape(-1), count)
                 if found is not None:
