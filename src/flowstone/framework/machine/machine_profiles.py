@@ -227,6 +227,7 @@ ZEN5 = AMD._replace(
     softmax_columns=15,  # 030
     tanh_by_exponentials=6_000,
     tanh_by_onednn=40_000,
+    team_by_element=750_000,  # 008
 )
 
 # Servers from Skylake on, told by their vectors. Measured on a guest of two cores, with AMX: 039.
