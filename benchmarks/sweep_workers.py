@@ -53,7 +53,7 @@ class Worker:
             answers.put("")
 
         threading.Thread(target=pass_on, daemon=True).start()
-        answers.get(timeout=120)  # it says that it is there
+        answers.get(timeout=max(120.0, self._limit))  # it says that it is there
         return process
 
     def ask(self, question: dict[str, Any]) -> None:

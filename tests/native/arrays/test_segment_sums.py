@@ -190,6 +190,20 @@ def test_all_rows_reduced_as_by_aten(monkeypatch, shape: Any, dtype: str, kind: 
     np.testing.assert_allclose(*found, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-5)
 
 
+@pytest.mark.parametrize("how", ["min", "max"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_nan_among_single_numbers_is_what_its_segment_has(how: str, place: int, dtype: str) -> None:
+    data = torch.tensor([4.0, -5.0, 3.0, 7.0, -np.inf, 8.0], dtype=getattr(torch, dtype))
+    data[place] = np.nan
+    ids = torch.tensor([0, 0, 0, 2, 2, 2], dtype=torch.int32)
+    rows = segment_sums.segment_rows(how, data.dtype, ids.dtype)
+    assert rows is not None
+    found = rows(data, ids, 3)
+    expected = [np.nan, 0, -np.inf if how == "min" else 8]
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=data.dtype), equal_nan=True)
+
+
 @pytest.mark.parametrize(
     ("ids", "message"), [([1, 0], "not increasing"), ([-1, 0], ">= 0"), ([0, -5], "not incr")]
 )

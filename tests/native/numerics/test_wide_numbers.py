@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flowstone.native.codegen.emitter import Emitter
-from flowstone.native.numerics.wide_numbers import Wide, powers
+from flowstone.native.numerics.wide_numbers import Whole, Wide, powers
 
 
 def test_a_series_is_the_polynomial() -> None:
@@ -32,3 +32,9 @@ def test_formulas_are_in_float64() -> None:
         *("call", "double", "@llvm.fma.f64(double", "%x,", "double", "0x4000000000000000,", "double"),
         "0x400921FB54442D18)",
     ]
+
+
+def test_whole_formulas_keep_all_terms_of_float64() -> None:
+    series = [1.0, 1e-5, 1e-10, 1e-15, 1e-20]
+    counts = [len(powers(series, kind.SMALLEST)) for kind in (Wide, Whole)]
+    assert counts == [2, 4]

@@ -151,3 +151,29 @@ def test_dynamic_parts_come_back_together() -> None:
     with tf.Session() as session:
         assert session.run(whole).tolist() == [1, 2, 3]
         assert session.run(gradient).tolist() == [1, 10, 100]
+
+
+@pytest.mark.parametrize(
+    ("move", "shape"),
+    [
+        (lambda x: tf.depth_to_space(x, 2), [1, 1, 1, 4]),
+        (lambda x: tf.space_to_depth(x, 2), [1, 2, 2, 1]),
+        (lambda x: tf.batch_to_space_nd(x, [2, 2], [[0, 0], [0, 0]]), [4, 1, 1, 1]),
+        (lambda x: tf.space_to_batch_nd(x, [2, 2], [[0, 0], [0, 0]]), [1, 2, 2, 1]),
+        (lambda x: tf.space_to_batch_nd(x, [1, 1], [[0, 0], [0, 0]]), [1, 2, 2, 1]),
+    ],
+)
+def test_blocks_that_are_in_order_are_copied(move, shape):
+    """A fetched value stays as it is when the variable changes, and when the fed array does."""
+    numbers = np.arange(4, dtype=np.float32).reshape(shape)
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.Variable(numbers)
+        session.run(variable.initializer)
+        kept = session.run(move(variable))
+        session.run(tf.assign_add(variable, np.ones(shape, np.float32)))
+        np.testing.assert_array_equal(kept.ravel(), range(4))
+        x = tf.placeholder(tf.float32, shape)
+        fed = numbers.copy()
+        kept = session.run(move(x), {x: fed})
+        fed += 1
+        np.testing.assert_array_equal(kept.ravel(), range(4))

@@ -295,3 +295,20 @@ def test_the_derivative_of_digamma() -> None:
         )
         others = session.run(slope, {x: [2.0, -0.5, -1.0, 0.0, np.nan, -np.inf]})
         np.testing.assert_allclose(others, [0.644934, 8.934802, np.inf, np.inf, np.nan, np.inf], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("shapes", [((6,), (6,)), ((6,), (1,)), ((1,), (6,)), ((2, 1), (6,))])
+def test_shifts_leave_their_amounts_as_they_are(dtype: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    given = [np.resize(np.array(x), shape).astype(dtype) for x, shape in zip(([3, 5, 7], [2, 0, 4]), shapes)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = (tf.Variable(each) for each in given)
+        session.run([x.initializer, y.initializer])
+        for ours, numpys in (
+            (tf.bitwise.left_shift, np.left_shift),
+            (tf.bitwise.right_shift, np.right_shift),
+        ):
+            np.testing.assert_array_equal(session.run(ours(x, y)), numpys(*given))
+        np.testing.assert_array_equal(session.run(y), given[1])
+        too_far = session.run(tf.bitwise.right_shift(x, tf.fill(shapes[0], tf.constant(100, dtype))))
+        np.testing.assert_array_equal(too_far, np.zeros(shapes[0]))

@@ -17,7 +17,7 @@ RNG = np.random.default_rng(3)
 
 @pytest.fixture(autouse=True)
 def everywhere(set_profile: Callable[..., None]) -> None:
-    set_profile(prime_length=68, narrow_prime_length=48)
+    set_profile(prime_length=68, narrow_prime_length=48, prime_multiples=4)
 
 
 def complex_numbers(*shape: int) -> np.ndarray[Any, Any]:
@@ -45,6 +45,18 @@ def test_which_lengths_are_products() -> None:
     assert [n for n in range(1, 80) if prime_lengths.any_multiplied([n, 32])] == short
     assert prime_lengths.any_multiplied([68, 64]) and not prime_lengths.any_multiplied([68, 63])
     assert not prime_lengths.any_multiplied([69, 128]) and not prime_lengths.any_multiplied([64, 128])
+
+
+def test_multiples_of_primes_are_products_of_real_numbers_alone_where_a_profile_says_so(
+    set_profile: Callable[..., None],
+) -> None:
+    set_profile(prime_length=53, prime_multiples=1)
+    primes = [17, 19, 23, 29, 31, 37, 41, 43, 47, 53]
+    assert [n for n in range(1, 80) if prime_lengths.any_multiplied([n])] == primes
+    real = [n for n in range(1, 80) if prime_lengths.any_multiplied([n], is_real=True)]
+    assert set(real) == {*primes, 34, 38, 46, 51}
+    assert prime_lengths.any_multiplied([4, 34], is_real=True)
+    assert not prime_lengths.any_multiplied([34, 64], is_real=True)  # the first axis is of complex numbers
 
 
 @pytest.mark.parametrize("is_static", [True, False])

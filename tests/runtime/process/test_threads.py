@@ -10,6 +10,7 @@ import torch
 
 import flowstone as tf
 from flowstone.framework.declarations.operation import F
+from flowstone.framework.machine.machine_profiles import ZEN3, ZEN5
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.process.threads import limit, may_start_team, wants_one_thread
 
@@ -57,6 +58,14 @@ def test_elements_count_by_their_words(dtype, elements, set_profile):
     for count, expected in ((elements * 3 // 4, True), (elements, False)):
         x = tf.placeholder(dtype, [count])
         assert wants_one_thread(prune([tf.negative(x)], [], [x])) is expected
+
+
+@pytest.mark.parametrize("profile", [ZEN3, ZEN5])
+@pytest.mark.parametrize(("count", "expected"), [(120_000, True), (130_000, False)])
+def test_one_operation_starts_a_team_early_on_epyc(profile, count, expected, set_profile):
+    set_profile(team_by_element=profile.team_by_element)
+    x = tf.placeholder(tf.float32, [count])
+    assert wants_one_thread(prune([tf.nn.relu(x)], [], [x])) is expected
 
 
 def _pooled(x):

@@ -130,9 +130,11 @@ class Profile(NamedTuple):
     softmax_columns: int = 0
 
     # Fourier transforms of lengths with a prime factor from 17 on: the longest that are products with a
-    # matrix, and the same over axes that few numbers follow.
+    # matrix, the same over axes that few numbers follow, and of complex numbers how often the prime may be in
+    # them.
     prime_length: int = 0
     narrow_prime_length: int = 0
+    prime_multiples: int = 4
 
     # Hyperbolic tangents: elements from which exponentials pay, and oneDNN's.
     tanh_by_exponentials: int = NEVER
@@ -227,6 +229,9 @@ ZEN5 = AMD._replace(
     softmax_columns=15,  # 030
     tanh_by_exponentials=6_000,
     tanh_by_onednn=40_000,
+    team_by_element=750_000,  # 008
+    prime_length=53,  # 045
+    prime_multiples=1,
 )
 
 # Servers from Skylake on, told by their vectors. Measured on a guest of two cores, with AMX: 039.

@@ -179,6 +179,11 @@ class _Elements:
             return some.binary("fmul" if is_float else "mul", self.dtype, a, b)
         if self.how not in ("min", "max"):
             return self.plus(some, a, b)
+        if is_float and some.lanes == 1:
+            # Each number waits for the one before, and LLVM's minimum of one number takes eight cycles more.
+            is_beyond = some.compare(f"fcmp {'olt' if self.how == 'min' else 'ogt'}", self.dtype, b, a)
+            found = some.select(is_beyond, self.dtype, b, a)
+            return some.select(some.compare("fcmp uno", self.dtype, b, b), self.dtype, b, found)
         name = f"{self.how}imum" if is_float else f"{'u' if self.dtype == 'uint8' else 's'}{self.how}"
         return some.intrinsic(name, self.dtype, a, b)
 

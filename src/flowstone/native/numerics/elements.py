@@ -10,7 +10,7 @@ place; for exponential functions of float32 see `transcendental.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from flowstone.native.codegen import host
@@ -21,7 +21,7 @@ from flowstone.native.numerics import transcendental
 from flowstone.native.numerics.bits import BITS
 from flowstone.native.numerics.circular_functions import CIRCULAR
 from flowstone.native.numerics.error_functions import POLYNOMIALS
-from flowstone.native.numerics.special_functions import FUNCTIONS
+from flowstone.native.numerics.special_functions import FUNCTIONS, WHOLE_FUNCTIONS
 
 __all__ = ["ATTRIBUTES", "ELEMENTS", "Element", "suits"]
 
@@ -307,12 +307,15 @@ ELEMENTS["Sigmoid"] = Element(
 )
 
 
-def _special(emit: Callable[[Emitter, str], str]) -> Emit:
-    return lambda e, dtype, x, attributes: emit(e, x[0])
+def _special(by_type: Mapping[str, Callable[[Emitter, str], str]]) -> Emit:
+    return lambda e, dtype, x, attributes: by_type[dtype](e, x[0])
 
 
 for _name, (_emit, _calls) in FUNCTIONS.items():
-    ELEMENTS[_name] = Element(frozenset({"float32"}), 1, _special(_emit), 8 * _COSTLY, calls=_calls)
+    _emits = {"float32": _emit}
+    if _name in WHOLE_FUNCTIONS:
+        _emits["float64"], _calls = WHOLE_FUNCTIONS[_name]
+    ELEMENTS[_name] = Element(frozenset(_emits), 1, _special(_emits), 8 * _COSTLY, calls=_calls)
 
 
 def _zero_where(which: int, usual: Callable[[Emitter, str, str, str], str]) -> Emit:

@@ -1,8 +1,9 @@
-"""Special functions of float32 as machine code: Bessel functions, integrals, the digamma function, quantiles.
+"""Special functions as machine code: Bessel functions, integrals, the digamma function, quantiles.
 
-They are computed in float64 from polynomials right to nine digits, with logarithms, exponential functions,
-sines and cosines of float32, so that results are within a few units in the last place, or within as much of
-the largest term where terms cancel near a root. All segments of an argument are computed, and one is chosen.
+Those of float32 are computed in float64 from polynomials right to nine digits, with logarithms, exponential
+functions, sines and cosines of float32, so that results are within a few units in the last place, or within
+as much of the largest term where terms cancel near a root. Those of float64 are the same formulas with all
+terms of their series. All segments of an argument are computed, and one is chosen.
 The formulas and the results outside of the domains are those of the kernels in `ops/numbers`.
 """
 
@@ -23,7 +24,7 @@ from flowstone.native.numerics.special_polynomials import (
     QUANTILE_FAR,
     QUANTILE_NEAR,
 )
-from flowstone.native.numerics.wide_numbers import Formula, Wide, short
+from flowstone.native.numerics.wide_numbers import Formula, Wide, short, whole
 from flowstone.ops.numbers.bessel_series import BESSEL_P0, BESSEL_P1, BESSEL_Q0, BESSEL_Q1
 from flowstone.ops.numbers.chebyshev_series import (
     DAWSON_2_TO_4,
@@ -37,10 +38,9 @@ from flowstone.ops.numbers.chebyshev_series import (
     FRESNEL_G,
 )
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "WHOLE_FUNCTIONS"]
 
 _EULER = 0.57721566490153286
-_TERMS = 9  # of power series in x² / 4 up to 1
 _INF, _NAN = math.inf, math.nan
 
 
@@ -48,9 +48,11 @@ def _harmonic(n: int) -> float:
     return sum(1 / k for k in range(1, n + 1))
 
 
-def _of_squares(order: int, sign: int, weight: Callable[[int], float] = lambda k: 1.0) -> list[float]:
+def _of_squares(
+    count: int, order: int, sign: int, weight: Callable[[int], float] = lambda k: 1.0
+) -> list[float]:
     """Coefficients sign^k weight(k) / (k! (k + order)!), the highest power first."""
-    found = [sign**k * weight(k) / (math.factorial(k) * math.factorial(k + order)) for k in range(_TERMS)]
+    found = [sign**k * weight(k) / (math.factorial(k) * math.factorial(k + order)) for k in range(count)]
     return found[::-1]
 
 
@@ -65,13 +67,13 @@ def _digammas(k: int) -> float:
 def _second_kind_near(w: Wide, x: str, order: int, sign: int) -> str:
     """pi / 2 Y (sign -1) or K (sign 1) up to 2 (DLMF 10.8.1, 10.8.2, 10.31.1, 10.31.2)."""
     t = w.mul(w.mul(x, x), 0.25)
-    first, log = w.polynomial(t, _of_squares(order, sign)), w.log(w.mul(x, 0.5))
+    first, log = w.polynomial(t, _of_squares(w.TERMS, order, sign)), w.log(w.mul(x, 0.5))
     if order == 0:
-        rest = w.polynomial(t, _of_squares(0, sign, _harmonic))
+        rest = w.polynomial(t, _of_squares(w.TERMS, 0, sign, _harmonic))
         product = w.mul(w.add(log, _EULER), first)
         return w.sub(rest, product) if sign > 0 else w.sub(product, rest)
     half = w.mul(x, 0.5)
-    rest = w.mul(0.5, w.polynomial(t, _of_squares(1, sign, _digammas)))
+    rest = w.mul(0.5, w.polynomial(t, _of_squares(w.TERMS, 1, sign, _digammas)))
     product = w.mul(half, w.sub(w.mul(log, first), rest))
     inverse = w.div(1.0, x)
     return w.add(inverse, product) if sign > 0 else w.sub(product, inverse)
@@ -99,7 +101,7 @@ def _oscillating(order: int, second_kind: bool) -> Formula:
             near = w.mul(2 / math.pi, _second_kind_near(w, size, order, -1))
         else:
             t = w.mul(w.mul(x, x), 0.25)
-            near = w.polynomial(t, _of_squares(order, -1))
+            near = w.polynomial(t, _of_squares(w.TERMS, order, -1))
             if order:
                 near = w.mul(near, w.mul(size, 0.5))
         result = w.where(w.is_("ogt", size, 2.0), far, near)
@@ -188,21 +190,23 @@ def _exponential_integral(w: Wide, x: str) -> str:
     return w.where(w.is_("ueq", x, _INF), _NAN, result)
 
 
-_FRESNEL_TERMS = 14
+def _fresnel_powers(count: int, sine: bool) -> list[float]:
+    """Coefficients of the power series in -(pi x² / 2)² (DLMF 7.6.4, 7.6.6)."""
+    coefficients, factor = [], 1.0
+    for n in range(count):
+        coefficients.append(factor / (4 * n + (3 if sine else 1)))
+        factor /= (2 * n + 2) * (2 * n + 3) if sine else (2 * n + 1) * (2 * n + 2)
+    return coefficients
 
 
 def _fresnel(sine: bool) -> Formula:
-    coefficients, factor = [], 1.0
-    for n in range(_FRESNEL_TERMS):
-        coefficients.append(factor / (4 * n + (3 if sine else 1)))
-        factor /= (2 * n + 2) * (2 * n + 3) if sine else (2 * n + 1) * (2 * n + 2)
-    coefficients = [c * (-1) ** n * (math.pi / 2) ** (2 * n) for n, c in enumerate(coefficients)]
-
     def formula(w: Wide, x: str) -> str:
+        coefficients = _fresnel_powers(w.FRESNEL_TERMS, sine)
         size = w.intrinsic("fabs", x)
         small = w.least(size, 2.0)
         square = w.mul(small, small)
-        near = w.mul(w.polynomial(w.mul(square, square), coefficients[::-1]), small)
+        step = w.mul(w.mul(square, square), -((math.pi / 2) ** 2))
+        near = w.mul(w.polynomial(step, coefficients[::-1]), small)
         if sine:
             near = w.mul(near, w.mul(square, math.pi / 2))
         beyond = w.least(w.most(size, 2.0), 1e9)
@@ -293,25 +297,38 @@ def _quantile(w: Wide, p: str) -> str:
     return w.where(w.is_("oge", side, 0.0), result, _NAN)
 
 
-FUNCTIONS: dict[str, tuple[Callable[[Emitter, str], str], tuple[str, ...]]] = {
-    "BesselI0": (short(_modified(0, scaled=False)), ()),
-    "BesselI0e": (short(_modified(0, scaled=True)), ()),
-    "BesselI1": (short(_modified(1, scaled=False)), ()),
-    "BesselI1e": (short(_modified(1, scaled=True)), ()),
-    "BesselJ0": (short(_oscillating(0, second_kind=False)), ("sin", "cos")),
-    "BesselJ1": (short(_oscillating(1, second_kind=False)), ("sin", "cos")),
-    "BesselK0": (short(_decaying(0, scaled=False)), ()),
-    "BesselK0e": (short(_decaying(0, scaled=True)), ()),
-    "BesselK1": (short(_decaying(1, scaled=False)), ()),
-    "BesselK1e": (short(_decaying(1, scaled=True)), ()),
-    "BesselY0": (short(_oscillating(0, second_kind=True)), ("sin", "cos")),
-    "BesselY1": (short(_oscillating(1, second_kind=True)), ("sin", "cos")),
-    "Dawsn": (short(_dawson), ()),
-    "Digamma": (short(_digamma), ("tan",)),
-    "Expint": (short(_exponential_integral), ()),
-    "FresnelCos": (short(_fresnel(sine=False)), ("sin", "cos")),
-    "FresnelSin": (short(_fresnel(sine=True)), ("sin", "cos")),
-    "Ndtri": (short(_quantile), ()),
-    "Spence": (short(_spence), ("log1p",)),
+_WAVES = ("sin", "cos")
+_FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
+    "BesselJ0": (_oscillating(0, second_kind=False), _WAVES),
+    "BesselJ1": (_oscillating(1, second_kind=False), _WAVES),
+    "BesselY0": (_oscillating(0, second_kind=True), _WAVES),
+    "BesselY1": (_oscillating(1, second_kind=True), _WAVES),
+    "Dawsn": (_dawson, ()),
+    "Expint": (_exponential_integral, ()),
+    "FresnelCos": (_fresnel(sine=False), _WAVES),
+    "FresnelSin": (_fresnel(sine=True), _WAVES),
+}
+_SHORT_FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
+    "BesselI0": (_modified(0, scaled=False), ()),
+    "BesselI0e": (_modified(0, scaled=True), ()),
+    "BesselI1": (_modified(1, scaled=False), ()),
+    "BesselI1e": (_modified(1, scaled=True), ()),
+    "BesselK0": (_decaying(0, scaled=False), ()),
+    "BesselK0e": (_decaying(0, scaled=True), ()),
+    "BesselK1": (_decaying(1, scaled=False), ()),
+    "BesselK1e": (_decaying(1, scaled=True), ()),
+    "Digamma": (_digamma, ("tan",)),
+    "Ndtri": (_quantile, ()),
+    "Spence": (_spence, ("log1p",)),
+}
+Functions = dict[str, tuple[Callable[[Emitter, str], str], tuple[str, ...]]]
+
+FUNCTIONS: Functions = {
+    name: (short(formula), calls) for name, (formula, calls) in sorted((_FORMULAS | _SHORT_FORMULAS).items())
 }
 """By the operations' names: the instructions for a value of float32, and the functions of SLEEF they call."""
+
+WHOLE_FUNCTIONS: Functions = {
+    name: (whole(formula), (*calls, "exp", "log")) for name, (formula, calls) in _FORMULAS.items()
+}
+"""The same for float64, of the functions whose series have all its digits."""

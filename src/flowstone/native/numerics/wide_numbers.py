@@ -1,4 +1,5 @@
-"""`Wide`: formulas in float64 whose arguments and results are float32, for functions in machine code."""
+"""`Wide`: formulas in float64 for machine code whose arguments and results are float32. `Whole`: the same
+formulas with all digits of float64."""
 
 from __future__ import annotations
 
@@ -9,9 +10,8 @@ from flowstone.native.codegen.arithmetic import Arithmetic
 from flowstone.native.codegen.emitter import Emitter
 from flowstone.native.numerics import transcendental
 
-__all__ = ["Formula", "Wide", "powers", "short"]
+__all__ = ["Formula", "Whole", "Wide", "powers", "short", "whole"]
 
-_SMALLEST = 4e-9  # of a series' first term: terms below it do not show in float32
 _TURN, _TURN_LOW = 2 * math.pi, 2.4492935982947064e-16  # their sum is 2 pi
 
 Formula = Callable[["Wide", str], str]
@@ -21,6 +21,9 @@ class Wide(Arithmetic):
     """Arithmetic and functions of float64."""
 
     TYPE = "float64"
+    SMALLEST = 4e-9  # of a series' first term: terms below it do not show in float32
+    TERMS = 9  # of power series in x² / 4 up to 1
+    FRESNEL_TERMS = 14  # of those in (pi x² / 2)² for x up to 2
 
     def fma(self, a: str | float, b: str | float, c: str | float) -> str:
         """a b + c."""
@@ -43,7 +46,7 @@ class Wide(Arithmetic):
 
     def series(self, x: str, series: Sequence[float], size: float = 1.0) -> str:
         """A Chebyshev series whose least value in [-1, 1] is about `size`."""
-        return self.polynomial(x, powers(series, size * _SMALLEST))
+        return self.polynomial(x, powers(series, size * self.SMALLEST))
 
     def by_float(self, function: Callable[[Emitter, str], str], x: str) -> str:
         """A function of float32."""
@@ -64,6 +67,27 @@ class Wide(Arithmetic):
         turns = self.intrinsic("rint", self.mul(angle, 1 / _TURN))
         turns = self.e.negate("float64", turns)
         return self.fma(turns, _TURN_LOW, self.fma(turns, _TURN, angle))
+
+
+class Whole(Wide):
+    """The same for results in float64, by SLEEF's functions of it."""
+
+    SMALLEST = 1e-17
+    TERMS = 13
+    FRESNEL_TERMS = 24
+
+    def log(self, x: str) -> str:
+        return self.sleef("log", x)
+
+    def exp(self, x: str) -> str:
+        return self.sleef("exp", x)
+
+    def sleef(self, name: str, x: str) -> str:
+        return self.e.sleef(name, "float64", x)
+
+    def turned(self, angle: str) -> str:
+        """The angle: SLEEF takes whole turns off by more digits."""
+        return angle
 
 
 def powers(series: Sequence[float], smallest: float) -> list[float]:
@@ -89,3 +113,8 @@ def short(formula: Formula) -> Callable[[Emitter, str], str]:
         return e.convert(formula(Wide(e), e.convert(x, "float32", "float64")), "float64", "float32")
 
     return emit
+
+
+def whole(formula: Formula) -> Callable[[Emitter, str], str]:
+    """The formula's result for a value of float64."""
+    return lambda e, x: formula(Whole(e), x)

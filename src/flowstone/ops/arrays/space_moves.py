@@ -89,13 +89,18 @@ def _depth_op(name: str, infer: Any, move: Any, back: str) -> OpDeclaration:
     return declaration
 
 
+def _copied(x: Any, sizes: list[int]) -> Any:
+    """The elements in their order, in memory of their own also where they are in order already."""
+    return x.clone(memory_format=torch.contiguous_format).reshape(sizes)
+
+
 def _depth_to_space(x: Any, block: int) -> Any:
     n, h, w, c = x.shape
     if c % (block * block):
         raise invalid(f"Input depth dimension {c} should be divisible by: {block * block}")
     rest = c // (block * block)
     split = x.reshape(n, h, w, block, block, rest).permute(0, 1, 3, 2, 4, 5)
-    return split.reshape(n, h * block, w * block, rest)
+    return _copied(split, [n, h * block, w * block, rest])
 
 
 def _space_to_depth(x: Any, block: int) -> Any:
@@ -103,7 +108,7 @@ def _space_to_depth(x: Any, block: int) -> Any:
     if h % block or w % block:
         raise invalid(f"Image width {w} and height {h} should be divisible by block_size: {block}")
     split = x.reshape(n, h // block, block, w // block, block, c).permute(0, 1, 3, 2, 4, 5)
-    return split.reshape(n, h // block, w // block, c * block * block)
+    return _copied(split, [n, h // block, w // block, c * block * block])
 
 
 def _depth_to_space_dims(node: Node) -> Dims:
@@ -134,7 +139,8 @@ def _space_to_batch(x: Any, blocks: list[int], pads: list[list[int]]) -> Any:
         raise invalid("paddings must be non-negative")
     rest = x.shape[count + 1 :]
     flat = [0, 0] * len(rest) + [n for pair in reversed(pads) for n in pair]
-    x = torch.constant_pad_nd(x, flat)
+    if any(flat):  # or the move would be of a copy
+        x = torch.constant_pad_nd(x, flat)
     split: list[int] = [x.shape[0]]
     for n, block in zip(x.shape[1:], blocks):
         if n % block:
@@ -144,7 +150,7 @@ def _space_to_batch(x: Any, blocks: list[int], pads: list[list[int]]) -> Any:
     outer = [2 * i + 1 for i in range(count)]
     order = [*inner, 0, *outer, *range(2 * count + 1, 2 * count + 1 + len(rest))]
     sizes = [x.shape[0] * product(blocks), *[split[i] for i in outer], *rest]
-    return x.reshape([*split, *rest]).permute(order).reshape(sizes)
+    return _copied(x.reshape([*split, *rest]).permute(order), sizes)
 
 
 def _batch_to_space(x: Any, blocks: list[int], crops: list[list[int]]) -> Any:
@@ -163,7 +169,7 @@ def _batch_to_space(x: Any, blocks: list[int], crops: list[list[int]]) -> Any:
         order += [count + 1 + i, i]
     order += range(2 * count + 1, 2 * count + 1 + len(rest))
     sizes = [batch // product(blocks), *[n * block for n, block in zip(space, blocks)], *rest]
-    whole = x.reshape([*blocks, sizes[0], *space, *rest]).permute(order).reshape(sizes)
+    whole = _copied(x.reshape([*blocks, sizes[0], *space, *rest]).permute(order), sizes)
     for i, (before, after) in enumerate(crops):
         left = sizes[i + 1] - before - after
         if left < 0:

@@ -213,7 +213,7 @@ adjust_contrast_v2_op.no_gradient()
 
 def _contrasted(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
     mean = images.mean((-3, -2), keepdim=True)
-    return (images - mean).mul_(factor).add_(mean)
+    return torch.lerp(mean, images, factor)
 
 
 @adjust_contrast_v2_op.kernel(CPU, GPU)

@@ -42,15 +42,21 @@ def _shift(name: str, make: Callable[[DType], Callable[..., torch.Tensor]]) -> O
     return declaration.not_differentiable()
 
 
+def _by(shift: Callable[..., torch.Tensor], x: torch.Tensor, y: torch.Tensor, most: int) -> torch.Tensor:
+    """The shift by amounts that are made fit, in their memory if the result is as large."""
+    amounts = y.clamp(0, most)
+    return shift(x, amounts, out=amounts) if x.shape == y.shape else shift(x, amounts)
+
+
 def _left(dtype: DType) -> Callable[..., torch.Tensor]:
     most = dtype.size * 8 - 1
-    return modular(dtype, lambda x, y: torch.bitwise_left_shift(x, y.clamp(0, most)))
+    return modular(dtype, lambda x, y: _by(torch.bitwise_left_shift, x, y, most))
 
 
 def _right(dtype: DType) -> Callable[..., torch.Tensor]:
     most = dtype.size * 8 - 1
     if not dtype.is_unsigned or dtype is dtypes.uint8:
-        return lambda x, y: torch.bitwise_right_shift(x, y.clamp(0, most))
+        return lambda x, y: _by(torch.bitwise_right_shift, x, y, most)
     if dtype is dtypes.uint64:
         return _right_uint64
     return lambda x, y: (x.to(torch.int64) >> y.to(torch.int64).clamp(0, most)).to(dtype.torch)

@@ -8,6 +8,7 @@ Short lengths with a large prime factor are in `prime_lengths.py`.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -56,9 +57,11 @@ def _at_least(rank: int, dims: Dims) -> Dims:
     return dims
 
 
-def _choice(env: Environment) -> Callable[[Sequence[int]], bool]:
-    """Which lengths `prime_lengths` has a way for where the kernel runs."""
-    return prime_lengths.any_multiplied if env.device.type == "cpu" else lambda lengths: False
+def _choice(env: Environment, is_real: bool = False) -> Callable[[Sequence[int]], bool]:
+    """Which lengths `prime_lengths` has a way for where the kernel runs; `is_real`: of real numbers."""
+    if env.device.type != "cpu":
+        return lambda lengths: False
+    return functools.partial(prime_lengths.any_multiplied, is_real=is_real)
 
 
 # ---- complex
@@ -186,7 +189,7 @@ def _real_transform(name: str, rank: int) -> OpDeclaration:
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
-        dtype, by_primes = node.attributes["Tcomplex"].torch, _choice(env)
+        dtype, by_primes = node.attributes["Tcomplex"].torch, _choice(env, is_real=True)
 
         def transform(x: torch.Tensor, fft_length: torch.Tensor) -> Any:
             lengths = _checked_lengths(x, fft_length, rank, False)
@@ -221,7 +224,7 @@ def _inverse_real_transform(name: str, rank: int) -> OpDeclaration:
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
-        dtype, by_primes = node.attributes["Treal"].torch, _choice(env)
+        dtype, by_primes = node.attributes["Treal"].torch, _choice(env, is_real=True)
 
         def transform(x: torch.Tensor, fft_length: torch.Tensor) -> Any:
             lengths = _checked_lengths(x, fft_length, rank, True)

@@ -36,16 +36,23 @@ def _greatest_prime(length: int) -> int:
     return rest
 
 
-def any_multiplied(lengths: Sequence[int]) -> bool:
-    """Whether a transform over axes of these lengths is a product over one of them."""
-    return any(is_multiplied(length, math.prod(lengths[i:])) for i, length in enumerate(lengths, 1))
+def any_multiplied(lengths: Sequence[int], is_real: bool = False) -> bool:
+    """Whether a transform over axes of these lengths, the last one of real numbers or not, is a product over
+    one of them."""
+    *others, last = lengths
+    return is_multiplied(last, is_real=is_real) or any(
+        is_multiplied(length, math.prod(lengths[i:])) for i, length in enumerate(others, 1)
+    )
 
 
-def is_multiplied(length: int, behind: int = 1) -> bool:
+def is_multiplied(length: int, behind: int = 1, is_real: bool = False) -> bool:
     """Whether a transform of this length is a product; `behind`: the numbers of the axes after it."""
     profile = machine.current().profile
     most = profile.narrow_prime_length if 1 < behind < _MANY else profile.prime_length
-    return _LARGE_PRIME <= length <= most and _greatest_prime(length) >= _LARGE_PRIME
+    if not _LARGE_PRIME <= length <= most:
+        return False
+    prime = _greatest_prime(length)
+    return prime >= _LARGE_PRIME and (is_real or length <= prime * profile.prime_multiples)
 
 
 def transform(x: torch.Tensor, axes: Sequence[int], is_inverse: bool) -> torch.Tensor:
@@ -72,7 +79,7 @@ def real_transform(x: torch.Tensor, lengths: Sequence[int], axes: Sequence[int])
     for axis, length in zip(axes, lengths):
         x = x.narrow(axis, 0, length)
     half = lengths[-1] // 2 + 1
-    if is_multiplied(lengths[-1]):
+    if is_multiplied(lengths[-1], is_real=True):
         x = torch.view_as_complex((x @ _of_real(lengths[-1], x.dtype)).unflatten(-1, (half, 2)))
     else:
         x = torch.fft.rfft(x)
@@ -85,7 +92,7 @@ def inverse_real_transform(x: torch.Tensor, lengths: Sequence[int], axes: Sequen
     for axis, length in zip(axes, (*lengths[:-1], half)):
         x = x.narrow(axis, 0, length)
     x = transform(x, axes[:-1], True)
-    if not is_multiplied(lengths[-1]):
+    if not is_multiplied(lengths[-1], is_real=True):
         whole: torch.Tensor = torch.fft.irfft(x, lengths[-1])
         return whole
     rows = torch.view_as_real(x.resolve_conj()).reshape(-1, 2 * half)
