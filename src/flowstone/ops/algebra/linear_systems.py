@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework.declarations import work
@@ -222,7 +223,7 @@ def _(node: Node, env: Environment) -> Kernel:
         if adjoint:
             rows = _rows_of_adjoint(rows, lower)
         if native is not None and rhs.numel():
-            batches = torch.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
+            batches = np.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
             rows, rhs = rows.expand(*batches, -1, -1), rhs.expand(*batches, -1, -1)
             result = native.substitute(rows, rhs, lower == adjoint)
         else:
@@ -274,7 +275,7 @@ def _substitute(rows: torch.Tensor, rhs: torch.Tensor, lower: bool) -> Any:
     if not lower:
         return _substitute(rows.flip(-2), rhs.flip(-2), True).flip(-2)
     size, before = rows.shape[-2], rows.shape[-1] - 1
-    batches = torch.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
+    batches = np.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
     block = min(max(_BLOCK, before), size)
     count = -(-size // block)
     triangles, couplings = _blocks_of(rows.expand(*batches, *rows.shape[-2:]), count, block)
