@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from flowstone.client import planning
+from flowstone.client.feeds_fetches import feed_converter
 from flowstone.runtime.plans.plans_by_shape import PlansByShape
 
 LENGTHS = list(range(3, 23))
@@ -304,3 +306,14 @@ def test_sizes_that_were_always_equal_may_differ_later():
             with pytest.raises(tf.errors.InvalidArgumentError, match="node mul"):
                 s.run(product, {x: np.ones([shapes[0], 3]), y: np.ones([shapes[1], 3])})
             s.planner.wait()
+
+
+def test_rows_of_indices_lie_one_behind_the_other() -> None:
+    """`np.argwhere` gives columns; kernels read rows."""
+    places = np.argwhere(np.eye(4, 5))
+    assert not places.flags.c_contiguous
+    fed = feed_converter(tf.placeholder(tf.int64, [None, 2]), torch.device("cpu"))(places)
+    assert fed.is_contiguous() and fed.tolist() == places.tolist()
+    numbers = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    kept = feed_converter(tf.placeholder(tf.float64, [2, 3]), torch.device("cpu"))(numbers)
+    assert kept.data_ptr() == numbers.ctypes.data

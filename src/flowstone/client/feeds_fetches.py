@@ -326,6 +326,9 @@ def feed_converter(
     from_numpy, array_type, tensor_type = torch.from_numpy, np.ndarray, torch.Tensor
     is_cpu = device.type == "cpu"
     move = to_device(device)
+    is_listed = dtype.is_integer and (
+        dims is None or len(dims) == 2
+    )  # rows of indices, as `np.argwhere` has them
     known: tuple[Any, Any] = (None, None)  # the last tuple of numbers, which nobody can change, as an array
 
     def checked(value: Any) -> Any:
@@ -348,6 +351,10 @@ def feed_converter(
             if type(given) is tuple and given is not before and all([type(x) is int for x in given]):
                 known = given, value
         checked(value)
+        if (
+            is_listed and not value.flags.c_contiguous
+        ):  # each kernel that reads rows would copy them otherwise
+            value = value.copy()
         if plain and is_cpu:
             try:
                 return from_numpy(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -108,3 +110,24 @@ def test_steps_are_the_same_with_and_without(op: str, monkeypatch: pytest.Monkey
 
 def test_other_types_have_none() -> None:
     assert quotients.quotients(torch.uint16) is None
+
+
+def test_shapes_that_do_not_fit_are_ATens_to_refuse() -> None:
+    x, y = tf.placeholder(tf.int64), tf.placeholder(tf.int64)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(x // y, {x: np.ones((200, 3), np.int64), y: np.ones((200, 2), np.int64)})
+
+
+def test_a_step_imports_no_symbolic_algebra() -> None:
+    """`torch.broadcast_shapes` does, which takes a first step a tenth of a second."""
+    code = (
+        "import sys, numpy as np, flowstone as tf\n"
+        "x, y = tf.placeholder(tf.int64, [None, 2]), tf.placeholder(tf.int64, [2])\n"
+        "bands, sides = np.ones((2, 3, 9), 'f'), np.ones((9, 2), 'f')\n"
+        "solved = tf.linalg.banded_triangular_solve(bands, sides)\n"
+        "with tf.Session() as session:\n"
+        "    session.run([x // y, solved], {x: np.ones((9000, 2), int), y: [3, 4]})\n"
+        "print('sympy' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False"]

@@ -283,3 +283,18 @@ def test_gradients_of_large_factors_are_those_that_torch_derives(size: int) -> N
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
     found = run(F.CholeskyGrad(lower.astype("float32"), flow.astype("float32")))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * float(wanted.abs().max()))
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("adjoint", [True, False])
+@pytest.mark.parametrize("batch, rows, columns", [((), 40, 48), ((3,), 33, 16), ((), 150, 16), ((2,), 40, 3)])
+def test_many_right_hand_sides_of_a_triangle(lower, adjoint, batch, rows, columns):
+    """Wide ones are solved as the transposed system, narrow ones as they are."""
+    numbers = np.random.default_rng(2)
+    full = numbers.standard_normal((*batch, rows, rows)) + 2 * rows * np.eye(rows)
+    rhs = numbers.standard_normal((*batch, rows, columns))
+    triangle = np.tril(full) if lower else np.triu(full)
+    solution = tf.matrix_triangular_solve(full.astype("f"), rhs.astype("f"), lower=lower, adjoint=adjoint)
+    wanted = np.linalg.solve(triangle.swapaxes(-1, -2) if adjoint else triangle, rhs)
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(solution), wanted, rtol=1e-3, atol=1e-6)

@@ -56,3 +56,24 @@ def test_the_kernel_is_chosen_as_for_known_sizes():
         product(torch.ones(10, 20), torch.ones(20, 30))
     calls = [event.name for event in profile.events()]
     assert calls.count("mkldnn::_linear_pointwise") == 1 and calls.count("aten::mm") == 1
+
+
+@pytest.mark.parametrize("adjoint_a", [False, True])
+@pytest.mark.parametrize("adjoint_b", [False, True])
+def test_columns_by_rows_of_unknown_batches(adjoint_a, adjoint_b):
+    """Products that add up nothing are multiplied element by element, and broadcast as products do."""
+    a = tf.placeholder(tf.float32, [None, None, 1, 3] if adjoint_a else [None, None, 3, 1])
+    b = tf.placeholder(tf.float32, [None, 4, 1] if adjoint_b else [None, 1, 4])
+    product = tf.matmul(a, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
+    numbers = np.random.default_rng(1)
+    with tf.Session() as s:
+        for batch, other in [((2, 5), 5), ((2, 1), 5), ((3, 5), 1), ((0, 5), 5)]:
+            x, y = numbers.standard_normal((*batch, 3, 1), "f"), numbers.standard_normal((other, 1, 4), "f")
+            feeds = {a: x.swapaxes(-1, -2) if adjoint_a else x, b: y.swapaxes(-1, -2) if adjoint_b else y}
+            np.testing.assert_array_equal(s.run(product, feeds), x @ y)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            shapes = {
+                a: (2, 3, 1, 3) if adjoint_a else (2, 3, 3, 1),
+                b: (2, 4, 1) if adjoint_b else (2, 1, 4),
+            }
+            s.run(product, {key: np.ones(shape) for key, shape in shapes.items()})

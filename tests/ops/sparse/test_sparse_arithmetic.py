@@ -135,3 +135,36 @@ def test_what_is_not_sparse_is_refused() -> None:
     for function in (tf.sparse_softmax, tf.sparse_reduce_sum, tf.sparse.reorder, tf.sparse.to_dense):
         with pytest.raises(TypeError, match="SparseTensor"):
             function(DENSE)
+
+
+def test_attention_over_the_edges_of_a_graph() -> None:
+    """Sums of tensors with the same indices, soft-max and products with vectors, and their gradients, against
+    dense matrices."""
+    numbers = np.random.default_rng(3)
+    edges = (numbers.random((9, 9)) < 0.3) | np.eye(9, dtype=bool)
+    own, other = (tf.constant(numbers.standard_normal((9, 1))) for _ in range(2))
+    adjacency = tf.sparse_placeholder(tf.float64, [9, 9])
+    logits = tf.sparse_add(adjacency * own, adjacency * tf.transpose(other))
+    weights = tf.sparse_tensor_dense_matmul(tf.sparse_softmax(logits), tf.constant(np.arange(9.0)[:, None]))
+    dense = tf.where(edges, own + tf.transpose(other), tf.fill([9, 9], np.float64(-np.inf)))
+    expected = tf.matmul(tf.nn.softmax(dense), np.arange(9.0)[:, None])
+    places = np.argwhere(edges)
+    with tf.Session() as session:
+        for found, wanted in zip(
+            [weights, *tf.gradients(tf.square(weights), [own, other])],
+            [expected, *tf.gradients(tf.square(expected), [own, other])],
+        ):
+            value = session.run(found, {adjacency: (places, np.ones(len(places)), (9, 9))})
+            np.testing.assert_allclose(value, session.run(wanted), rtol=1e-10, atol=1e-12)
+
+
+def test_repeated_and_unordered_rows_are_added_up_and_grouped() -> None:
+    rows = np.array([[2, 0], [0, 1], [2, 0], [0, 0]])
+    tensor = tf.SparseTensor(rows, [1.0, 2.0, 3.0, 4.0], [3, 2])
+    total = tf.sparse_add(tensor, tensor)
+    chances = tf.sparse_softmax(tensor)
+    with tf.Session() as session:
+        indices, values, _ = session.run(total)
+        assert indices.tolist() == [[0, 0], [0, 1], [2, 0]] and values.tolist() == [8, 4, 8]
+        powers = np.exp([-2.0, -2.0, 0.0, 0.0])
+        np.testing.assert_allclose(session.run(chances.values), powers / (1 + np.exp(-2.0)), rtol=1e-6)

@@ -32,6 +32,11 @@ CASES = [
     case(
         "BatchMatMul", normal(2, 4, 3), normal(2, 2, 4), adj_x=True, adj_y=True, dtypes="float64 complex128"
     ),
+    case("BatchMatMul", normal(2, 3, 1), normal(2, 1, 4), dtypes=MATRIX_DTYPES, label="column by row"),
+    case(
+        "BatchMatMul", normal(2, 1, 3), normal(2, 4, 1), adj_x=True, adj_y=True, dtypes=FLOATS + " complex64"
+    ),
+    case("BatchMatMul", normal(2, 3, 1), normal(1, 1, 4), error="InvalidArgumentError", label="one row"),
     case("BatchMatMul", normal(0, 3, 4), normal(0, 4, 2)),
     case("BatchMatMul", normal(2, 3, 0), normal(2, 0, 2)),
     case("BatchMatMul", normal(2, 3, 4), normal(3, 4, 2), error="InvalidArgumentError"),
@@ -45,6 +50,14 @@ CASES = [
     case("BatchMatMulV2", normal(1, 3, 2, 4), normal(2, 1, 3, 4), adj_y=True, dtypes="float64 complex64"),
     case("BatchMatMulV2", normal(2, 4, 3), normal(4, 2), adj_x=True, dtypes="float64 complex64"),
     case("BatchMatMulV2", normal(2, 4, 3), normal(1, 2, 4), adj_x=True, adj_y=True, dtypes="complex128"),
+    case(
+        "BatchMatMulV2",
+        normal(2, 1, 3, 1),
+        normal(5, 1, 4),
+        dtypes=FLOATS + " int32",
+        label="columns by rows",
+    ),
+    case("BatchMatMulV2", normal(2, 3, 1), normal(1, 4, 1), adj_y=True, dtypes="float32 complex64"),
     case("BatchMatMulV2", normal(3, 4), normal(4, 2)),
     case("BatchMatMulV2", normal(0, 3, 4), normal(1, 4, 2)),
     case("BatchMatMulV2", normal(2, 3, 4), normal(3, 4, 2), error="InvalidArgumentError"),

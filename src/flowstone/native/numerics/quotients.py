@@ -10,6 +10,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 
+import numpy as np
 import torch
 
 from flowstone.framework.machine import machine
@@ -30,8 +31,13 @@ class Quotients:
         self._library = CodeLibrary(lambda: quotient_code(dtype, host.lanes()), WORDS, PLACES)
 
     def __call__(self, name: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor | None:
-        """What `name` (of `PLACES`) gives of x and y, which broadcast; None where a divisor is 0."""
-        shape = torch.broadcast_shapes(x.shape, y.shape)
+        """What `name` (of `PLACES`) gives of x and y, None where a divisor is 0 or they do not broadcast."""
+        try:
+            shape = np.broadcast_shapes(
+                x.shape, y.shape
+            )  # torch's own imports sympy, for a tenth of a second
+        except ValueError:
+            return None  # ATen says why
         is_one = y.numel() == 1
         x = x.expand(shape).contiguous()
         y = y.contiguous() if is_one else y.expand(shape).contiguous()

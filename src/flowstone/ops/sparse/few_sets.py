@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,10 +24,23 @@ _OF_FEW: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
 }
 
 
+def _of_one_set(
+    kind: str, first: torch.Tensor, second: torch.Tensor, sizes: Sequence[int]
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The same where there is one set, as programs have them that pick rows by several conditions."""
+    found = sorted(_OF_FEW[kind](set(first.tolist()), set(second.tolist())))
+    count = len(found)
+    rows = torch.zeros((count, len(sizes) + 1), dtype=torch.int64)
+    torch.arange(count, out=rows[:, -1])
+    return rows, whole_numbers(found, first.dtype), whole_numbers([*sizes, count])
+
+
 def few_combined(
     kind: str, first: Element, second: Element, sizes: Sequence[int]
 ) -> tuple[torch.Tensor, Any, torch.Tensor]:
     """The sparse tensor of results of few numbers, by Python's sets."""
+    if math.prod(sizes) == 1:
+        return _of_one_set(kind, first[1], second[1], sizes)
     a, b = (set(zip(sets.tolist(), values.tolist())) for sets, values in (first, second))
     found = sorted(_OF_FEW[kind](a, b))
     places: list[int] = []

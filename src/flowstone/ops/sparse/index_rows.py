@@ -73,7 +73,7 @@ def checked_parts(
     sizes = checked_index_sizes(indices, shape, what)
     if values.ndim != 1:
         raise invalid(f"{what}values should be a vector but received shape {listed(values.shape)}")
-    if len(indices) != len(values):
+    if indices.shape[0] != values.shape[0]:
         raise invalid(
             f"{what}indices has {len(indices)} rows, but {what}values has {len(values)} elements: there must "
             "be one row for each element"
@@ -107,14 +107,19 @@ def check_countable(sizes: Sequence[int], what: str = "shape") -> None:
 
 def check_within(rows: torch.Tensor, sizes: Sequence[int], what: str = "indices") -> None:
     """InvalidArgumentError if a row is outside of a tensor of these sizes."""
-    if not rows.numel():
-        return
-    low, high = _extremes(rows)
-    if all(a >= 0 and b < size for a, b, size in zip(low, high, sizes)):
+    if are_within(rows, sizes):
         return
     limits = torch.tensor(list(sizes), dtype=rows.dtype, device=rows.device)
     i = int(((rows < 0) | (rows >= limits)).any(1).nonzero()[0])
     raise invalid(f"{what}[{i}] = {listed(rows[i])} is out of bounds: need 0 <= index < {listed(sizes)}")
+
+
+def are_within(rows: torch.Tensor, sizes: Sequence[int]) -> bool:
+    """Whether all rows are inside of a tensor of these sizes."""
+    if not rows.numel():
+        return True
+    low, high = _extremes(rows)
+    return all(a >= 0 and b < size for a, b, size in zip(low, high, sizes))
 
 
 def _extremes(rows: torch.Tensor) -> tuple[list[int], list[int]]:
@@ -241,6 +246,11 @@ def numbered_together(*parts: torch.Tensor) -> list[torch.Tensor]:
 def _wrapped(number: int) -> int:
     """The number of int64 that has its last 64 bits."""
     return (number + 2**63) % 2**64 - 2**63
+
+
+def columns_of(rows: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
+    """These columns of rows; a view of one, which is what most programs take."""
+    return rows.narrow(1, axes[0], 1) if len(axes) == 1 else rows[:, list(axes)]
 
 
 def zeros_for(rows: torch.Tensor) -> torch.Tensor:

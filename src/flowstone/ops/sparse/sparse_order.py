@@ -13,7 +13,7 @@ from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
-from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.arrays import invalid, whole_numbers
 from flowstone.ops.sparse.elements import copied, taken
 from flowstone.ops.sparse.index_rows import (
     LARGEST,
@@ -102,7 +102,7 @@ def _(node: Node, env: Environment) -> Kernel:
                 f"but the shape is {listed(before)}"
             )
         after = _completed(before, new_shape.tolist())
-        output_shape = torch.tensor(after, dtype=torch.int64)
+        output_shape = whole_numbers(after)
         if before == after:
             return rows.clone(), output_shape
         return rows_at(positions(rows, before), after), output_shape

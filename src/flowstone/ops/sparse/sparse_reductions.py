@@ -23,9 +23,11 @@ from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, FLOATS, REAL
 from flowstone.ops.sparse.elements import add_at
 from flowstone.ops.sparse.index_rows import (
+    are_within,
     check_countable,
     check_rank,
     checked_parts,
+    columns_of,
     listed,
     numbered_together,
     positions,
@@ -80,6 +82,8 @@ def _reduced(sizes: Sequence[int], axes: Sequence[int], keep_dims: bool) -> list
 
 
 def _check_groups(rows: torch.Tensor, sizes: Sequence[int]) -> None:
+    if are_within(rows, sizes):
+        return
     limits = torch.tensor(list(sizes), dtype=torch.int64, device=rows.device)
     outside = ((rows < 0) | (rows >= limits)).any(1)
     if bool(outside.any()):
@@ -119,7 +123,9 @@ def _dense_reduction(name: str, types: tuple[DType, ...], reduce: _Reduce) -> Op
             found = _axes_of(axes, len(sizes))
             check_countable(sizes, "input_shape")
             kept = _reduced(sizes, found, False)
-            columns = rows if not found else rows[:, [i for i in range(len(sizes)) if i not in found]]
+            columns = (
+                rows if not found else columns_of(rows, [i for i in range(len(sizes)) if i not in found])
+            )
             result = torch.zeros(kept, dtype=values.dtype, device=values.device)  # before any work
             if len(rows):
                 _check_groups(columns, kept)
@@ -175,7 +181,7 @@ def _sparse_reduction(name: str, types: tuple[DType, ...], reduce: _Reduce) -> O
             sizes = checked_parts(rows, values, shape, "input_")
             found = _axes_of(axes, len(sizes))
             check_countable(sizes, "input_shape")
-            columns = rows[:, [i for i in range(len(sizes)) if i not in found]]
+            columns = columns_of(rows, [i for i in range(len(sizes)) if i not in found])
             groups, count = _groups_of(columns)
             place = torch.empty(count, dtype=torch.int64, device=rows.device)
             place[groups] = torch.arange(len(rows), device=rows.device)  # any element of the group
@@ -196,12 +202,17 @@ def _sparse_reduction(name: str, types: tuple[DType, ...], reduce: _Reduce) -> O
 
 def _groups_of(columns: torch.Tensor) -> tuple[torch.Tensor, int]:
     """Which of the groups of equal rows each row is in, in the rows' order, and how many there are."""
-    numbers = numbered_together(columns)[0]
-    if len(numbers) > 1 and bool((numbers[1:] < numbers[:-1]).any()):
+    numbers = columns[:, 0] if columns.shape[1] == 1 else numbered_together(columns)[0]
+    count = numbers.shape[0]
+    if count < 2:
+        return torch.zeros_like(numbers), count
+    before, after = numbers[:-1], numbers[1:]
+    if bool((after < before).any()):
         found, groups = torch.unique(numbers, return_inverse=True)
-    else:
-        found, groups = torch.unique_consecutive(numbers, return_inverse=True)
-    return groups, len(found)
+        return groups, found.shape[0]
+    groups = torch.zeros_like(numbers, memory_format=torch.contiguous_format)
+    torch.cumsum(after != before, 0, out=groups[1:])
+    return groups, int(groups[-1]) + 1
 
 
 sparse_reduce_sum_sparse_op = _sparse_reduction("SparseReduceSumSparse", ALL_NUMBERS, _sums)

@@ -52,8 +52,11 @@ class _Union(NamedTuple):
 
 
 def _union(a_rows: torch.Tensor, b_rows: torch.Tensor) -> _Union:
-    a, b = numbered_together(a_rows, b_rows)
-    if torch.equal(a, b) and _is_increasing(a):
+    if a_rows is b_rows:
+        (a,) = (b,) = numbered_together(a_rows)
+    else:
+        a, b = numbered_together(a_rows, b_rows)
+    if (a is b or torch.equal(a, b)) and _is_increasing(a):
         own = torch.arange(len(a), device=a.device)
         return _Union(own, own, a_rows.clone(), own)
     numbers = torch.cat((a, b))
@@ -117,9 +120,8 @@ def _(node: Node, env: Environment) -> Kernel:
         if thresh.ndim:
             raise invalid(f"The magnitude threshold must be a scalar: got shape {listed(thresh.shape)}")
         union = _union(a_rows, b_rows)
-        values = torch.zeros(len(union.rows), dtype=a_values.dtype, device=a_values.device)
-        add_at(add_at(values, union.of_a, a_values), union.of_b, b_values)
-        small = _small(values, union.shared, thresh.item())
+        values = _added(union, a_values, b_values)
+        small = _small(values, union, thresh.item())
         if not len(small):
             return union.rows, values, a_shape.clone()
         kept = torch.ones(len(values), dtype=torch.bool, device=values.device)
@@ -129,9 +131,17 @@ def _(node: Node, env: Environment) -> Kernel:
     return add
 
 
-def _small(values: torch.Tensor, places: torch.Tensor, limit: float) -> torch.Tensor:
-    """Those of the places whose value's magnitude does not reach the limit."""
-    found = values[places]
+def _added(union: _Union, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if union.of_a is union.of_b and (a.is_floating_point() or a.is_complex()):
+        return a + b
+    values = torch.zeros(len(union.rows), dtype=a.dtype, device=a.device)
+    return add_at(add_at(values, union.of_a, a), union.of_b, b)
+
+
+def _small(values: torch.Tensor, union: _Union, limit: float) -> torch.Tensor:
+    """Those of the shared places whose value's magnitude does not reach the limit."""
+    places = union.shared
+    found = values if places is union.of_a else values[places]
     if not (found.is_complex() or found.is_floating_point()):
         found = found.long()
     return places[~(found.abs() >= limit)]  # NaN does not
@@ -178,6 +188,9 @@ def _(node: Node, env: Environment) -> Kernel:
                 "# elements of backprop_val_grad and # rows of sum_indices should match (#nnz of sum): got "
                 f"{listed(flow.shape)} and {len(sum_rows)}"
             )
+        is_a, is_b = (torch.equal(rows, sum_rows) for rows in (a_rows, b_rows))
+        if is_a and is_b:
+            return flow.clone(), flow.clone()
         a, b, total = numbered_together(a_rows, b_rows, sum_rows)
         if not _is_increasing(total):
             total, order = torch.sort(total)

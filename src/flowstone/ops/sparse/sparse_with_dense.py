@@ -27,6 +27,7 @@ from flowstone.ops.sparse.index_rows import (
     check_within,
     checked_parts,
     checked_positions,
+    columns_of,
     listed,
     positions,
 )
@@ -102,7 +103,7 @@ def _dense_values(rows: torch.Tensor, sizes: list[int], dense: torch.Tensor) -> 
     if not axes:
         return dense.reshape(-1)[torch.zeros(len(rows), dtype=torch.int64, device=rows.device)]
     columns = [axis + extra for axis in axes]
-    found = rows if columns == list(range(len(sizes))) else rows[:, columns]
+    found = rows if columns == list(range(len(sizes))) else columns_of(rows, columns)
     return dense.reshape(-1)[positions(found, [dense.shape[axis] for axis in axes])]
 
 
