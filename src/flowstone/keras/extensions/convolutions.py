@@ -15,7 +15,7 @@ from flowstone.keras.published import own
 
 __all__ = ["extend"]
 
-_FUNCTIONS = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}
+_FUNCTIONS: dict[int, Callable[..., Any]] = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}
 _LAYOUTS = {
     "channels_last": {1: "NWC", 2: "NHWC", 3: "NDHWC"},
     "channels_first": {1: "NCW", 2: "NCHW", 3: "NCDHW"},
