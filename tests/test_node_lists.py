@@ -47,7 +47,6 @@ OTHER_NODES: frozenset[str] = frozenset(
         "gradients_clipped",
         "decayed_rates",
         "tensordot",
-        "reductions",
         "feature_columns",
         "linear_model",
         "head_binary",

@@ -52,6 +52,30 @@ def test_the_package_of_the_estimators() -> None:
     """)
 
 
+@pytest.mark.parametrize(
+    ("statement", "instead"),
+    [
+        ("import tensorflow.contrib.tensorrt", "use the graph itself"),
+        ("import tensorflow.contrib.tensorrt.python.trt_convert", "use the graph itself"),
+        ("from tensorflow.contrib import timeseries", "use an LSTM"),
+        ("from tensorflow.contrib.timeseries.python.timeseries import estimators", "use an LSTM"),
+        ("import tensorflow.lite", "use flowstone freeze"),
+        ("from tensorflow.lite.python import lite", "use flowstone freeze"),
+    ],
+)
+def test_a_missing_module_says_what_is_nearest(statement: str, instead: str) -> None:
+    run(f"""
+        import tensorflow as tf
+        assert not hasattr(tf.contrib, "timeseries") and not hasattr(tf, "lite")
+        try:
+            {statement}
+        except ImportError as error:
+            assert {instead!r} in str(error), error
+        else:
+            raise AssertionError
+    """)
+
+
 def test_all_names_at_once() -> None:
     run("""
         from tensorflow.compat.v1 import *

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 PROGRAMS: dict[str, Callable[[Any], Rest]] = {}
 
 # program -> {node: why it, or what is below it, is there in one of the two only, or of another type}.
-DIFFERENCES: dict[str, dict[str, str]] = {
-    "losses_by_hand": {"zero_fraction": "counted once, as in 1.4; later there is a branch for large tensors"},
-}
+DIFFERENCES: dict[str, dict[str, str]] = {}
 
 
 def program(function: Callable[[Any], Rest]) -> Callable[[Any], Rest]:

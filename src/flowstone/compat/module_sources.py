@@ -295,7 +295,7 @@ _PYTHON = {
     "training.moving_averages": "training.optimizers.moving_averages train",
     "training.training_ops": "framework.declarations.generated_ops",
     "training.training": "train",
-    "training.training_util": "train",
+    "training.training_util": "train training.hooks.global_step_reading",
     "user_ops": "",
     "user_ops.user_ops": "user_ops",
     "util": "",

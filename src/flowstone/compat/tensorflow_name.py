@@ -9,7 +9,8 @@ After `install()`, an import of
 - an internal module that `module_paths` (here or in `contrib`) lists gives an alias module, which looks its
   names up where that table says, each when it is first asked for; `python -m tensorflow.python.tools.NAME`
   calls its `main()`,
-- anything else fails with a `ModuleNotFoundError` that says flowstone does not have it.
+- anything else fails with a `ModuleNotFoundError` that says flowstone does not have it, and what is nearest;
+  so does `from tensorflow.contrib import NAME` for the packages that are not here.
 
 Old names that flowstone lacks as attributes are then found in `eras`, and `tf.contrib`, `tf.python` and
 so on in the alias modules.
@@ -32,6 +33,7 @@ from typing import Any
 
 import flowstone
 from flowstone.compat import eras, module_paths, version_two
+from flowstone.contrib.absent import NEAREST, nearest
 from flowstone.framework.names.alias_modules import (
     AliasModule,
     alias_module,
@@ -46,6 +48,7 @@ _ROOTS = ("core", "examples", "models", "python")
 _ESTIMATORS = "tensorflow_estimator"
 _TOOLS = "tensorflow.python.tools."
 _PROGRAM = ".__main__"
+_CONTRIB = "flowstone.contrib."
 
 
 def _is_from_import() -> bool:
@@ -72,6 +75,8 @@ class TensorFlowFinder(MetaPathFinder, Loader):
         """
         if fullname.split(".")[0] == _ESTIMATORS:
             return ModuleSpec(fullname, self, is_package=True)
+        if fullname.removeprefix(_CONTRIB) in NEAREST and fullname.startswith(_CONTRIB) and _is_from_import():
+            raise ModuleNotFoundError(nearest(fullname.removeprefix(_CONTRIB)), name="tensorflow")
         if not fullname.startswith("tensorflow."):
             return None
         if _tool(fullname) is not None:
@@ -79,7 +84,7 @@ class TensorFlowFinder(MetaPathFinder, Loader):
         if _public_module(fullname) is None and sources_of(fullname) is None:
             # `from a import b` swallows an error that is named a.b; pydoc.locate knows one by that name.
             name = "tensorflow" if _is_from_import() else fullname
-            raise ModuleNotFoundError(f"flowstone does not have {fullname}", name=name)
+            raise ModuleNotFoundError(f"flowstone does not have {fullname}{_instead_of(fullname)}", name=name)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
@@ -105,6 +110,23 @@ class TensorFlowFinder(MetaPathFinder, Loader):
         """What `python -m` executes of a tool; None for other modules."""
         tool = _tool(fullname)
         return None if tool is None else compile(f"from {tool} import main\nmain()", fullname, "exec")
+
+
+def _instead_of(fullname: str) -> str:
+    """What to use in place of a module that is not here, as the end of a message; empty if none is known."""
+    first, _, below = fullname.removeprefix("tensorflow.").removeprefix("compat.v1.").partition(".")
+    if first in _ROOTS:
+        return ""
+    if first == "contrib":
+        message = nearest(below.partition(".")[0])
+    else:
+        try:
+            getattr(flowstone, first)
+            return ""
+        except AttributeError as error:
+            message = str(error)
+    _, found, instead = message.partition("use ")
+    return f"; use {instead}" if found else ""
 
 
 def _tool(fullname: str) -> str | None:

@@ -34,6 +34,7 @@ from flowstone.estimator.saved_model_export import export_all_modes
 from flowstone.estimator.training_session import run_training
 from flowstone.estimator.training_task import TrainingTask, input_context
 from flowstone.estimator.warm_start_settings import VocabInfo, WarmStartSettings, warm_start_settings
+from flowstone.training.hooks.global_step_reading import get_or_create_global_step_read
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -114,11 +115,8 @@ class Estimator:
         """The latest checkpoint; without one says that the initial values are used."""
         found = self.latest_checkpoint()
         if not found:
-            tf.logging.info(
-                "Could not find trained model in model_dir: %s, running initialization to %s.",
-                self._model_dir,
-                purpose,
-            )
+            text = "Could not find trained model in model_dir: %s, running initialization to %s."
+            tf.logging.info(text, self._model_dir, purpose)
         return found
 
     def _demand_checkpoint(self) -> None:
@@ -147,7 +145,7 @@ class Estimator:
         """Trains until the input ends, or for a number of steps; goes on from the latest checkpoint.
 
         Args:
-            input_fn: returns a Dataset of (features, labels), the pair itself, or features.
+            input_fn: returns a Dataset of (features, labels), the pair, or features.
             hooks: SessionRunHooks.
             steps: how many further steps; `max_steps`: the global step to end at. One of them, or none.
             saving_listeners: CheckpointSaverListeners, called around every checkpoint.
@@ -172,6 +170,7 @@ class Estimator:
         task = TrainingTask(self._config, self._session_config, self._config.train_distribute)
         with tf.Graph().as_default() as graph, graph.device(self._device_fn), task.scope():
             step = self._begin_graph(graph)
+            get_or_create_global_step_read(graph)
             features, labels, input_hooks = self._get_features_and_labels(input_fn, ModeKeys.TRAIN)
             spec = task.replica(self._call_model_fn, features, labels, ModeKeys.TRAIN, self.config)
             self._maybe_warm_start(self.latest_checkpoint())

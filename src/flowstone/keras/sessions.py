@@ -44,6 +44,7 @@ class _GraphState:
         self.uids: dict[str, int] = defaultdict(int)
         self.phase: Any = None
         self.phase_tensor: Any = None
+        self.is_phase_read = False  # whether a layer asked for `phase_tensor`
 
 
 class _SessionState:
@@ -134,11 +135,15 @@ def _initialize_variables(session: Any) -> None:
 
 
 def clear_session() -> None:
-    """Forgets the graph and the session, so that the next model begins with neither, and names with 1."""
+    """Forgets the graph and the session, so that the next model begins with neither, and names with 1.
+
+    The new graph has the placeholder of the learning phase.
+    """
     old = tf.get_default_graph()
     tf.reset_default_graph()
     _graphs.pop(old, None)
     _chosen["session"] = None
+    _state(tf.get_default_graph()).phase_tensor = _new_phase()
 
 
 # ---- the learning phase
@@ -148,10 +153,15 @@ def symbolic_learning_phase() -> Any:
     """The placeholder that is the default graph's learning phase; a bool, False unless it is fed."""
     graph = tf.get_default_graph()
     state = _state(graph)
+    state.is_phase_read = True
     if state.phase_tensor is None:
         with graph.as_default(), tf.name_scope(None), tf.control_dependencies(None):
-            state.phase_tensor = tf.placeholder_with_default(False, [], "keras_learning_phase")
+            state.phase_tensor = _new_phase()
     return state.phase_tensor
+
+
+def _new_phase() -> Any:
+    return tf.placeholder_with_default(False, [], "keras_learning_phase")
 
 
 def chosen_learning_phase() -> Any:
@@ -162,7 +172,7 @@ def chosen_learning_phase() -> Any:
 def is_phase_symbolic() -> bool:
     """Whether the default graph has a placeholder of the learning phase that decides what it computes."""
     state = _state(tf.get_default_graph())
-    return state.phase is None and state.phase_tensor is not None
+    return state.phase is None and state.is_phase_read
 
 
 def learning_phase() -> Any:

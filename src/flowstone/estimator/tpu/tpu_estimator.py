@@ -178,6 +178,11 @@ class TPUEstimator(Estimator):
 
         super().__init__(on_this_machine, model_dir, config, params or {}, warm_start_from)
 
+    def _create_global_step(self, graph: tf.Graph) -> Any:
+        """Makes the global step, a resource variable."""
+        with tf.variable_scope(tf.get_variable_scope(), use_resource=True):
+            return tf.train.create_global_step(graph)
+
     def _params_of(self, mode: str) -> dict[str, Any]:
         params = dict(self.params)
         if self._batch_sizes.get(mode) is not None:

@@ -228,7 +228,11 @@ class EmbeddingColumn(
         pair = sparse_tensors_of(self.categorical_column, inputs, None)
         if weight_collections and GraphKeys.GLOBAL_VARIABLES not in weight_collections:
             weight_collections.append(GraphKeys.GLOBAL_VARIABLES)
-        table = get_variable(
+        return self._looked_up(pair, self._restored(self.scoped_table(weight_collections, trainable)))
+
+    def scoped_table(self, weight_collections: Any, trainable: Any) -> Any:
+        """The table [ids, dimension] of the current variable scope, made or used again."""
+        return get_variable(
             name="embedding_weights",
             shape=self._table_shape(),
             dtype=dtypes.float32,
@@ -236,7 +240,6 @@ class EmbeddingColumn(
             trainable=bool(self.trainable and (trainable is None or trainable)),
             collections=weight_collections,
         )
-        return self._looked_up(pair, self._restored(table))
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
         """The embeddings, [batch, dimension]. ValueError for ids of a sequence."""

@@ -6,6 +6,8 @@ Columns come in the order of their names. The scopes of variables are TensorFlow
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from flowstone.framework.graphs.graph import GraphKeys
@@ -19,15 +21,19 @@ from flowstone.layers.feature_columns.column_lists import (
     weight_collections_of,
 )
 from flowstone.layers.feature_columns.columns import (
+    DenseColumn,
     _DenseColumn,
     _FeatureColumn,
 )
+from flowstone.layers.feature_columns.embedding import EmbeddingColumn
 from flowstone.layers.feature_columns.transformation import _LazyBuilder
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.variables.template import make_template
 from flowstone.ops.variables.variable_scope import get_variable_scope, variable_scope
 
 __all__ = ["InputLayer", "input_layer"]
+
+_NO_SCOPES: Mapping[Any, Any] = {}
 
 
 def input_layer(
@@ -61,11 +67,26 @@ def input_layer(
 
 
 def model_inputs(features: Any, feature_columns: Any) -> Any:
-    """`input_layer` whose tables are not in the collection of models' variables, as canned Estimators have
-    it."""
-    columns = _checked(feature_columns)
+    """`input_layer` as canned Estimators have it: the tables are made before all else, and are not in the
+    collection of models' variables."""
+    columns, collections = _checked(feature_columns), [GraphKeys.GLOBAL_VARIABLES]
     with variable_scope(None, default_name="input_layer", values=list(features.values())):
-        return _side_by_side(features, columns, [GraphKeys.GLOBAL_VARIABLES], True)
+        scopes = (
+            _with_tables(columns, collections) if all(isinstance(c, DenseColumn) for c in columns) else {}
+        )
+        return _side_by_side(features, columns, collections, True, scopes=scopes)
+
+
+def _with_tables(columns: list[Any], collections: list[Any]) -> dict[Any, Any]:
+    """The scopes of the columns that have a table, which is made."""
+    scopes = {}
+    for column in by_name(columns):
+        if isinstance(column, EmbeddingColumn):
+            name = column._var_scope_name
+            with variable_scope(None, default_name=name, auxiliary_name_scope=False) as scope:
+                column.scoped_table(collections, True)
+            scopes[column] = scope
+    return scopes
 
 
 def _checked(feature_columns: Any) -> list[Any]:
@@ -81,11 +102,15 @@ def _side_by_side(
     trainable: bool,
     cols_to_vars: dict[Any, list[Any]] | None = None,
     cols_to_output_tensors: dict[Any, Any] | None = None,
+    scopes: Mapping[Any, Any] = _NO_SCOPES,
 ) -> Any:
-    """`input_layer` in the variable scope in force; the embeddings' tables are in these collections alone."""
+    """`input_layer` in the variable scope in force; the embeddings' tables are in these collections alone.
+
+    `scopes` are those of the columns whose tables are there.
+    """
     builder, outputs, ordered = _LazyBuilder(features), [], by_name(columns)
     for column in ordered:
-        with variable_scope(None, default_name=column._var_scope_name):
+        with _scope_of(column, scopes):
             tensor = column._get_dense_tensor(builder, weight_collections=collections, trainable=trainable)
             output = as_rows(tensor, column._variable_shape.num_elements())
             outputs.append(output)
@@ -97,6 +122,19 @@ def _side_by_side(
                 cols_to_output_tensors[column] = output
     check_batch_sizes(outputs, ordered)
     return concat(outputs, 1)
+
+
+@contextmanager
+def _scope_of(column: Any, scopes: Mapping[Any, Any]) -> Iterator[None]:
+    """The column's variable scope: its own of `scopes`, or a new one."""
+    name = column._var_scope_name
+    if column not in scopes:
+        with variable_scope(None, default_name=name):
+            yield
+    else:
+        graph, own = get_default_graph(), scopes[column]
+        with variable_scope(own, reuse=True, auxiliary_name_scope=False), graph.name_scope(name):
+            yield
 
 
 class InputLayer:

@@ -21,7 +21,10 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import merge, num_elements
+from flowstone.ops.arrays.shapes import size as array_size
+from flowstone.ops.control.conditionals import cond
 from flowstone.ops.networks.windows import is_channels_last
+from flowstone.ops.numbers.reductions import reduce_sum
 from flowstone.ops.numbers.unsigned_integers import modular, needs_help
 from flowstone.ops.randomness.random import random_uniform
 from flowstone.ops.variables.optimizer_steps import in_memory_order
@@ -235,16 +238,24 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The fraction of zeros in `value`, a float32 scalar; NaN for an empty tensor."""
     with get_default_graph().name_scope(name or "zero_fraction"):
         value = convert_to_tensor(value, name="value")
-        size = F.Size(value, out_type=dtypes.int64)
-        rank = value.shape.ndims
-        axes = list(range(rank)) if rank is not None else F.Range(0, F.Rank(value), 1)
-        zero = convert_to_tensor(np.zeros((), value.dtype.as_numpy_dtype))
-        count = F.Sum(F.Cast(F.NotEqual(value, zero), DstT=dtypes.int64), axes, name="nonzero_count")
+        size = array_size(value, out_type=dtypes.int64)
+        count = cond(
+            F.LessEqual(size, dtypes.int32.max),
+            lambda: F.Cast(_count_nonzero(value, dtypes.int32), DstT=dtypes.int64),
+            lambda: _count_nonzero(value, dtypes.int64),
+        )
         with get_default_graph().name_scope("counts_to_fraction"):
             zeros = F.Cast(F.Sub(size, count, name="sub"), DstT=dtypes.float32)
             fraction = F.RealDiv(zeros, F.Cast(size, DstT=dtypes.float32), name="truediv")
         fraction.set_shape(())
         return F.Identity(fraction, name="fraction")
+
+
+def _count_nonzero(value: Tensor, dtype: dtypes.DType) -> Tensor:
+    with get_default_graph().name_scope("count_nonzero"):
+        zero = convert_to_tensor(np.zeros((), value.dtype.as_numpy_dtype), name="zeros")
+        others = F.Cast(F.NotEqual(value, zero), DstT=dtype)
+        return reduce_sum(others, name="nonzero_count")
 
 
 def log_poisson_loss(

@@ -32,6 +32,7 @@ from flowstone.estimator.evaluation_results import write_results
 from flowstone.estimator.outputs import examples, split_metrics
 from flowstone.estimator.training_session import run_training
 from flowstone.estimator.training_task import TrainingTask
+from flowstone.training.hooks.global_step_reading import get_or_create_global_step_read
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -159,6 +160,7 @@ class BaseEstimator(_BaseEstimator, Evaluable, Trainable):
             step = tf.train.create_global_step(graph)
             features, labels = input_fn()
             self._check_inputs(features, labels)
+            get_or_create_global_step_read(graph)
             ops = self._get_train_ops(features, labels)
             spec = ops._replace(scaffold=ops.scaffold or tf.train.Scaffold())
             task = TrainingTask(self._config, self._session_config)
