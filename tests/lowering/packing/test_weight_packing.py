@@ -10,6 +10,9 @@ import pytest
 import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework.declarations.containers import Variable
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.machine_profiles import AMD, INTEL, ZEN5
+from flowstone.lowering.convolutions import fused_convolutions
 from flowstone.lowering.packing.packed_weights import Packed
 
 RNG = np.random.default_rng(19)
@@ -149,6 +152,36 @@ def test_filters_without_a_bias_are_packed(monkeypatch, window, stride) -> None:
         np.testing.assert_allclose(s.run(y, feed), first, rtol=1e-4, atol=1e-4)
     log = agree(monkeypatch, [y], feed, "pack_filters", fires=1, setup=setup)
     assert "packed=True" in log
+
+
+@pytest.mark.needs_onednn
+@pytest.mark.parametrize("profile", [ZEN5, AMD, INTEL])
+@pytest.mark.parametrize(("side", "window", "stride"), [(6, 1, 1), (12, 1, 2), (31, 1, 1), (8, 3, 2)])
+def test_filters_are_packed_for_the_convolution_that_comes(
+    monkeypatch, profile, side, window, stride
+) -> None:
+    """Each order of a filter suits one convolution: others put it into theirs in every step."""
+    monkeypatch.setattr(machine.current(), "profile", profile)
+    packed_for, came = [], []
+    convolve, reordered = fused_convolutions._convolve, fused_convolutions.reordered_filter
+
+    def seen_convolve(x: Any, filters: Any, bias: Any, padding: Any, strides: Any, *rest: Any) -> Any:
+        came.append((tuple(padding), tuple(strides), tuple(x.shape)))
+        return convolve(x, filters, bias, padding, strides, *rest)
+
+    def seen_reordered(filters: Any, padding: Any, strides: Any, dilations: Any, dims: Any) -> Any:
+        packed_for.append((tuple(padding), tuple(strides), tuple(dims)))
+        return reordered(filters, padding, strides, dilations, dims)
+
+    monkeypatch.setattr(fused_convolutions, "_convolve", seen_convolve)
+    monkeypatch.setattr(fused_convolutions, "reordered_filter", seen_reordered)
+    x = tf.placeholder(tf.float32, [8, side, side, 256], name="x")
+    w = tf.get_variable("w", initializer=tf.random_normal([window, window, 256, 272], stddev=0.1, seed=5))
+    y = tf.nn.bias_add(tf.nn.conv2d(x, w, [1, stride, stride, 1], "SAME"), tf.ones([272]))
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        run_often(s, y, {x: values(8, side, side, 256)})
+    assert packed_for == came[-1:]
 
 
 @pytest.mark.parametrize("has_bias", [True, False])

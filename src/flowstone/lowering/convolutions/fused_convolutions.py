@@ -26,6 +26,7 @@ from flowstone.ops.algebra.matrices import ACTIVATED
 from flowstone.ops.networks.convolution import FLOATS, IMAGE, conv2d_op, infer_convolution
 from flowstone.ops.networks.convolution_arrangement import arrange
 from flowstone.ops.networks.convolution_geometry import Geometry
+from flowstone.ops.networks.pointwise_convolutions import is_row
 from flowstone.ops.networks.small_convolutions import small_convolution
 from flowstone.ops.networks.windows import is_channels_last
 
@@ -83,6 +84,9 @@ def _rectified(images: Any, filters: Any, bias: Any, *geometry: Any) -> Any:
 def packing(node: Any) -> Any:
     """The numbers by which the filter of a ``_BiasedConv2D`` on a host is packed: padding, strides,
     dilations, batch and lengths of the images; None where it cannot be, or is too small to gain.
+
+    They are those of the convolution that oneDNN is asked for: a filter in the order that another one reads
+    is put into its order in every step, one number at a time.
     """
     if not (is_channels_last(node.attributes["data_format"]) and _suits_onednn(node)):
         return None
@@ -93,6 +97,9 @@ def packing(node: Any) -> Any:
         return None
     if not machine.current().packs(math.prod(seen.kernel), 4):
         return None
+    if is_row(node.dtype(0), machine.current().profile, seen):
+        positions = seen.image[0] * math.prod(seen.counts)
+        return (*seen.padding, 1, 1, *seen.dilations, 1, 1, positions)
     return (*seen.padding, *seen.strides, *seen.dilations, seen.image[0], *seen.lengths)
 
 

@@ -44,17 +44,21 @@ __all__: list[str] = []
 def suits(dtype: Any, env: Environment, seen: Any) -> bool:
     """Whether this arranged convolution of images of a type, or its gradient with respect to the images, is
     computed as a row."""
-    if not _is_product(dtype, env, seen):
+    return bool(env.device.type == "cpu" and is_row(dtype, env.machine.profile, seen))
+
+
+def is_row(dtype: Any, profile: Any, seen: Any) -> bool:
+    """The same of a host with this profile."""
+    if not _is_product(dtype, seen):
         return False
-    profile = env.machine.profile
     if max(seen.strides) > 1:
         return bool(profile.pointwise_strides)
     return bool(math.prod(seen.counts) <= profile.pointwise_positions)
 
 
-def _is_product(dtype: Any, env: Environment, seen: Any) -> bool:
+def _is_product(dtype: Any, seen: Any) -> bool:
     geometry = seen.geometry
-    if env.device.type != "cpu" or dtype is not dtypes.float32 or not geometry.last or geometry.rank != 4:
+    if dtype is not dtypes.float32 or not geometry.last or geometry.rank != 4:
         return False
     is_padded = any(seen.padding) or seen.extra is not None
     return bool(seen.groups == 1 and set(seen.kernel[:2]) == {1} and not is_padded)
@@ -102,7 +106,7 @@ def spread(x: Call, strides: tuple[int, ...], dims: tuple[int, ...]) -> Call:
 def suits_product(dtype: Any, env: Environment, seen: Any, by_filter: bool = False) -> bool:
     """Whether this arranged convolution of images of a type, or a gradient of it (with respect to the filter:
     `by_filter`), is a product of matrices."""
-    if not _is_product(dtype, env, seen):
+    if env.device.type != "cpu" or not _is_product(dtype, seen):
         return False
     profile = env.machine.profile
     positions = seen.image[0] * math.prod(seen.counts)
