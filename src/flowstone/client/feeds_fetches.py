@@ -326,9 +326,7 @@ def feed_converter(
     from_numpy, array_type, tensor_type = torch.from_numpy, np.ndarray, torch.Tensor
     is_cpu = device.type == "cpu"
     move = to_device(device)
-    is_listed = dtype.is_integer and (
-        dims is None or len(dims) == 2
-    )  # rows of indices, as `np.argwhere` has them
+    are_rows = dtype.is_integer and (dims is None or len(dims) == 2)  # of indices
     known: tuple[Any, Any] = (None, None)  # the last tuple of numbers, which nobody can change, as an array
 
     def checked(value: Any) -> Any:
@@ -351,9 +349,7 @@ def feed_converter(
             if type(given) is tuple and given is not before and all([type(x) is int for x in given]):
                 known = given, value
         checked(value)
-        if (
-            is_listed and not value.flags.c_contiguous
-        ):  # each kernel that reads rows would copy them otherwise
+        if are_rows and not value.flags.c_contiguous:  # as of `np.argwhere`; each reader of rows would copy
             value = value.copy()
         if plain and is_cpu:
             try:

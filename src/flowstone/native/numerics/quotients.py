@@ -33,9 +33,7 @@ class Quotients:
     def __call__(self, name: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor | None:
         """What `name` (of `PLACES`) gives of x and y, None where a divisor is 0 or they do not broadcast."""
         try:
-            shape = np.broadcast_shapes(
-                x.shape, y.shape
-            )  # torch's own imports sympy, for a tenth of a second
+            shape = np.broadcast_shapes(x.shape, y.shape)  # torch's own imports sympy: 0.1 s
         except ValueError:
             return None  # ATen says why
         is_one = y.numel() == 1
