@@ -46,7 +46,7 @@ def test_a_convolution_and_its_gradients_are_marked() -> None:
 
 @pytest.mark.parametrize(
     ("images", "channels", "is_direct"),
-    [((2, 7, 7), 64, True), ((8, 16, 16), 16, True), ((2, 14, 14), 64, True), ((4, 14, 14), 64, False)],
+    [((2, 7, 7), 64, True), ((8, 16, 16), 16, True), ((2, 14, 14), 64, False)],
 )
 def test_small_images_on_amds_vectors_are_direct(images, channels, is_direct) -> None:
     with machine.using(ZEN5):
