@@ -12,7 +12,7 @@ import flowstone as tf
 from agreement import agree, text
 from flowstone.framework import flags
 from flowstone.framework.machine import machine
-from flowstone.framework.machine.machine_profiles import generic
+from flowstone.framework.machine.machine_profiles import ZEN5, generic
 from flowstone.native.codegen import host
 
 RNG = np.random.default_rng(42)
@@ -42,6 +42,18 @@ def test_a_convolution_and_its_gradients_are_marked() -> None:
     x, w, y = layer(4, 6)
     found = text([y, *tf.gradients(y * y, [x, w])], [x], "fold_constants", "apply_identities", NAME)
     assert sum("direct=True" in line for line in found) == 3
+
+
+@pytest.mark.parametrize(
+    ("images", "channels", "is_direct"),
+    [((2, 7, 7), 64, True), ((8, 16, 16), 16, True), ((2, 14, 14), 64, False)],
+)
+def test_small_images_on_amds_vectors_are_direct(images, channels, is_direct) -> None:
+    with machine.using(ZEN5):
+        x = tf.placeholder(tf.float32, [*images, channels])
+        y = tf.nn.conv2d(x, tf.Variable(values(3, 3, channels, channels)), [1, 1, 1, 1], "SAME")
+        found = text([y], [x], "fold_constants", "apply_identities", NAME)
+    assert any("direct=True" in line for line in found) is is_direct
 
 
 def test_filters_stay_in_the_programs_order() -> None:

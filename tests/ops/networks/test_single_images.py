@@ -13,8 +13,9 @@ from flowstone.ops.networks import convolution
 
 
 @pytest.fixture
-def asked(monkeypatch: Any) -> list[bool]:
-    """Whether oneDNN is asked directly, for each kernel."""
+def asked(monkeypatch: Any, set_profile: Any) -> list[bool]:
+    """Whether oneDNN is asked directly, for each kernel, where machine code takes no small images."""
+    set_profile(direct_products=0)
     found: list[bool] = []
     inner = convolution.single_images.suits
     monkeypatch.setattr(convolution.single_images, "suits", lambda *a: found.append(inner(*a)) or found[-1])

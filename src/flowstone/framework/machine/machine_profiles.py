@@ -222,6 +222,7 @@ ZEN5 = AMD._replace(
     pointwise_strides=True,  # 021
     pointwise_positions=64,
     pointwise_positions_in_all=512,
+    direct_products=400_000,  # 042
     band_channels=128,
     sliding_maxima=100_000,  # 016
     winograd=Winograd(0.88, 18, 5_000_000, 50),  # 019
