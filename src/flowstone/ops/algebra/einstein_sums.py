@@ -107,9 +107,14 @@ def _(node: Node, env: Environment) -> Kernel:
         if dots and "..." not in output:
             raise errors.InvalidArgumentError(None, None, f"the output of {equation} has no place for {dots}")
         result: torch.Tensor = product(*inputs)
-        return result
+        is_view = len(inputs) == 1 and _place(result) == _place(inputs[0])
+        return result.clone(memory_format=torch.contiguous_format) if is_view else result
 
     return compute
+
+
+def _place(x: torch.Tensor) -> int:
+    return x.untyped_storage().data_ptr()
 
 
 def _product(dtype: DType, equation: str) -> Callable[..., torch.Tensor]:

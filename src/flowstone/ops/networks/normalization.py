@@ -92,7 +92,8 @@ def _views(node: Node) -> tuple[tuple[int, ...] | None, ...]:
 
 
 def _blend(old: torch.Tensor, new: torch.Tensor, factor: float) -> torch.Tensor:
-    return new if factor == 1 or not old.numel() else torch.lerp(old, new, factor)
+    """The moved statistics, in memory of their own."""
+    return new.clone() if factor == 1 or not old.numel() else torch.lerp(old, new, factor)
 
 
 def _batch_norm_kernel(has_third: bool) -> KernelFactory:
@@ -132,7 +133,8 @@ def _batch_norm_kernel(has_third: bool) -> KernelFactory:
                 corrected = spread * (count / max(count - 1, 1))
                 statistics = (_blend(mean, found, factor), _blend(variance, corrected, factor), found, spread)
             else:
-                found, spread, statistics = mean, variance, (mean, variance, mean, variance)
+                found, spread = mean, variance
+                statistics = torch.stack((mean, variance, mean, variance)).unbind()
             y = torch.batch_norm(y, scale, offset, found, spread, False, 0.0, epsilon, False)
             y = y.to(x.dtype) if widens else y
             return (y if to_last is None else y.permute(to_last), *statistics, *third)

@@ -46,11 +46,14 @@ def _(node: Node, env: Environment) -> Kernel:
         return Call(torch.clone, X0)
     if source.is_complex and target.is_bool:
         return Call(torch.ne, X0, 0)
-    value = Call(torch.real, X0) if source.is_complex and not target.is_complex else X0
+    is_part = source.is_complex and not target.is_complex
+    value = Call(torch.real, X0) if is_part else X0
     if target is dtypes.bfloat16 and source is dtypes.float32 and node.attributes["Truncate"]:
         return lambda x: (x.view(torch.int32) & -65536).view(torch.float32).to(torch.bfloat16)
     if target.is_unsigned and not source.is_integer and not source.is_bool:
         value = Call(torch.Tensor.to, value, torch.int64)
+    if is_part:  # of the input's own memory
+        return Call(torch.Tensor.to, value, target.torch, copy=True)
     return Call(torch.Tensor.to, value, target.torch)
 
 

@@ -218,7 +218,7 @@ def _(node: Node, env: Environment) -> Kernel:
     def shuffle(value: Any, *key: torch.Tensor) -> Any:
         state = state_of_key(*key)
         if value.ndim == 0 or value.shape[0] < 2:
-            return value
+            return value.clone() if isinstance(value, torch.Tensor) else value.copy()
         order = philox.permutation(state, value.shape[0])
         return value[order] if not isinstance(value, torch.Tensor) else value[order.to(value.device)]
 
