@@ -127,6 +127,7 @@ def _batch_norm_kernel(has_third: bool) -> KernelFactory:
                 return (x.clone(), *[torch.full_like(scale, math.nan) for _ in range(4)], *third)
             y = x if to_first is None else x.permute(to_first)
             y = y.float() if widens else y
+            statistics: tuple[torch.Tensor, ...]
             if training:
                 found, spread = torch.batch_norm_update_stats(y, None, None, 0.0)
                 count = y.numel() // max(y.shape[1], 1)
