@@ -129,6 +129,20 @@ def test_arithmetic_may_wait_for_an_earlier_assignment(monkeypatch: Any, resourc
 
 
 @pytest.mark.parametrize("resource", [False, True])
+def test_an_update_waits_for_what_its_reads_waited_for(monkeypatch: Any, resource: bool) -> None:
+    average, other, g = variable(4, resource=resource), variable(4, resource=resource), gradient(4)
+    with tf.control_dependencies([tf.assign(other, tf.sin(other))]):
+        seen = average.read_value() + 1.0  # late, and before the average moves
+    with tf.control_dependencies([seen]):
+        old = average.value() if resource else average.read_value()
+    update = tf.assign_sub(average, (old - g) * 0.5)
+    (line,) = [line for line in text([seen], [], PASS, targets=[update.op]) if "ProgramUpdate" in line]
+    assert "^" in line
+    fetches = [seen, *values([average], [update])]
+    agree(monkeypatch, fetches, {}, PASS, fires=1, setup=tf.global_variables_initializer())
+
+
+@pytest.mark.parametrize("resource", [False, True])
 def test_old_values_that_are_used_elsewhere_stay(monkeypatch: Any, resource: bool) -> None:
     p, m, g = variable(4, resource=resource), variable(4, resource=resource), gradient(4)
     old = p.read_value() * 2.0

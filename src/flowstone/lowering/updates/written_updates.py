@@ -217,6 +217,7 @@ class _Reader:
         self.tensors: dict[PlanOutput, str] = {}
         self.numbers: dict[PlanOutput, str] = {}
         self.own: dict[PlanNode, None] = dict.fromkeys(members)  # with the nodes inside and idle reads
+        self._reads: dict[PlanNode, None] = {}  # of what the variables held before
         self._values: dict[PlanNode, Any] = {}  # what is assigned
         self._known: dict[PlanOutput, Any] = {}  # expressions of nodes inside
         self._read: set[str] = set()
@@ -279,6 +280,8 @@ class _Reader:
         """A value of a variable of these assignments."""
         if not is_assigned:
             self._read.add(self.names[member])
+            if x.op.type in _READS:
+                self._reads[x.op] = None
             return self.names[member]
         if x.op.type in _READS:
             self.own.setdefault(x.op)
@@ -337,7 +340,8 @@ class _Reader:
             attributes.update(zip("MNK", sizes))
             kind = registry["_ProgramUpdate" if reference else "_ResourceProgramUpdate"]
             new = subgraph.new_node(kind, inputs, attributes, like=last, group_sizes=sizes)
-        waits = dict.fromkeys(x for node in self.own for x in node.control_inputs if x not in self.own)
+        gone = [*self.own, *self._reads]  # what the reads waited for, the update waits for in their place
+        waits = dict.fromkeys(x for node in gone for x in node.control_inputs if x not in self.own)
         replaced = self.finder.replaced
         new.control_inputs = list(dict.fromkeys(replaced.get(x, x) for x in waits))
         return new
