@@ -1,7 +1,8 @@
 """What the native tier offers to kernels that move elements, in slots as those of `machine_code.py`.
 
 `framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes, `distinct(dtype)`
-finds distinct integers. They are None where there is no machine code, or none yet; kernels then do the same
+finds distinct integers, `filled_rows(dtype)` gives rows of sparse tensors that have no element one, of values
+of this type. They are None where there is no machine code, or none yet; kernels then do the same
 by ATen, with the same results.
 """
 
@@ -14,7 +15,7 @@ import torch
 
 from flowstone.framework.machine.machine_code import Slot
 
-__all__ = ["Distinct", "FramedRows", "distinct", "framed_rows"]
+__all__ = ["Distinct", "FilledRows", "FramedRows", "distinct", "filled_rows", "framed_rows"]
 
 
 class Distinct(Protocol):
@@ -23,6 +24,22 @@ class Distinct(Protocol):
     def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Each number's rank among the distinct ones, int32, and where these appear first, int64; None for
         none, or too many numbers."""
+
+
+class FilledRows(Protocol):
+    """Elements of a sparse tensor and one more for each row without any, on the host."""
+
+    def __call__(
+        self,
+        indices: torch.Tensor,
+        values: torch.Tensor,
+        rows: int,
+        default: torch.Tensor,
+        keep: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor] | None:
+        """The indices [n, rank], values [n], and of each row whether it was empty; of all elements also where
+        they went, int64, but of those that a mask keeps the new ones' rows, int32. None where rows are out
+        of bounds or not in order, or too many."""
 
 
 class FramedRows(Protocol):
@@ -38,4 +55,5 @@ class FramedRows(Protocol):
 
 
 distinct: Slot[[torch.dtype | None], Distinct] = Slot()
+filled_rows: Slot[[torch.dtype | None], FilledRows] = Slot()
 framed_rows: Slot[[int], FramedRows] = Slot()
