@@ -1,4 +1,4 @@
-"""Rows without elements that are filled by machine code: beside Python's lists, and steps with and without it."""
+"""Rows without elements, filled by machine code: beside Python's lists, and steps with and without it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sparse(rows: int, rank: int, dtype: torch.dtype, seed: int) -> tuple[torch.T
 
 
 def by_lists(indices: Any, values: Any, rows: int, default: Any, keep: Any) -> tuple[list[Any], ...]:
-    elements = [x for x in zip(indices.tolist(), values.tolist(), range(len(values)))]
+    elements = list(zip(indices.tolist(), values.tolist(), range(len(values))))
     kept = [x for x in elements if keep is None or keep[x[2]]]
     present = {index[0] for index, _, _ in kept}
     rank = indices.shape[1]

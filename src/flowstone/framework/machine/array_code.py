@@ -2,8 +2,8 @@
 
 `framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes, `distinct(dtype)`
 finds distinct integers, `filled_rows(dtype)` gives rows of sparse tensors that have no element one, of values
-of this type. They are None where there is no machine code, or none yet; kernels then do the same
-by ATen, with the same results.
+of this type, `spread_rows(how, dtype, ids)` gives elements the scaled rows of their segments. They are None
+where there is no machine code, or none yet; kernels then do the same by ATen, with the same results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ import torch
 
 from flowstone.framework.machine.machine_code import Slot
 
-__all__ = ["Distinct", "FilledRows", "FramedRows", "distinct", "filled_rows", "framed_rows"]
+__all__ = [
+    "Distinct",
+    "FilledRows",
+    "FramedRows",
+    "SpreadRows",
+    "distinct",
+    "filled_rows",
+    "framed_rows",
+    "spread_rows",
+]
 
 
 class Distinct(Protocol):
@@ -54,6 +63,17 @@ class FramedRows(Protocol):
         """Matrices with zeros but for so many diagonals below and above the main one."""
 
 
+class SpreadRows(Protocol):
+    """The row of each element's segment, over the size of the segment or its root, on the host."""
+
+    def __call__(
+        self, data: torch.Tensor, ids: torch.Tensor, empty: torch.Tensor | None = None
+    ) -> torch.Tensor | None:
+        """[n, …] of data [segments, …] and ids [n], which do not fall; zeros where a segment is `empty`. None
+        if an id is out of bounds, or below the one before."""
+
+
 distinct: Slot[[torch.dtype | None], Distinct] = Slot()
 filled_rows: Slot[[torch.dtype | None], FilledRows] = Slot()
 framed_rows: Slot[[int], FramedRows] = Slot()
+spread_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SpreadRows] = Slot()

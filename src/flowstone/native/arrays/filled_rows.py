@@ -1,8 +1,8 @@
-"""Rows of a sparse tensor that have no element get one, by machine code on a host: one pass over ordered ones.
+"""Rows of a sparse tensor that have no element get one, by machine code on a host, in one pass.
 
-`fill` takes all elements, `fill_kept` those that a mask keeps. Values move as numbers of their size. The code
-for a size is compiled on a thread when it is first asked for; until then, and where there is no native tier,
-`filled_rows` is None.
+The elements are ordered by rows; `fill` takes all, `fill_kept` those that a mask keeps. Values move as
+numbers of their size. The code for a size is compiled on a thread when it is first asked for; until then, and
+where there is no native tier, `filled_rows` is None.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ PLACES = {
     "fill": ("notes", "indices", "values", "default", "found", "elements", "empty", "places"),
     "fill_kept": ("notes", "indices", "values", "keep", "default", "found", "elements", "empty", "segments"),
 }
-"""`found` (int64, `rank` numbers each) and `elements` are the new indices and values, at most `count` + `rows`
-of them; `empty` (a byte) tells of each row whether it had no element, `places` (int64) of each element where
-it went, `segments` (int32) of each new one its row. The first of `notes` (int64) becomes 1 where a row is
-out of bounds or below the one before, the second how many new elements there are."""
+"""`found` (int64, `rank` numbers each) and `elements` are the new indices and values, at most `count` and
+`rows` of them; `empty` (a byte) tells of each row whether it had no element, `places` (int64) of each element
+where it went, `segments` (int32) of each new one its row. The first of `notes` (int64) becomes 1 where a row
+is out of bounds or below the one before, the second how many new elements there are."""
 _VALUES = {4: "i32", 8: "i64"}
 _MOST = 1 << 22  # new elements: memory is taken for as many as there can be
 _TRUE, _FALSE = "1", "0"
