@@ -43,8 +43,8 @@ WITHOUT_MACHINE_CODE = {
     "normalize_batches",
     "pool_in_bytes",
 }
-# No program casts truths, picks rows of distinct indices, joins picked ones or has sparse tensors; programs for
-# the patterns do.
+# No program casts truths, picks rows of distinct indices, joins picked ones or has sparse tensors; programs
+# for the patterns do.
 UNDRAWN = {
     "count_truths",
     "fill_kept_rows",
