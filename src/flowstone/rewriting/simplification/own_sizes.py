@@ -3,8 +3,9 @@
     Pack(Prod(Slice(shape, [0], [1]), [0]), GatherV2(shape, 1, 0))     # of a `shape` of two sizes
     SparseReshape(indices, shape, shape)
 
-become ``shape``, and ``indices`` with ``shape``. `safe_embedding_lookup_sparse` makes a matrix of whatever
-shape its ids have; as a rule they are one. That sizes are not negative is left to who takes the tensor.
+become ``shape``, and ``indices`` with ``shape``, as do reshapes to all sizes but one, which is left to be
+worked out. `safe_embedding_lookup_sparse` and linear models make a matrix of whatever shape their ids have;
+as a rule they are one. That sizes are not negative is left to who takes the tensor.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.rewriting.match_terms import constant_value
 from flowstone.rewriting.matching import Number, Op, Pattern, Value
 from flowstone.rewriting.patterns import Replacement, rewrite
 
@@ -84,9 +86,39 @@ def _vector(node: PlanNode, place: int) -> PlanOutput | None:
 
 
 def _reshaped(node: PlanNode) -> Replacement | None:
-    if node.type != "SparseReshape" or node.control_inputs or node.inputs[1] is not node.inputs[2]:
+    if node.type != "SparseReshape" or node.control_inputs:
         return None
-    indices, shape = node.inputs[:2]
+    indices, shape, new = node.inputs
     if indices.dims is None or shape.dims is None or indices.dims[1:] != shape.dims:
         return None
+    if not _is_same(new, shape):
+        return None
     return Replacement([indices, shape], "a sparse tensor of this shape")
+
+
+def _is_same(new: PlanOutput, shape: PlanOutput) -> bool:
+    """Whether sizes are those of a shape, of which one may be left to be worked out."""
+    new = _uncast(new)
+    if new is shape:
+        return True
+    node = new.op
+    if node.type != "Pack" or node.control_inputs or shape.dims != (len(node.inputs),):
+        return False
+    rest = 0
+    for i, size in enumerate(node.inputs):
+        value = constant_value(size)
+        if value is not None and value.shape == () and value == -1:
+            rest += 1
+            continue
+        vector = _vector(size.op, i)
+        if vector is None or _uncast(vector) is not shape:
+            return False
+    return rest < 2
+
+
+def _uncast(sizes: PlanOutput) -> PlanOutput:
+    """The sizes in the type that they had."""
+    node = sizes.op
+    if node.type != "Cast" or node.control_inputs or not node.dtype(0).base_dtype.is_integer:
+        return sizes
+    return _uncast(node.inputs[0]) if sizes.dtype.base_dtype.is_integer else sizes
