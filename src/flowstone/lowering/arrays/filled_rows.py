@@ -248,9 +248,14 @@ def fill_kept_rows(subgraph: Subgraph) -> None:
     if not any(node.type == "SparseFillEmptyRows" for node in subgraph.nodes):
         return
     rewrite(subgraph, _NAME, Rules(Surroundings.of(subgraph), (_KEPT, _Joining(subgraph).kept)))
-    around, join = Surroundings.of(subgraph), _Joining(subgraph)
-    rules = [(_NUMBERED, join.numbered), (_SUMS, join.sums), (_RESIZED, join.resized)]
-    rewrite(subgraph, _NAME, Rules(around, *rules))
+    join = _Joining(subgraph)
+    rules = Rules(
+        Surroundings.of(subgraph),
+        (_NUMBERED, join.numbered),
+        (_SUMS, join.sums),
+        (_RESIZED, join.resized),
+    )
+    rewrite(subgraph, _NAME, rules)
     remove_unneeded(subgraph)
 
 
