@@ -123,7 +123,9 @@ def _(node: Node, env: Environment) -> Kernel:
 def _(node: Node) -> Known | list[Known]:
     count = num_elements(node.dims(0))
     dtype = node.attributes["out_type"].as_numpy_dtype
-    return None if count is None or count > np.iinfo(dtype).max else np.array(count, dtype)
+    if count is None or (isinstance(count, int) and count > np.iinfo(dtype).max):
+        return None
+    return np.array(count, dtype)
 
 
 rank_op = _question("Rank", "", "int32")
