@@ -30,7 +30,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types import dtypes
 from flowstone.lowering.arrays.spread_rows import HOW, spread_node
 from flowstone.rewriting.analyses.branches import Liveness
-from flowstone.rewriting.matching import Either, Number, Op, Pattern, Value
+from flowstone.rewriting.matching import Either, Number, Op, Pattern, Through, Value
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _APPLYING = ("SparseApply", "ResourceSparseApply")
@@ -105,6 +105,14 @@ _LENGTH = Either(
     Op(
         "StridedSlice",
         Op("Shape", Value("indices")),
+        Number(where=lambda begin: begin.tolist() == [0]),
+        Value(),
+        Value(),
+        shrink_axis_mask=1,
+    ),
+    Op(
+        "StridedSlice",
+        Through("Cast", Op("Shape", Op("GatherV2", Value(), Value("indices"), _FIRST, batch_dims=0))),
         Number(where=lambda begin: begin.tolist() == [0]),
         Value(),
         Value(),
