@@ -9,6 +9,7 @@
 
 becomes ``SparseApplyX(var, …, rows, indices) sum_repeated=True``, whose kernel (`ops/variables/row_steps.py`)
 needs no list of the distinct indices: a half to a fifth of the time (docs/design/024-updates-by-calls.md).
+``SparseSegmentMeanGrad(dy, places, segments, …)`` in place of the sum is one of ``_SpreadRows``.
 
 `add_negated_rows`: to subtract rows from a variable is to add their negatives.
 
