@@ -43,8 +43,17 @@ WITHOUT_MACHINE_CODE = {
     "normalize_batches",
     "pool_in_bytes",
 }
-# No program casts truths, picks rows of distinct indices or joins picked ones; programs for the patterns do.
-UNDRAWN = {"count_truths", "join_rows", "pick_present_rows", "pick_rows_directly"}
+# No program casts truths, picks rows of distinct indices, joins picked ones or has sparse tensors; programs
+# for the patterns do.
+UNDRAWN = {
+    "count_truths",
+    "fill_kept_rows",
+    "join_rows",
+    "keep_own_sizes",
+    "pick_present_rows",
+    "pick_rows_directly",
+    "spread_kept_rows",
+}
 
 
 def known_answers() -> Iterator[tuple[int, int, np.ndarray]]:

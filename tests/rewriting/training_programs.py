@@ -315,6 +315,19 @@ def _(d: Draft) -> list[Any]:
     return gradients(tf.unsorted_segment_sum(x, ids - 1, 5), x)
 
 
+@program("keep_own_sizes", dtypes=("float64",))
+@program("fill_kept_rows", dtypes=("float64",))
+@program("spread_kept_rows", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    table, ids = d.variable(6, 4), d.indices(6, 5) - 1
+    indices = tf.constant([[0, 0], [0, 1], [1, 0], [3, 0], [3, 1]], tf.int64)
+    sizes = tf.maximum(tf.cast(d.indices(2, 2), tf.int64), np.array([4, 2]))
+    listed = tf.SparseTensor(indices, tf.cast(ids, tf.int64), sizes)
+    rows = tf.nn.safe_embedding_lookup_sparse(table, listed, combiner="sum")
+    d.targets.append(tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows))))
+    return [rows]
+
+
 @program("join_rows", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     table, other = d.fed(6, 4), d.variable(5, 2)

@@ -13,9 +13,11 @@ from flowstone.framework.declarations.kernel import CPU
 from flowstone.lowering.arrays.class_comparisons import compare_classes
 from flowstone.lowering.arrays.distinct_rows import pick_rows_directly
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
+from flowstone.lowering.arrays.filled_rows import fill_kept_rows
 from flowstone.lowering.arrays.joined_rows import join_rows
 from flowstone.lowering.arrays.present_rows import pick_present_rows
 from flowstone.lowering.arrays.slice_tiles import split_slices
+from flowstone.lowering.arrays.spread_rows import spread_kept_rows
 from flowstone.lowering.arrays.truth_counts import count_truths
 from flowstone.lowering.arrays.uniform_values import hold_uniform_values
 from flowstone.lowering.clusters.element_clusters import join_clusters
@@ -161,6 +163,14 @@ LOWERING = (
     Pass(compare_classes, "compare with the numbers of classes, element by element", hosts=True),
     Pass(pick_rows_directly, "pick rows without a list of distinct indices", hosts=True),
     Pass(pick_present_rows, "pick rows by numbers that may be negative without masks", hosts=True),
+    Pass(
+        fill_kept_rows,
+        "keep elements and fill rows without any in one call, and sum over them",
+        joins=True,
+        loses=True,
+        hosts=True,
+    ),
+    Pass(spread_kept_rows, "give elements the gradients of their rows in one call", joins=True, hosts=True),
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
     Pass(compile_row_updates, "update rows of variables in machine code", joins=True, hosts=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),

@@ -8,6 +8,7 @@ from flowstone.native.arrays import (
     byte_strings,
     counting,
     distinct,
+    filled_rows,
     framed_rows,
     histograms,
     hot_places,
@@ -17,6 +18,7 @@ from flowstone.native.arrays import (
     row_moves,
     segment_sums,
     spaced_numbers,
+    spread_rows,
     step_passes,
     tuple_rows,
 )
@@ -57,7 +59,9 @@ def offer_all() -> None:
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)
     array_code.distinct.offer(distinct.distinct)
+    array_code.filled_rows.offer(filled_rows.filled_rows)
     array_code.framed_rows.offer(framed_rows.framed_rows)
+    array_code.spread_rows.offer(spread_rows.spread_rows)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)

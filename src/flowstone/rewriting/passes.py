@@ -37,6 +37,7 @@ from flowstone.rewriting.simplification.control_edges import drop_waits
 from flowstone.rewriting.simplification.dead_branches import remove_dead_branches
 from flowstone.rewriting.simplification.direct_sums import sum_directly
 from flowstone.rewriting.simplification.mixed_precision import multiply_in_bfloat16
+from flowstone.rewriting.simplification.own_sizes import keep_own_sizes
 from flowstone.rewriting.simplification.transposes import cancel_transposes
 
 
@@ -77,6 +78,7 @@ SIMPLIFYING = (
     Pass(sum_directly, "compute products with ones, and sums of sums, as one sum", joins=True),
     Pass(narrow_broadcasts, "drop broadcasts that the op itself does", partly=True),
     Pass(cancel_transposes, "cancel transposes and reshapes that undo each other", partly=True),
+    Pass(keep_own_sizes, "take vectors for their own elements packed, and shapes that stay", loses=True),
     Pass(merge_common_subexpressions, "merge equal pure nodes"),
     Pass(remove_unneeded, "drop what neither a fetch, a target nor an effect needs"),
     Pass(hold_invariants, "bring in once what every iteration has the same"),

@@ -91,6 +91,24 @@ def test_repeated_rows_are_summed_by_the_update(monkeypatch, optimizer, use_reso
     )
 
 
+@pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_sparse_lookups_are_summed_by_the_update(monkeypatch, weighted, combiner) -> None:
+    table, ids = variable(False, 7, 4), tf.sparse_placeholder(tf.int64, [None, None])
+    weights = tf.SparseTensor(ids.indices, tf.placeholder(tf.float32, [None]), ids.dense_shape)
+    rows = tf.nn.embedding_lookup_sparse(table, ids, weights if weighted else None, combiner=combiner)
+    train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.sigmoid(rows)))
+    feeds = [ids.indices, ids.values, ids.dense_shape, weights.values]
+    assert "Unique" not in ops(text([], feeds, *EVERYTHING, targets=[train]))
+    with tf.control_dependencies([train]):
+        after = tf.identity(table)
+    feed = {ids: ([[0, 0], [0, 1], [1, 0], [3, 1]], [1, 3, 1, 0], [4, 2]), weights.values: [1, 2, 0.5, 3]}
+    agree(
+        monkeypatch, [after], feed, "sum_repeated_rows", fires=2, setup=tf.global_variables_initializer(),
+        tolerance=1e-6,
+    )  # fmt: skip
+
+
 def test_an_index_outside_is_an_error_of_the_update() -> None:
     table = variable(False, 7, 4)
     ids, rows = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.float32, [2, 4])

@@ -1,8 +1,9 @@
 """What the native tier offers to kernels that move elements, in slots as those of `machine_code.py`.
 
 `framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes, `distinct(dtype)`
-finds distinct integers. They are None where there is no machine code, or none yet; kernels then do the same
-by ATen, with the same results.
+finds distinct integers, `filled_rows(dtype)` gives rows of sparse tensors that have no element one, of values
+of this type, `spread_rows(how, dtype, ids)` gives elements the scaled rows of their segments. They are None
+where there is no machine code, or none yet; kernels then do the same by ATen, with the same results.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ import torch
 
 from flowstone.framework.machine.machine_code import Slot
 
-__all__ = ["Distinct", "FramedRows", "distinct", "framed_rows"]
+__all__ = [
+    "Distinct",
+    "FilledRows",
+    "FramedRows",
+    "SpreadRows",
+    "distinct",
+    "filled_rows",
+    "framed_rows",
+    "spread_rows",
+]
 
 
 class Distinct(Protocol):
@@ -23,6 +33,22 @@ class Distinct(Protocol):
     def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Each number's rank among the distinct ones, int32, and where these appear first, int64; None for
         none, or too many numbers."""
+
+
+class FilledRows(Protocol):
+    """Elements of a sparse tensor and one more for each row without any, on the host."""
+
+    def __call__(
+        self,
+        indices: torch.Tensor,
+        values: torch.Tensor,
+        rows: int,
+        default: torch.Tensor,
+        keep: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor] | None:
+        """The indices [n, rank], values [n], and of each row whether it was empty; of all elements also where
+        they went, int64, but of those that a mask keeps the new ones' rows, int32. None where rows are out
+        of bounds or not in order, or too many."""
 
 
 class FramedRows(Protocol):
@@ -37,5 +63,17 @@ class FramedRows(Protocol):
         """Matrices with zeros but for so many diagonals below and above the main one."""
 
 
+class SpreadRows(Protocol):
+    """The row of each element's segment, over the size of the segment or its root, on the host."""
+
+    def __call__(
+        self, data: torch.Tensor, ids: torch.Tensor, empty: torch.Tensor | None = None
+    ) -> torch.Tensor | None:
+        """[n, …] of data [segments, …] and ids [n], which do not fall; zeros where a segment is `empty`. None
+        if an id is out of bounds, or below the one before."""
+
+
 distinct: Slot[[torch.dtype | None], Distinct] = Slot()
+filled_rows: Slot[[torch.dtype | None], FilledRows] = Slot()
 framed_rows: Slot[[int], FramedRows] = Slot()
+spread_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SpreadRows] = Slot()

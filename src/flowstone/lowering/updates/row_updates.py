@@ -9,6 +9,7 @@
 
 becomes ``SparseApplyX(var, …, rows, indices) sum_repeated=True``, whose kernel (`ops/variables/row_steps.py`)
 needs no list of the distinct indices: a half to a fifth of the time (docs/design/024-updates-by-calls.md).
+``SparseSegmentMeanGrad(dy, places, segments, …)`` in place of the sum is one of ``_SpreadRows``.
 
 `add_negated_rows`: to subtract rows from a variable is to add their negatives.
 
@@ -28,8 +29,9 @@ import numpy as np
 from flowstone.framework.declarations.operation import registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types import dtypes
+from flowstone.lowering.arrays.spread_rows import HOW, spread_node
 from flowstone.rewriting.analyses.branches import Liveness
-from flowstone.rewriting.matching import Either, Number, Op, Pattern, Value
+from flowstone.rewriting.matching import Either, Number, Op, Pattern, Through, Value
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _APPLYING = ("SparseApply", "ResourceSparseApply")
@@ -54,18 +56,22 @@ def _sum_in_updates(subgraph: Subgraph) -> bool:
     for node in updates:
         at = [argument.name for argument in node.declaration.inputs].index("indices")
         gradient, indices = node.inputs[at - 1 : at + 1]
-        found = SUMMED.match(gradient.op, indices=indices)
+        found = SUMMED.match(gradient.op, indices=indices) or _SCALED.match(gradient.op, indices=indices)
         if found is None or consumers[gradient] != [node]:
             continue
-        total, distinct, rows, repeated = found.root, found.distinct, found.rows, found.repeated
+        total, distinct, repeated = found.root, found.distinct, found.repeated
         if any(liveness.node(each) != liveness.node(node) for each in (total, distinct)):
             continue
+        made: list[PlanNode] = []
+        if isinstance(found, _Scaled):
+            made = [spread_node(subgraph, HOW[total.type], found.dy, found.segments, like=total)]
+        rows = made[0].outputs[0] if isinstance(found, _Scaled) else found.rows
         inputs = [*node.inputs[: at - 1], rows, repeated, *node.inputs[at + 1 :]]
         attributes = {**node.attributes, "Tindices": repeated.dtype, "sum_repeated": True}
         new = subgraph.new_node(node.declaration, inputs, attributes, like=node)
         waits = [*distinct.control_inputs, *total.control_inputs, *node.control_inputs]
         new.control_inputs = list(dict.fromkeys(waits))
-        places[node] = [new]
+        places[node] = [*made, new]
         replaced.update(zip(node.outputs, new.outputs))
         subgraph.log.append(("sum_repeated_rows", node.name, "sums the rows of equal indices"))
     if places:
@@ -84,11 +90,30 @@ class _Summed(NamedTuple):
     root: PlanNode
 
 
+class _Scaled(NamedTuple):
+    """Rows of segments, over their sizes, that are summed where indices are equal."""
+
+    dy: PlanOutput
+    segments: PlanOutput
+    indices: PlanOutput
+    repeated: PlanOutput
+    distinct: PlanNode
+    root: PlanNode
+
+
 _FIRST = Number(where=lambda axis: int(axis) == 0)
 _LENGTH = Either(
     Op(
         "StridedSlice",
         Op("Shape", Value("indices")),
+        Number(where=lambda begin: begin.tolist() == [0]),
+        Value(),
+        Value(),
+        shrink_axis_mask=1,
+    ),
+    Op(
+        "StridedSlice",
+        Through("Cast", Op("Shape", Op("GatherV2", Value(), Value("indices"), _FIRST, batch_dims=0))),
         Number(where=lambda begin: begin.tolist() == [0]),
         Value(),
         Value(),
@@ -102,6 +127,13 @@ _PLACES = Op("Unique", Value("repeated"), node="distinct", part=1)
 SUMMED = Pattern(
     Op("UnsortedSegmentSum", Value("rows"), _PLACES, _LENGTH),
     _Summed,
+    lambda found: found.indices is found.distinct.outputs[0],
+)
+
+
+_SCALED = Pattern(
+    Op("|".join(HOW), Value("dy"), _PLACES, Value("segments"), _LENGTH),
+    _Scaled,
     lambda found: found.indices is found.distinct.outputs[0],
 )
 

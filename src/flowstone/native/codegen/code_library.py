@@ -35,12 +35,17 @@ def when_asked(make: Callable[[], _Made]) -> Callable[[], _Made | None]:
     there, and where there is no native tier. With ``FLOWSTONE_NATIVE=2`` a call waits."""
 
     begun = functools.cache(lambda: making.in_background(make))
+    made: list[_Made] = []  # once it is there: to ask a future takes longer
 
     def found() -> _Made | None:
         if not flags.NATIVE or host.reason():
             return None
-        made = begun()
-        return made.result() if made.done() or flags.NATIVE > 1 else None
+        if not made:
+            asked = begun()
+            if not asked.done() and flags.NATIVE < 2:
+                return None
+            made.append(asked.result())
+        return made[0]
 
     return found
 

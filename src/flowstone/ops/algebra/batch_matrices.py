@@ -2,7 +2,8 @@
 
 The second version broadcasts the leading dimensions. An operand may be taken as its adjoint. Products of one
 column and one row add up nothing: each element is one multiplication. 1,280 of 16 x 16 take 42 us so, and as
-products 660.
+products 660. On a host, products by one column are taken transposed, as products of one row: 64 of 64 x 64
+take 46 us so instead of 138, those of adjoints 16 instead of 152.
 """
 
 from __future__ import annotations
@@ -85,6 +86,10 @@ def _(node: Node, env: Environment) -> Kernel:
     same, of_x, of_y = node.type == "BatchMatMul", node.static_shape(0), node.static_shape(1)
     if _is_outer(node, node.dims(0), node.dims(1)):
         return call_of(torch.mul, x, y, dtype, env)
+    if env.device.type == "cpu" and dtype in _FLOATS and _is_by_column(node, node.dims(0), node.dims(1)):
+        by_column = _by_column(node, node.dims(0) or (), node.dims(1) or ())
+        if by_column is not None:
+            return by_column
     if of_x is not None and of_y is not None:
         together = len(of_x) == 3 and len(of_y) == 3 and of_x[0] == of_y[0]
         return call_of(torch.bmm if together else torch.matmul, x, y, dtype, env)
@@ -106,6 +111,37 @@ def _is_outer(node: Node, x: Dims, y: Dims) -> bool:
     if node.type == "BatchMatMul" and (x[:-2] != y[:-2] or None in x[:-2]):
         return False
     return x[-2 if node.attributes["adj_x"] else -1] == 1 == y[-1 if node.attributes["adj_y"] else -2]
+
+
+def _is_by_column(node: Node, x: Dims, y: Dims) -> bool:
+    """Whether matrices are multiplied by one column each, of as many as there are matrices unless the op
+    broadcasts."""
+    if x is None or y is None or (node.type == "BatchMatMul" and (x[:-2] != y[:-2] or None in x[:-2])):
+        return False
+    rows = x[-1 if node.attributes["adj_x"] else -2]
+    return rows != 1 == y[-2 if node.attributes["adj_y"] else -1]
+
+
+def _by_column(node: Node, x: tuple[int | None, ...], y: tuple[int | None, ...]) -> Kernel | None:
+    """The product of what is multiplied by columns; None where the product as it is is as fast."""
+    is_adjoint, is_row = node.attributes["adj_x"], node.attributes["adj_y"]
+    terms, results = (x[-2], x[-1]) if is_adjoint else (x[-1], x[-2])
+    if terms is None or results is None or y[-1 if is_row else -2] != terms:
+        return None
+    if terms * results <= _LOOPED:
+        return None
+    row = X1 if is_row else Call(torch.transpose, X1, -1, -2)
+    together = len(x) == 3 and len(y) == 3 and x[0] is not None and x[0] == y[0]
+    if is_adjoint:
+        return Call(torch.transpose, Call(torch.bmm if together else torch.matmul, row, X0), -1, -2)
+    if not together:  # matrices that are not in order are copied, which takes longer transposed
+        return None
+    rows = Call(torch.transpose, X0, -1, -2)
+    return Call(torch.transpose, Call(torch.bmm, row, rows), -1, -2)
+
+
+_FLOATS = (dtypes.float32, dtypes.float64)
+_LOOPED = 400  # elements of a matrix, up to which ATen's products are loops over them
 
 
 def batch_gradients(

@@ -6,6 +6,7 @@ others go through protobuf.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -172,34 +173,32 @@ def parsed(message_type: Any, message: bytes) -> Any:
 def column_of(features: Sequence[Any], kind: int, refusal: Callable[[int, int, int], Exception]) -> Column:
     """The column of the lists of Feature messages, or None where a row has none."""
     name = _LISTS[kind]
-    counts, is_there = np.zeros(len(features), np.int64), np.zeros(len(features), bool)
+    counts, is_there = [0] * len(features), [False] * len(features)
     parts: list[Any] = []
     for row, feature in enumerate(features):
         if feature is None:
             continue
-        if not feature.HasField(name):
+        values = getattr(feature, name)
+        count = len(values.value)
+        if not count and not feature.HasField(name):
             other = feature.WhichOneof("kind")
             if other is None:
                 continue
             raise refusal(row, kind, next(k for k, v in _LISTS.items() if v == other))
-        values = getattr(feature, name)
-        counts[row], is_there[row] = len(values.value), True
-        parts.append(_numbers(values, kind) if kind != BYTES else values.value)
-    return Column(counts, is_there, _joined(parts, kind))
+        counts[row], is_there[row] = count, True
+        parts.append(values)
+    return Column(np.array(counts, np.int64), np.array(is_there, bool), _joined(parts, kind, sum(counts)))
 
 
-def _numbers(values: Any, kind: int) -> Array:
-    count = len(values.value)
-    if kind == FLOATS and count > _LONG:
-        data = values.SerializeToString()  # a tag and a size, then the floats
-        return np.frombuffer(data, "<f4", count, len(data) - 4 * count)
-    return np.fromiter(values.value, _TYPES[kind], count)
+def _joined(parts: Sequence[Any], kind: int, total: int) -> Array:
+    """The values of all lists, `total` of them."""
+    if kind == FLOATS and total > _LONG * len(parts):
+        return np.concatenate([_floats(each, len(each.value)) for each in parts])
+    values = itertools.chain.from_iterable([each.value for each in parts])
+    return np.fromiter(values, object if kind == BYTES else _TYPES[kind], total)
 
 
-def _joined(parts: Sequence[Any], kind: int) -> Array:
-    if kind == BYTES:
-        flat = [value for part in parts for value in part]
-        values = np.empty(len(flat), object)
-        values[:] = flat
-        return values
-    return np.concatenate(parts) if parts else np.empty(0, _TYPES[kind])
+def _floats(values: Any, count: int) -> Array:
+    """The numbers of a list, by its bytes: a tag and a size, then the floats."""
+    data = values.SerializeToString()
+    return np.frombuffer(data, "<f4", count, len(data) - 4 * count)

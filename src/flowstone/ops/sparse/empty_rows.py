@@ -1,6 +1,7 @@
 """Rows of a sparse tensor that have no element get one: SparseFillEmptyRows.
 
-On a host NumPy works out what goes where, in a quarter of the time of ATen's calls for some hundred elements.
+On a host machine code makes one pass over ordered elements. For others, and without it, NumPy works out what
+goes where, in a quarter of the time of ATen's calls for some hundred elements.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import array_code
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import merge
@@ -46,6 +48,8 @@ def _(node: Node) -> Shapes:
 
 @sparse_fill_empty_rows_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    kind = node.dtype(1).torch
+
     def fill(rows: torch.Tensor, values: Any, shape: torch.Tensor, default: Any) -> tuple[Any, ...]:
         if getattr(default, "ndim", 0):
             raise invalid(f"default_value must be a scalar, saw shape: {listed(default.shape)}")
@@ -53,23 +57,25 @@ def _(node: Node, env: Environment) -> Kernel:
         if not sizes:
             raise invalid("Dense shape cannot be empty.")
         if rows.device.type == "cpu":
-            return _filled_by_numpy(rows, values, sizes[0], default)
+            code = array_code.filled_rows(kind)
+            found = code(rows, values, sizes[0], default) if code else None
+            return found or _filled_by_numpy(rows, values, sizes[0], default)
         empty = _empty_rows(rows, sizes[0])
         numbers = places_of(empty)
         if not len(numbers) and _is_ordered(rows[:, 0]):
             return rows.clone(), copied(values), empty, torch.arange(len(rows), device=rows.device)
         places, order = _places(rows[:, 0], empty)
         total = len(rows) + len(numbers)
-        found = rows.new_zeros((total, rows.shape[1]))
-        found.index_copy_(0, places, rows if order is None else rows.index_select(0, order))
+        indices = rows.new_zeros((total, rows.shape[1]))
+        indices.index_copy_(0, places, rows if order is None else rows.index_select(0, order))
         added = torch.ones(total, dtype=torch.bool, device=rows.device)
         added[places] = False
-        found[:, 0].index_copy_(0, places_of(added), numbers)
+        indices[:, 0].index_copy_(0, places_of(added), numbers)
         elements = filled(default, total)
         put(elements, places, values if order is None else taken(values, order))
         if order is not None:
             places = torch.empty_like(places).scatter_(0, order, places)
-        return found, elements, empty, places
+        return indices, elements, empty, places
 
     return fill
 
