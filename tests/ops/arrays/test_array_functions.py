@@ -177,3 +177,30 @@ def test_blocks_that_are_in_order_are_copied(move, shape):
         kept = session.run(move(x), {x: fed})
         fed += 1
         np.testing.assert_array_equal(kept.ravel(), range(4))
+
+
+def test_sizes_that_only_the_step_knows_are_told_in_their_type() -> None:
+    x = tf.placeholder(tf.int8)
+    told = [tf.shape(x), tf.size(x), tf.shape(x, out_type=tf.int64), tf.size(x, out_type=tf.int64)]
+    told += tf.shape_n([x, x], out_type=tf.int64)
+    with tf.Session() as session:
+        found = session.run(told, {x: np.zeros((3, 1, 2), np.int8)})
+        assert [each.tolist() for each in found] == [[3, 1, 2], 6, [3, 1, 2], 6, [3, 1, 2], [3, 1, 2]]
+        assert [each.dtype for each in found] == [np.int32, np.int32, *[np.int64] * 4]
+        many = np.empty(2**31, np.int8)  # untouched pages
+        assert session.run(told[3], {x: many}) == 2**31
+        with pytest.raises(tf.errors.OpError):
+            session.run(told[1], {x: many})
+
+
+def test_reshapes_that_only_the_step_knows() -> None:
+    x, shape = tf.placeholder(tf.float32), tf.placeholder(tf.int32, [None])
+    result = tf.reshape(x, shape)
+    with tf.Session() as session:
+        for given, sizes, wanted in [
+            ((2, 3), [3, -1], (3, 2)), ((2, 0), [-1, 3], (0, 3)), ((2, 0), [0, -1], (0, 2)), ((1,), [], ()),
+        ]:  # fmt: skip
+            assert session.run(result, {x: np.zeros(given), shape: sizes}).shape == wanted
+        for sizes in ([4, 2], [-1, -1], [-2, -3], [-1, 4], [0, -1]):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(result, {x: np.zeros((2, 3)), shape: sizes})
