@@ -249,13 +249,10 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     """
     liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
 
-    def sources(node: PlanNode) -> list[PlanNode]:
-        return list(node.sources())
-
     def only_orders(node: PlanNode) -> bool:
         if frames.home(node) is not None or len(node.control_inputs) > _MOST_REPLACEMENTS:
             return False
-        return liveness.trivial or all([liveness.node(each) == TRUE for each in (node, *sources(node))])
+        return liveness.trivial or all([liveness.node(each) == TRUE for each in (node, *node.sources())])
 
     needed: set[PlanNode] = set()
     passed: set[PlanNode] = set()
@@ -273,20 +270,19 @@ def remove_unneeded(subgraph: Subgraph) -> None:
             if control not in passed:
                 passed.add(control)
                 if only_orders(control):
-                    waits.extend(sources(control))
+                    waits.extend(control.sources())
                 else:
                     stack.append(control)
     dropped: dict[PlanNode, list[PlanNode]] = {}
-    nodes = []
+    if len(needed) == len(subgraph.nodes):
+        return
     for node in subgraph.nodes:
         if dropped and node.control_inputs:
             node.control_inputs = _redirected(node.control_inputs, dropped)
-        if node in needed:
-            nodes.append(node)
-        else:
-            dropped[node] = _redirected(list(dict.fromkeys(sources(node))), dropped)
+        if node not in needed:
+            dropped[node] = _redirected(list(dict.fromkeys(node.sources())), dropped)
     if dropped:
-        subgraph.nodes = nodes
+        subgraph.drop(dropped.keys())  # those who waited for one are alive, and in loops, as before
 
 
 _MOST_REPLACEMENTS = 16  # of a node that is dropped

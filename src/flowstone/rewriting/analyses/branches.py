@@ -19,6 +19,7 @@ whether a node and what replaces it are alive together, segments turn conditions
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,19 @@ class Liveness:
         copy._meanings, copy.predicates = dict(self._meanings), set(self.predicates)
         copy.trivial = self.trivial
         return copy
+
+    def without(self, gone: Collection[PlanNode]) -> Liveness | None:
+        """What is left when nodes that no other takes go; None if it must be found anew."""
+        if self.trivial:
+            return self
+        if any([node.type in SWITCHES or ALIVE_AT_TIMES in node.attributes for node in gone]):
+            return None  # the predicates may be fewer
+        rest = self.copy()
+        for node in gone:
+            del rest._of_node[node]
+            for output in node.outputs:
+                del rest._of_output[output]
+        return rest
 
     def node(self, node: PlanNode) -> Condition[Any]:
         """When the node runs."""
