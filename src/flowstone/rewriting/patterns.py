@@ -250,9 +250,13 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
 
     def only_orders(node: PlanNode) -> bool:
-        if frames.home(node) is not None or len(node.control_inputs) > _MOST_REPLACEMENTS:
+        if (frames.exist and frames.home(node) is not None) or len(node.control_inputs) > _MOST_REPLACEMENTS:
             return False
-        return liveness.trivial or all([liveness.node(each) == TRUE for each in (node, *node.sources())])
+        return liveness.trivial or all([is_always(each) for each in (node, *node.sources())])
+
+    def is_always(node: PlanNode) -> bool:
+        condition = liveness.node(node)
+        return condition is TRUE or condition == TRUE
 
     needed: set[PlanNode] = set()
     passed: set[PlanNode] = set()
