@@ -13,6 +13,7 @@ from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import Frames, order_by_frames
 from flowstone.rewriting.analyses.state_access import StateAccess
+from flowstone.rewriting.loop_effects import LoopEffects
 from flowstone.rewriting.memory.memory_schedule import arrange
 from flowstone.rewriting.passes import Pass, run_passes
 from flowstone.rewriting.patterns import (
@@ -151,10 +152,70 @@ def test_what_is_not_needed_goes_or_nothing_changes() -> None:
     subgraph = chain()
     before = known(subgraph)
     remove_unneeded(subgraph)
-    assert not are_kept(subgraph, before) and "unused" not in str(subgraph)
+    assert subgraph.consumers() is not before[0] and "unused" not in str(subgraph)
     before = known(subgraph)
     remove_unneeded(subgraph)
     assert are_kept(subgraph, before)
+
+
+def counted(x: Any, times: Any, body: Any) -> Any:
+    """The result of a loop that does `body` to x some times."""
+    return tf.while_loop(lambda i, _: i < times, lambda i, y: (i + 1, body(y)), [0, x])[1]
+
+
+def nested(x: Any, inner: Any) -> Any:
+    """A loop in a loop; of what the inner one takes, only `inner` of the outer one's values is its own."""
+    return counted(x, 3, lambda y: y + counted(tf.constant(1.0), 2, lambda z: z * inner(y)))
+
+
+UNNEEDED = {
+    "values": lambda x, p: tf.exp(tf.sin(x)),
+    "a loop": lambda x, p: counted(x, 3, tf.exp),
+    "a conditional": lambda x, p: tf.cond(p, lambda: tf.exp(x), lambda: x),
+    "a conditional in a loop": lambda x, p: counted(x, 3, lambda y: tf.cond(p, lambda: y * 2.0, lambda: y)),
+    "loops in loops": lambda x, p: nested(x, lambda y: y),
+    "a loop's gradient": lambda x, p: tf.gradients(counted(x, 3, tf.exp), x)[0],
+}
+NEEDED = {**UNNEEDED, "a loop with numbers": lambda x, p: nested(x, lambda y: tf.random_uniform([]))}
+
+
+@pytest.mark.parametrize("unneeded", UNNEEDED)
+@pytest.mark.parametrize("needed", NEEDED)
+def test_what_is_known_of_the_rest_outlasts_what_is_not_needed(needed: str, unneeded: str) -> None:
+    """And is what would be found anew."""
+    with tf.Graph().as_default():
+        x, p = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+        idle = UNNEEDED[unneeded](x, p)
+        with tf.control_dependencies([tf.sin(idle)]):
+            waiting = tf.exp(x)
+        kept = NEEDED[needed](x, p)
+        subgraph = prune([waiting + kept, idle], [], [x, p])
+    del subgraph.fetches[1]
+    subgraph.analysis(LoopEffects)
+    known(subgraph)
+    size = len(subgraph.nodes)
+    remove_unneeded(subgraph)
+    assert len(subgraph.nodes) < size
+    subgraph.check_analyses()
+
+
+def test_a_loop_is_nowhere_once_what_showed_where_it_was_is_gone() -> None:
+    """The inner loop takes a value of the outer one, which only an Enter says, that nothing needs."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        outer = counted(x, 3, lambda y: y + counted(tf.constant(1.0), 2, lambda z: z + tf.minimum(y, 0.0)))
+        subgraph = prune([outer], [], [x])
+    minimum = next(node for node in subgraph.nodes if node.type == "Minimum")
+    add = next(node for node in subgraph.nodes if minimum.outputs[0] in node.inputs)
+    add.inputs[list(add.inputs).index(minimum.outputs[0])] = next(
+        y for y in add.inputs if y is not minimum.outputs[0]
+    )
+    subgraph.invalidate()
+    subgraph.analysis(LoopEffects)
+    known(subgraph)
+    remove_unneeded(subgraph)
+    assert minimum not in subgraph.nodes
+    subgraph.check_analyses()
 
 
 def test_control_edges_that_go_invalidate() -> None:

@@ -103,6 +103,25 @@ def test_substitution_of_several_nodes_at_a_time() -> None:
     assert [x.op for x in subgraph.nodes[-1].inputs] == [sine, sine]
 
 
+def test_who_waited_for_nodes_that_go_waits_for_what_stands_for_them_in_the_end() -> None:
+    """Whatever the order in which the replacements are named; what stays is waited for itself."""
+    x = tf.placeholder(tf.float32, [])
+    first = tf.exp(x)
+    waited: list[Any] = [first]
+    for function in (tf.sin, tf.cos, tf.tan):
+        with tf.control_dependencies([waited[-1]]):
+            waited.append(function(x))
+    with tf.control_dependencies([waited[-1]]):
+        y = tf.negative(x)
+    subgraph = prune([y], [], [x])
+    node = {each.type: each for each in subgraph.nodes}
+    chain = [node[kind] for kind in ("Cos", "Tan", "Sin")]
+    replacements = {each: list(each.control_inputs) for each in chain}
+    substitute(subgraph, {each: [] for each in chain}, {}, replacements)
+    assert node["Neg"].control_inputs == [node["Exp"]]
+    assert kinds(subgraph) == ["_Arg", "Exp", "Neg"]
+
+
 def test_order_follows_edges_and_is_otherwise_kept() -> None:
     x = tf.placeholder(tf.float32, [])
     subgraph = prune([tf.sin(x), tf.cos(x), tf.exp(x)], [], [x])

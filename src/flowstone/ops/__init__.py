@@ -2,13 +2,16 @@
 a folder a family. Operations that only plans contain are in `lowering` and `partition`.
 
 Importing this package declares the ops of most programs. The files below it that are not named here are
-imported when a program asks for one of their names, or for an op that is not declared yet; then so are the
-packages that add ops (`framework/declarations/op_packages.py`). A declaration that lacks an obligatory part
-is an error then.
+imported when a program asks for one of their names. For an op that is not declared yet those are imported
+whose text has its name in quotes; if none of them declares it, all, and the packages that add ops
+(`framework/declarations/op_packages.py`). A declaration that lacks an obligatory part is an error then.
 """
 
+from functools import cache as _cache
 from importlib import import_module as _import_module
+from pathlib import Path as _Path
 from pkgutil import walk_packages as _walk_packages
+from sys import modules as _modules
 
 from flowstone.framework.declarations.op_packages import import_packages as _import_packages
 from flowstone.framework.declarations.operation import registry
@@ -140,7 +143,28 @@ from flowstone.ops.variables import (
 )
 
 
+@_cache
+def _late_files() -> dict[str, str]:
+    """The text of the files that are not imported, by modules' names; of those that are there as text."""
+    found: dict[str, str] = {}
+    for path in __path__:
+        for file in sorted(_Path(path).glob("*/*.py")):
+            name = f"{__name__}.{file.parent.name}.{file.stem}"
+            if file.stem != "__init__" and name not in _modules:
+                found[name] = file.read_text("utf-8")
+    return found
+
+
+def _import_naming(op: str) -> None:
+    quoted = f'"{op}"'
+    with _paused():
+        for name, text in _late_files().items():
+            if quoted in text:
+                _import_module(name)
+
+
 def _import_all() -> None:
+    _late_files.cache_clear()
     with _paused():
         for file in _walk_packages(__path__, f"{__name__}."):
             _import_module(file.name)
@@ -148,4 +172,4 @@ def _import_all() -> None:
 
 
 registry.check_complete()
-registry.load_late_by(_import_all)
+registry.load_late_by(_import_all, _import_naming)

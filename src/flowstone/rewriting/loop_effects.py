@@ -10,6 +10,7 @@ into one.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from flowstone.framework.declarations.operation import registry
@@ -25,6 +26,7 @@ from flowstone.rewriting.analyses.frames import (
     order_by_frames,
 )
 
+_NONE: frozenset[str] = frozenset()
 _FLOW = LOOP_TYPES | MERGES | SWITCHES
 
 
@@ -41,19 +43,40 @@ class LoopEffects:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self.homes: dict[PlanNode, Home] = {}
-        frames = subgraph.analysis(Frames)
+        frames = self._frames = subgraph.analysis(Frames)
         if not frames.exist:
             return
+        of = frames.of
         bodies: dict[PlanNode, frozenset[str]] = {}  # the loops whose predicates a node comes after
         for node in subgraph.nodes:
-            bodies[node] = frozenset().union(*[bodies[x] for x in node.sources() if x in bodies])
-            frame = _around(frames, node)
-            if frame is None:
-                continue
-            if is_loop_switch(node):
-                bodies[node] |= {frame.name}
-            elif node.type in ENTERS or not (node.declaration.is_pure or node.type in _FLOW):
-                self.homes[node] = Home(frame.name, frame.depth, frame.name in bodies[node])
+            after: frozenset[str] = _NONE
+            for x in node.inputs:
+                before = bodies.get(x.op, _NONE)
+                if before is not after:
+                    after |= before
+            for control in node.control_inputs:
+                before = bodies.get(control, _NONE)
+                if before is not after:
+                    after |= before
+            frame = of[node]
+            if frame is not None and node.type in ENTERS:
+                frame = frame.parent
+            if frame is not None:
+                if is_loop_switch(node):
+                    after |= {frame.name}
+                elif node.type in ENTERS or not (node.declaration.is_pure or node.type in _FLOW):
+                    self.homes[node] = Home(frame.name, frame.depth, frame.name in after)
+            if after:
+                bodies[node] = after
+
+    def without(self, gone: Collection[PlanNode]) -> LoopEffects | None:
+        """What is left when nodes that no other takes go; None if it must be found anew."""
+        if not self._frames.stay(gone):
+            return None
+        rest = LoopEffects.__new__(LoopEffects)
+        rest._frames = self._frames
+        rest.homes = {node: home for node, home in self.homes.items() if node not in gone}
+        return rest
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LoopEffects) and self.homes == other.homes
@@ -65,10 +88,8 @@ def hold(subgraph: Subgraph, before: LoopEffects) -> None:
     if not frames.exist:
         return
     tied = False
-    for node in list(subgraph.nodes):
-        home = before.homes.get(node)
-        if home is None:
-            continue
+    for node in [each for each in subgraph.nodes if each in before.homes]:
+        home = before.homes[node]
         frame = _around(frames, node)
         if frame is None or frame.depth < home.depth:
             variable = _variable(subgraph, frames, home)
@@ -87,7 +108,7 @@ def _repeat(subgraph: Subgraph) -> None:
     nodes: list[PlanNode] = []
     for node in subgraph.nodes:
         home = _around(frames, node) if node.type in ENTERS else frames.home(node)
-        if home is not None and any(frames.of.get(x.op) is not home for x in node.inputs):
+        if home is not None and any([frames.of.get(x.op) is not home for x in node.inputs]):
             node.inputs[:] = [_inside(subgraph, x, home, (frames, copies, nodes)) for x in node.inputs]
         nodes.append(node)
     if copies:

@@ -141,7 +141,8 @@ def substitute(
     """Puts new nodes in the places of old ones, for rewrites that see more than one node at a time.
 
     `places`: what comes where each old node was (maybe nothing); `replaced`: what stands for old outputs;
-    `replacements`: what those who waited for an old node wait for, by default the last node in its place.
+    `replacements`: what those who waited for an old node wait for, by default the last node in its place;
+    of what goes itself without a place, the replacements in turn.
     Of changes that have nothing to do with each other, those that are not admitted are left out.
     """
     if not places:
@@ -157,6 +158,7 @@ def substitute(
         places = {node: new for node, new in places.items() if node not in refused}
         replaced = {old: new for old, new in replaced.items() if old.op not in refused}
         replacements = {node: new for node, new in replacements.items() if node not in refused}
+    replacements = _followed(replacements, {node for node, new in places.items() if not new})
     subgraph.nodes = [new for node in subgraph.nodes for new in places.get(node, [node])]
     for node in subgraph.nodes:
         node.inputs[:] = [replaced.get(x, x) for x in node.inputs]
@@ -164,6 +166,29 @@ def substitute(
             node.control_inputs = _redirected(node.control_inputs, replacements)
     subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
     subgraph.targets = _redirected(subgraph.targets, replacements)
+
+
+def _followed(
+    replacements: dict[PlanNode, list[PlanNode]], going: set[PlanNode]
+) -> dict[PlanNode, list[PlanNode]]:
+    """The replacements, with what stands for `going` nodes in place of those."""
+    if not any([each in going for stands in replacements.values() for each in stands]):
+        return replacements
+    followed: dict[PlanNode, list[PlanNode]] = {}
+    begun: set[PlanNode] = set()
+    for node in replacements:
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            begun.add(top)
+            inside = [each for each in replacements[top] if each in going and each in replacements]
+            if waiting := [each for each in inside if each not in begun]:
+                stack += waiting
+                continue
+            if stack.pop() not in followed:
+                known = {each: followed[each] for each in inside if each in followed}
+                followed[top] = _redirected(replacements[top], known)
+    return followed
 
 
 def substitute_in_order(
@@ -224,13 +249,14 @@ def remove_unneeded(subgraph: Subgraph) -> None:
     """
     liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
 
-    def sources(node: PlanNode) -> list[PlanNode]:
-        return list(node.sources())
-
     def only_orders(node: PlanNode) -> bool:
-        if frames.home(node) is not None or len(node.control_inputs) > _MOST_REPLACEMENTS:
+        if (frames.exist and frames.home(node) is not None) or len(node.control_inputs) > _MOST_REPLACEMENTS:
             return False
-        return liveness.trivial or all([liveness.node(each) == TRUE for each in (node, *sources(node))])
+        return liveness.trivial or all([is_always(each) for each in (node, *node.sources())])
+
+    def is_always(node: PlanNode) -> bool:
+        condition = liveness.node(node)
+        return condition is TRUE or condition == TRUE
 
     needed: set[PlanNode] = set()
     passed: set[PlanNode] = set()
@@ -248,20 +274,19 @@ def remove_unneeded(subgraph: Subgraph) -> None:
             if control not in passed:
                 passed.add(control)
                 if only_orders(control):
-                    waits.extend(sources(control))
+                    waits.extend(control.sources())
                 else:
                     stack.append(control)
     dropped: dict[PlanNode, list[PlanNode]] = {}
-    nodes = []
+    if len(needed) == len(subgraph.nodes):
+        return
     for node in subgraph.nodes:
         if dropped and node.control_inputs:
             node.control_inputs = _redirected(node.control_inputs, dropped)
-        if node in needed:
-            nodes.append(node)
-        else:
-            dropped[node] = _redirected(list(dict.fromkeys(sources(node))), dropped)
+        if node not in needed:
+            dropped[node] = _redirected(list(dict.fromkeys(node.sources())), dropped)
     if dropped:
-        subgraph.nodes = nodes
+        subgraph.drop(dropped.keys())  # those who waited for one are alive, and in loops, as before
 
 
 _MOST_REPLACEMENTS = 16  # of a node that is dropped

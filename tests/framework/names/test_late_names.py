@@ -47,12 +47,16 @@ def test_a_registry_loads_late_for_an_ops_name_that_it_lacks_and_once() -> None:
         registry["Missing"]
 
 
+def complete(name: str) -> OpDeclaration:
+    declaration = OpDeclaration(name, "x: T -> y: T", T=None).not_differentiable()
+    declaration.infer(lambda node: node.dims(0))
+    declaration.kernel("CPU")(lambda node, env: lambda x: x)
+    return declaration
+
+
 @pytest.mark.parametrize("question", [len, lambda registry: len(list(registry))])
 def test_all_that_counts_or_lists_the_ops_sees_the_late_ones(question: Any) -> None:
-    late = OpDeclaration("_LateExample", "x: T -> y: T", T=None).not_differentiable()
-    late.infer(lambda node: node.dims(0))
-    late.kernel("CPU")(lambda node, env: lambda x: x)
-    registry = Registry()
+    late, registry = complete("_LateExample"), Registry()
     registry.load_late_by(lambda: registry.add(late) and None)
     assert question(registry) == 1
 
@@ -62,3 +66,38 @@ def test_a_late_declaration_that_lacks_a_part_is_an_error() -> None:
     registry.load_late_by(lambda: registry.add(OpDeclaration("Incomplete", "x: T -> y: T", T=None)) and None)
     with pytest.raises(TypeError, match="Incomplete lacks: infer, kernel, gradient"):
         registry.get("Incomplete")
+
+
+def test_files_that_may_declare_an_op_are_imported_before_all_of_them() -> None:
+    registry, loads = Registry(), []
+
+    def load_with(name: str) -> None:
+        loads.append(name)
+        if name == "Here":
+            registry.add(complete("Here"))
+
+    registry.load_late_by(lambda: loads.append("all"), load_with)
+    assert registry["Here"] is registry["Here"]
+    assert loads == ["Here"]
+    assert "Missing" not in registry
+    assert "Another" not in registry
+    assert loads == ["Here", "Missing", "all"]
+
+
+def test_ops_of_datasets_import_no_readers_of_images_and_databases() -> None:
+    code = (
+        "import sys, flowstone as tf; dataset = tf.data.Dataset.range(4).batch(2);"
+        "x = dataset.make_one_shot_iterator().get_next(); print(tf.Session().run(x).tolist());"
+        "print([name in sys.modules for name in ('PIL', 'sqlite3')])"
+    )
+    assert run(code).splitlines() == ["[0, 1]", "[False, False]"]
+
+
+def test_an_op_of_a_late_file_is_the_same_however_it_is_asked_for() -> None:
+    """Its file alone declares all that hangs on it."""
+    code = (
+        "import sys, flowstone as tf; from flowstone.framework.declarations.operation import registry;"
+        "first = registry['SqlDataset']; late = 'flowstone.ops.forests' in sys.modules;"
+        "print('sqlite3' in sys.modules, late, len(registry) > 1000, registry['SqlDataset'] is first)"
+    )
+    assert run(code).split() == ["True", "False", "True", "True"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,30 +13,43 @@ if TYPE_CHECKING:
 class Registry:
     """All declared operations by name; a mapping.
 
-    Files of ops that few programs use are imported late: a name that is not declared yet, and all that needs
-    every name, imports them with `load_late`, which `flowstone.ops` sets.
+    Files of ops that few programs use are imported late: those that may declare a name when it is asked for,
+    all of them for a name that none of those declares, and for all that needs every name. `flowstone.ops`
+    sets both functions.
     """
 
     def __init__(self) -> None:
         self._declarations: dict[str, OpDeclaration] = {}
         self._load_late: Callable[[], None] | None = None
+        self._load_with: Callable[[str], None] | None = None
         self._loading = threading.RLock()
         self._is_loading = False
 
-    def load_late_by(self, load: Callable[[], None]) -> None:
-        """Sets the function that imports the files of ops that are not imported yet."""
-        self._load_late = load
+    def load_late_by(self, load: Callable[[], None], load_with: Callable[[str], None] | None = None) -> None:
+        """Sets the function that imports the files of ops that are not imported yet, and one that imports
+        those of them that may declare an op of this name.
+        """
+        self._load_late, self._load_with = load, load_with
 
     def load_late(self) -> None:
         """Imports every file of ops. TypeError if a declaration lacks an obligatory part."""
-        if self._load_late is None:
-            return
-        with self._loading:  # another thread waits until all is declared
-            if self._load_late is not None and not self._is_loading:
-                self._is_loading = True
-                self._load_late()
-                self.check_complete()
-                self._load_late = None
+        if self._load_late is not None:
+            self._load("", self._load_late)
+
+    def _load(self, name: str, load: Callable[[], None]) -> None:
+        """Imports files of ops; none if another thread has declared `name` meanwhile."""
+        with self._loading:
+            if self._load_late is None or self._is_loading or name in self._declarations:
+                return
+            known = set(self._declarations)
+            self._is_loading = True
+            try:
+                load()
+                self._check([each for key, each in self._declarations.items() if key not in known])
+                if not name:
+                    self._load_late = self._load_with = None
+            finally:
+                self._is_loading = False
 
     def add(self, declaration: OpDeclaration) -> OpDeclaration:
         """Registers a declaration; a name may be declared once."""
@@ -55,7 +68,10 @@ class Registry:
         """The declaration of this name, or None."""
         declaration = self._declarations.get(name)
         if declaration is None and name[:1].isupper():  # so op names begin, unlike most functions' names
-            self.load_late()
+            if (load_with := self._load_with) is not None:
+                self._load(name, lambda: load_with(name))
+            if name not in self._declarations:
+                self.load_late()
             declaration = self._declarations.get(name)
         return declaration
 
@@ -76,7 +92,11 @@ class Registry:
 
     def check_complete(self) -> None:
         """Raises TypeError if any declaration, but that of a plan's feeds, lacks an obligatory part."""
-        for declaration in self._declarations.values():
+        self._check(self._declarations.values())
+
+    @staticmethod
+    def _check(declarations: Iterable[OpDeclaration]) -> None:
+        for declaration in declarations:
             if declaration.role != "feed":
                 declaration.check_complete()
 

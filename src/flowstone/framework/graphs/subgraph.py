@@ -18,7 +18,7 @@ Printed, one line a node, it is stable text:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -136,6 +136,20 @@ class Subgraph:
         elif flags.CHECK:
             self._check(analyse, found, "")
         return found
+
+    def drop(self, gone: Collection[PlanNode]) -> None:
+        """Drops nodes whose outputs no other takes, and for which no other waits.
+
+        Of what analyses found is kept what the result's method ``without(gone)`` says: what they would find
+        of the nodes that are left, or None.
+        """
+        kept = {}
+        for analyse, found in self._analyses.items():
+            without = getattr(found, "without", None)
+            if without is not None and (rest := without(gone)) is not None:
+                kept[analyse] = rest
+        self.nodes = [node for node in self._nodes if node not in gone]
+        self._analyses.update(kept)
 
     def invalidate(self) -> None:
         """Forgets what analyses found: to be called when nodes, or their list, were changed in place."""

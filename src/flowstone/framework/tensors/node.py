@@ -64,9 +64,10 @@ class PlanData:
 class Node:
     """One use of a declared operation.
 
-    Fields: `name`; `declaration`; `attributes` (canonical values, see `attributes.py`); `inputs`;
-    `control_inputs` (nodes to run before); `outputs`; `device` (requested, '' for none); `order` (creation
-    order, which breaks ties); `group_sizes` (how many inputs each declared input argument holds).
+    Fields: `name`; `declaration`; `type` (the declaration's name on the wire, such as ``"MatMul"``);
+    `attributes` (canonical values, see `attributes.py`); `inputs`; `control_inputs` (nodes to run before);
+    `outputs`; `device` (requested, '' for none); `order` (creation order, which breaks ties); `group_sizes`
+    (how many inputs each declared input argument holds).
     """
 
     __slots__ = (
@@ -79,6 +80,7 @@ class Node:
         "name",
         "order",
         "outputs",
+        "type",
     )
 
     inputs: Sequence[Output]
@@ -96,15 +98,11 @@ class Node:
         device: str,
         order: int,
     ) -> None:
-        self.declaration, self.name, self.attributes = declaration, name, attributes
+        self.declaration, self.type = declaration, declaration.name
+        self.name, self.attributes = name, attributes
         self.inputs, self.group_sizes, self.control_inputs = inputs, group_sizes, control_inputs
         self.device, self.order = device, order
         self.outputs = []
-
-    @property
-    def type(self) -> str:
-        """The operation's name on the wire, such as ``"MatMul"``."""
-        return self.declaration.name
 
     @property
     def is_constant(self) -> bool:

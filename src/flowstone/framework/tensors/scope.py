@@ -31,15 +31,26 @@ class Scopes(threading.local):
         self.container: str = ""
         self.control_flow_context: Any = None
 
-    @contextlib.contextmanager
-    def having(self, **fields: Any) -> Iterator[None]:
+    def having(self, **fields: Any) -> contextlib.AbstractContextManager[None]:
         """Within the context these fields have these values."""
-        before = {field: getattr(self, field) for field in fields}
-        self.__dict__.update(fields)
-        try:
-            yield
-        finally:
-            self.__dict__.update(before)
+        return _Having(self, fields)
+
+
+class _Having:
+    """Fields of scopes with other values; a class, since thousands of operations are built inside of some."""
+
+    __slots__ = ("_before", "_fields", "_scopes")
+
+    def __init__(self, scopes: Scopes, fields: dict[str, Any]) -> None:
+        self._scopes, self._fields = scopes, fields
+
+    def __enter__(self) -> None:
+        values = self._scopes.__dict__
+        self._before = {field: values[field] for field in self._fields}
+        values.update(self._fields)
+
+    def __exit__(self, *_: object) -> None:
+        self._scopes.__dict__.update(self._before)
 
 
 class DefaultStack(threading.local):

@@ -99,10 +99,12 @@ class Units:
         groups: list[Group] = []
         for unit in self.all:
             unit.group = None
-        for unit in self._ordered(may_join):
-            sources = dict.fromkeys(x.group for x in unit.sources if x.group is not None)
-            joins, chosen = may_join(unit), None
-            for group in sources:
+        for unit, joins in self._ordered(may_join):
+            chosen: Group | None = None
+            for source in unit.sources:
+                group = source.group
+                if group is None or group is chosen:
+                    continue
                 if not (joins and group.takes(unit)):
                     group.is_open = False
                 elif chosen is None:
@@ -116,16 +118,18 @@ class Units:
                 chosen.add(unit)
         return [group for group in groups if group.units]
 
-    def _ordered(self, may_join: Callable[[Unit], bool]) -> list[Unit]:
-        """The units in an order of their edges in which those that may join come as early as they can."""
+    def _ordered(self, may_join: Callable[[Unit], bool]) -> list[tuple[Unit, bool]]:
+        """The units in an order of their edges in which those that may join come as early as they can, and
+        whether each may."""
         waiting = [len(unit.sources) for unit in self.all]
         last = len(waiting)
         ready = [unit.place + last * (not may_join(unit)) for unit in self.all if not unit.sources]
         heapq.heapify(ready)
         result = []
         while ready:
-            unit = self.all[heapq.heappop(ready) % last]
-            result.append(unit)
+            place = heapq.heappop(ready)
+            unit = self.all[place % last]
+            result.append((unit, place < last))
             for taker in unit.takers:
                 waiting[taker.place] -= 1
                 if not waiting[taker.place]:

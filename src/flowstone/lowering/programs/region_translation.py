@@ -28,7 +28,7 @@ from flowstone.lowering.programs.program_limits import (
 )
 from flowstone.lowering.programs.program_members import Packed
 from flowstone.lowering.programs.random_statements import DRAWS
-from flowstone.lowering.programs.statement_parts import copy
+from flowstone.lowering.programs.statement_parts import spread
 from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import KINDS, SIZES
 from flowstone.native.programs.program_memory import arranged, needs_padding, own_bytes
@@ -173,7 +173,7 @@ class RegionTranslation(Translation):
         if value.size <= _FEW:
             return self.builder.constant(dtype, dims, value.ravel().tolist())
         number = self.builder.constant(dtype, (), [value.flat[0].item()])
-        return copy(self, node, number, np.zeros(dims, np.int64))
+        return spread(self, number, dims)
 
     def _guard_of(self, node: PlanNode, condition: Condition[Any]) -> Guard:
         """When the node runs, beside what holds wherever its loop runs."""

@@ -20,14 +20,16 @@ _ALIKE = 12  # keys in a row that make a repetition
 
 def sections(keys: Sequence[Hashable], alike: int = _ALIKE) -> list[tuple[int, int, int]]:
     """The parts of the sequence that repeat themselves twice or more, in order: (begin, end, period)."""
-    last: dict[tuple[Hashable, ...], int] = {}
+    numbers: dict[Hashable, int] = {}  # of different keys, each of which is hashed once
+    sequence = [numbers.setdefault(key, len(numbers)) for key in keys]
+    last: dict[tuple[int, ...], int] = {}
     found: list[tuple[int, int, int]] = []
     begin = period = 0  # of the repetition that lasts
     count = len(keys) - alike + 1
     for i in range(count + 1):
         distance = 0
         if i < count:
-            here = tuple(keys[i : i + alike])
+            here = tuple(sequence[i : i + alike])
             distance = i - last.get(here, i)
             last[here] = i
         if distance == period:

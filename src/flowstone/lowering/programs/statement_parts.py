@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,7 @@ __all__ = [
     "places_of",
     "put_into",
     "result_of",
+    "spread",
     "walk_of",
 ]
 
@@ -42,10 +44,23 @@ def broadcast(t: Translation, node: PlanNode, x: int, dims: tuple[int, ...]) -> 
     if value.size in (1, math.prod(dims)):
         return x
     try:
-        places = np.broadcast_to(np.arange(value.size).reshape(value.dims), dims)
+        return spread(t, x, dims)
     except ValueError:
         raise Untranslatable(node, "its shapes do not fit each other") from None
-    return copy(t, node, x, places)
+
+
+def spread(t: Translation, x: int, dims: tuple[int, ...]) -> int:
+    """The elements of a value as often as the shape says, made where the value is made. ValueError if it does
+    not fit."""
+    sizes, strides, first = _spread_walk(t.builder.values[x].dims, dims)
+    return t.moved(x, dims, sizes=sizes, from_strides=strides, from_place=first)
+
+
+@functools.lru_cache(maxsize=1024)
+def _spread_walk(dims: tuple[int, ...], to: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    found = _walk(np.broadcast_to(np.arange(math.prod(dims)).reshape(dims), to))
+    assert found is not None  # all steps along a dimension are the same
+    return found
 
 
 def copy(t: Translation, node: PlanNode, x: int, places: np.ndarray[Any, Any]) -> int:
@@ -76,6 +91,13 @@ def put_into(
 
 def walk_of(node: PlanNode, places: np.ndarray[Any, Any]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Places as a walk with steps of one length along each dimension."""
+    found = _walk(places)
+    if found is None:
+        raise Untranslatable(node, "it moves elements in no regular way")
+    return found
+
+
+def _walk(places: np.ndarray[Any, Any]) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
     first = int(places.flat[0])
     sizes, strides = [], []
     for axis, size in enumerate(places.shape):
@@ -88,7 +110,7 @@ def walk_of(node: PlanNode, places: np.ndarray[Any, Any]) -> tuple[tuple[int, ..
         shape[axis] = size
         walked = walked + (np.arange(size) * step).reshape(shape)
     if not np.array_equal(walked, places):
-        raise Untranslatable(node, "it moves elements in no regular way")
+        return None
     return tuple(sizes), tuple(strides), first
 
 

@@ -19,6 +19,7 @@ whether a node and what replaces it are alive together, segments turn conditions
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,19 @@ class Liveness:
         copy.trivial = self.trivial
         return copy
 
+    def without(self, gone: Collection[PlanNode]) -> Liveness | None:
+        """What is left when nodes that no other takes go; None if it must be found anew."""
+        if self.trivial:
+            return self
+        if any([node.type in SWITCHES or ALIVE_AT_TIMES in node.attributes for node in gone]):
+            return None  # the predicates may be fewer
+        rest = self.copy()
+        for node in gone:
+            del rest._of_node[node]
+            for output in node.outputs:
+                del rest._of_output[output]
+        return rest
+
     def node(self, node: PlanNode) -> Condition[Any]:
         """When the node runs."""
         return TRUE if self.trivial else self._of_node[node]
@@ -130,22 +144,26 @@ class Liveness:
 
     def add(self, node: PlanNode) -> None:
         """Takes notice of a node whose inputs and control inputs are known."""
-        condition = TRUE
+        condition, of_output = TRUE, self._of_output
         for control in node.control_inputs:
-            condition = conjunction(condition, self._of_node[control])
+            also = self._of_node[control]
+            if also is not condition and also is not TRUE:
+                condition = conjunction(condition, also)
         if node.type in MERGES:
             condition = conjunction(condition, self._merged(node))
         else:
             for x in node.inputs:
-                condition = conjunction(condition, self._of_output[x])
+                also = of_output[x]
+                if also is not condition and also is not TRUE:
+                    condition = conjunction(condition, also)
         if ALIVE_AT_TIMES in node.attributes:
             condition = conjunction(condition, literal(node.outputs[0], True))
         self._of_node[node] = condition
         for output in node.outputs:
-            self._of_output[output] = condition
+            of_output[output] = condition
         if node.type in SWITCHES and not is_loop_switch(node):
             for output, meaning in zip(node.outputs, self._meaning(node.inputs[1])):
-                self._of_output[output] = conjunction(condition, meaning)
+                of_output[output] = conjunction(condition, meaning)
 
     def _merged(self, node: PlanNode) -> Condition[Any]:
         if is_head(node):  # the first value decides; later ones are there because it was

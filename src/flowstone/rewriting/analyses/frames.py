@@ -14,7 +14,7 @@ with nested loops as such blocks in turn. Edges from NextIteration to Merge lead
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from flowstone.framework import errors
 from flowstone.framework.declarations.operation import registry
@@ -53,7 +53,7 @@ class Frames:
             for node in subgraph.nodes:
                 self.of[node] = self.frame_of(node)
             for node in subgraph.nodes:
-                if is_head(node):  # what goes round may have been computed outside
+                if node.type in _MERGES and is_head(node):  # what goes round may have been computed outside
                     self.of.update({x.op: self.of[node] for x in node.inputs if x.op.type in NEXT_ITERATIONS})
 
     def __eq__(self, other: object) -> bool:
@@ -75,16 +75,40 @@ class Frames:
         copy.of, copy._by_name, copy.exist = dict(self.of), dict(self._by_name), self.exist
         return copy
 
+    def stay(self, gone: Collection[PlanNode]) -> bool:
+        """Whether nodes that are left when these go are in the same frames as before."""
+        for node in gone if self.exist else ():
+            if node.type in ENTERS:
+                frame = self.of[node]
+                if frame is not None and frame.parent is not None:  # it may have shown that frame
+                    return False
+            elif node.type in _MERGES and is_head(node):
+                if any([x.op.type in NEXT_ITERATIONS and x.op not in gone for x in node.inputs]):
+                    return False
+        return True
+
+    def without(self, gone: Collection[PlanNode]) -> Frames | None:
+        """What is left when nodes that no other takes go; None if it must be found anew."""
+        if not self.stay(gone):
+            return None
+        rest = self.copy()
+        rest.of = {node: frame for node, frame in self.of.items() if node not in gone}
+        rest.exist = any([node.type in ENTERS for node in rest.of])
+        if not rest.exist:
+            rest.of, rest._by_name = {}, {}
+        return rest
+
     def frame_of(self, node: PlanNode) -> Frame | None:
         """The frame of a node whose sources are known."""
-        sources = [x.op for x in node.inputs]
-        if node.control_inputs:
-            sources += node.control_inputs
         of = self.of
         deepest: Frame | None = None
-        for source in sources:
+        for x in node.inputs:
+            frame = of.get(x.op)
+            if frame is not deepest and frame and (deepest is None or frame.depth > deepest.depth):
+                deepest = frame
+        for source in node.control_inputs:
             frame = of.get(source)
-            if frame is not None and (deepest is None or frame.depth > deepest.depth):
+            if frame is not deepest and frame and (deepest is None or frame.depth > deepest.depth):
                 deepest = frame
         if node.type not in _BORDERS:
             return deepest

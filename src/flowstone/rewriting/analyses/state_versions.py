@@ -211,8 +211,11 @@ class StateVersions:
     def _read(self, references: References, node: PlanNode) -> frozenset[Any]:
         if not self.changes:
             return _NONE
-        states = {s for x in taken_by(node) for s in references[x] if self.is_changed(s)}
-        return frozenset([(state, self.current(state, node)) for state in states])
+        states: set[Any] = set()
+        for x in taken_by(node):
+            if found := references[x]:
+                states.update([state for state in found if self.is_changed(state)])
+        return frozenset([(state, self.current(state, node)) for state in states]) if states else _NONE
 
 
 def taken_by(node: PlanNode) -> list[PlanOutput]:

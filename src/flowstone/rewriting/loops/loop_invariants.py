@@ -59,9 +59,9 @@ def _bring_in_once(subgraph: Subgraph) -> None:
             _wait(consumer, [heir.switch])  # a constant is there before it is known that the loop goes on
         replacements[each.switch], replacements[each.merge] = [heir.switch], [heir.merge]
         subgraph.log.append(("hold_invariants", each.merge.name, "the same in every iteration"))
-    subgraph.invalidate()
-    substitute(subgraph, places, replaced, replacements)
     if places:
+        subgraph.invalidate()
+        substitute(subgraph, places, replaced, replacements)
         order_by_frames(subgraph)
         remove_unneeded(subgraph)
 
@@ -121,9 +121,9 @@ def _look_up_once(subgraph: Subgraph) -> bool:
         places[node] = []
         replacements[node] = [*enters, *node.control_inputs]
         subgraph.log.append(("hold_invariants", node.name, "looked up before the loop"))
-    subgraph.invalidate()
     if not places:
         return False
+    subgraph.invalidate()
     substitute(subgraph, places, replaced, replacements)
     remove_unneeded(subgraph)  # what brought the handles in
     return not replacements.keys() <= set(subgraph.nodes)  # else nothing was admitted
@@ -165,8 +165,8 @@ def _chain_flows(subgraph: Subgraph) -> None:
         write.inputs[_FLOW] = variable.value
         variable.next.inputs[0] = flow
         subgraph.log.append(("hold_invariants", write.name, "passes its flow on to the next iteration's"))
-    subgraph.invalidate()
-    substitute(subgraph, places, {}, {})
     if places:
+        subgraph.invalidate()
+        substitute(subgraph, places, {}, {})
         order_by_frames(subgraph)  # the variables stand before the writes now
         remove_unneeded(subgraph)

@@ -60,9 +60,7 @@ def drop_stacks(subgraph: Subgraph) -> None:
     _bring_in_constants(subgraph, stacks)
     _drop_idle(subgraph, {stack.pops[0] for stack in stacks if len(stack.pops) == 1})
     used = {*subgraph.consumers(), *subgraph.fetches}
-    for stack in stacks:
-        if not any(pop.outputs[0] in used for pop in stack.pops):
-            _drop(subgraph, stack)
+    _drop(subgraph, [stack for stack in stacks if not any(pop.outputs[0] in used for pop in stack.pops)])
 
 
 def find_stack(creation: PlanNode, consumers: Consumers) -> Stack | None:
@@ -110,22 +108,22 @@ def _bring_in_constants(subgraph: Subgraph, stacks: list[Stack]) -> None:
         order_by_frames(subgraph)
 
 
-def _drop(subgraph: Subgraph, stack: Stack) -> None:
-    places: dict[PlanNode, list[PlanNode]] = {node: [] for node in (stack.creation, *stack.enters)}
+def _drop(subgraph: Subgraph, stacks: list[Stack]) -> None:
+    places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     replacements: dict[PlanNode, list[PlanNode]] = {}
-    for push in stack.pushes:
-        value = push.inputs[1]
-        places[push] = []
-        replaced[push.outputs[0]] = value
-        replacements[push] = list(push.control_inputs)
-        if value.op.type not in SWITCHES:  # which runs when its iteration, or branch, does not
-            replacements[push].append(value.op)
-    for pop in stack.pops:
-        places[pop] = []
-        replacements[pop] = list(pop.control_inputs)
+    for stack in stacks:
+        places.update({node: [] for node in (stack.creation, *stack.enters, *stack.pushes, *stack.pops)})
+        for push in stack.pushes:
+            value = push.inputs[1]
+            replaced[push.outputs[0]] = value
+            replacements[push] = list(push.control_inputs)
+            if value.op.type not in SWITCHES:  # which runs when its iteration, or branch, does not
+                replacements[push].append(value.op)
+        for pop in stack.pops:
+            replacements[pop] = list(pop.control_inputs)
+        subgraph.log.append(("drop_stacks", stack.creation.name, "nothing that is popped is used"))
     substitute(subgraph, places, replaced, replacements)
-    subgraph.log.append(("drop_stacks", stack.creation.name, "nothing that is popped is used"))
 
 
 def _drop_idle(subgraph: Subgraph, pops: set[PlanNode]) -> None:

@@ -102,6 +102,7 @@ def register_device_type(device_type: DeviceType) -> None:
     with _lock:
         if _types.setdefault(name, device_type) is not device_type:
             raise ValueError(f"there is a device type {name} already")
+    registry.load_late()  # ops of all files have roles
     plain = {kind: factory for role, factory in _PLAIN.items() for kind in registry.with_role(role)}
     for kind, factory in {**plain, **device_type.kernels}.items():
         registry[kind].kernel(name)(factory)
