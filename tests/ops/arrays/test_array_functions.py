@@ -177,3 +177,13 @@ def test_blocks_that_are_in_order_are_copied(move, shape):
         kept = session.run(move(x), {x: fed})
         fed += 1
         np.testing.assert_array_equal(kept.ravel(), range(4))
+
+
+def test_one_number_is_the_size_of_blocks_in_both_dimensions():
+    """As `tf.batch_to_space` of TensorFlow 2 reads `block_shape`, which libraries for both versions pass."""
+    x = tf.constant(np.arange(16, dtype=np.float32).reshape([4, 2, 2, 1]))
+    one = tf.batch_to_space(x, [[0, 0], [0, 0]], block_shape=2)
+    both = tf.batch_to_space(x, [[0, 0], [0, 0]], block_shape=[2, 2])
+    with tf.Session() as session:
+        np.testing.assert_array_equal(*session.run([one, both]))
+    assert one.shape == (1, 4, 4, 1)
