@@ -74,13 +74,13 @@ class ConcreteFunction:
     def _finished(self, function: Any, result: Any) -> Any:
         """The results as tensors that wait for all effects."""
         graph = self.graph
-        leaves = [_as_result(leaf, function) for leaf in nest.flatten(result, composites=True)]
+        leaves = [_as_result(leaf, function) for leaf in nest.flatten(result, expand_composites=True)]
         effects = order_effects([op for op in graph.get_operations() if op.declaration.role != "placeholder"])
         with graph.name_scope(None), graph.control_dependencies(None), graph.control_dependencies(effects):
             leaves = [F.Identity(x) if isinstance(x, Tensor) else x for x in leaves]
         self.outputs = [x for x in leaves if isinstance(x, Tensor)]
         self._effects = effects
-        return nest.pack_sequence_as(result, leaves, composites=True)
+        return nest.pack_sequence_as(result, leaves, expand_composites=True)
 
     def _define(self, outer: Graph, name: str) -> None:
         graph = self.graph
@@ -166,11 +166,11 @@ class ConcreteFunction:
         if self.structured_outputs is None or not nest.flatten(self.structured_outputs):
             return operation
         found = iter(operation.outputs)
-        leaves = nest.flatten(self.structured_outputs, composites=True)
+        leaves = nest.flatten(self.structured_outputs, expand_composites=True)
         return nest.pack_sequence_as(
             self.structured_outputs,
             [next(found) if isinstance(leaf, Tensor) else leaf for leaf in leaves],
-            composites=True,
+            expand_composites=True,
         )
 
 

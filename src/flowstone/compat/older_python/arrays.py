@@ -210,7 +210,7 @@ def install() -> None:
     add_missing(module.random, {"random_integers": _random_integers})
     module.expand_dims, module.issubdtype = _expand_dims, _issubdtype
     _add_methods(np.ndarray, older_methods())
-    _add_methods(np.generic, {"tostring": _tostring})
+    _add_methods(np.generic, {"newbyteorder": _newbyteorder, "tostring": _tostring})
     module.array, module.asarray, module.asanyarray, module.copy = array, asarray, asanyarray, copy
     for name, made in _lists.items():
         setattr(module, name, made)
