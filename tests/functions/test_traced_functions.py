@@ -404,3 +404,34 @@ def test_a_step_with_the_gradient_of_a_loop():
     np.testing.assert_allclose(
         losses, [8.409803, 1.6909305, 1.5377871, 1.453954], rtol=1e-5
     )  # TensorFlow 1.15's
+
+
+def test_a_call_waits_for_operations_outside_that_something_within_comes_after():
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(1.0, use_resource=True)
+        w = tf.Variable(2.0, use_resource=True)
+        change = v.assign(5.0)
+
+        @tf.function
+        def read():
+            with tf.control_dependencies([change, w.initializer]):
+                return v.read_value() + 0.0
+
+        result = read()
+        session.run(v.initializer)
+        assert session.run(result) == 5.0
+        assert session.run(w) == 2.0
+
+
+def test_a_critical_section_may_be_entered_in_a_function():
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(0, use_resource=True)
+        section = tf.CriticalSection()
+
+        @tf.function
+        def count():
+            return section.execute(lambda: v.assign_add(1))
+
+        session.run(v.initializer)
+        result = count()
+        assert [session.run(result) for _ in range(3)] == [1, 2, 3]

@@ -160,7 +160,8 @@ class ConcreteFunction:
         types = [x.dtype.base_dtype for x in self.outputs]
         name = call.name if self.outputs else "PartitionedFunctionCall"
         keywords = {"Tout": types, "f": self.function_def.signature.name}
-        operation = add_operation(call, ([*values, *captured],), keywords, name)
+        with graph.control_dependencies(self.graph.control_captures):
+            operation = add_operation(call, ([*values, *captured],), keywords, name)
         for result, x in zip(operation.outputs, self.outputs):
             result.dims = x.dims
         if self.structured_outputs is None or not nest.flatten(self.structured_outputs):
