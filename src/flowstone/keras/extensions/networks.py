@@ -208,7 +208,7 @@ _MEMBERS: dict[str, Any] = {
 
 def _copied(self: Any) -> Any:
     """What `copy.copy` gives: another object with the same attributes, also of a class without a config."""
-    made = type(self).__new__(type(self))
+    made: Any = object.__new__(type(self))
     made.__dict__.update(self.__dict__)
     return made
 
