@@ -371,3 +371,67 @@ def test_defun_may_create_variables_in_each_trace() -> None:
     assert run(result) == 2.0
     with pytest.raises(ValueError, match="Variable w already exists"):
         f(3.0)  # as TensorFlow 1.15.5
+
+
+def test_a_step_with_the_gradient_of_a_loop():
+    """The optimizer's change waits for the gradient's loop, whose counters are there before what it takes."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.Variable(np.full([3, 3], 0.1, np.float32), use_resource=True)
+        x = tf.constant(np.arange(30).reshape([5, 2, 3]).astype(np.float32) / 40)
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+
+        def states():
+            array = tf.TensorArray(tf.float32, 5, element_shape=[2, 3])
+
+            def body(i, array, state):
+                state = tf.matmul(state, w) + x[i]
+                return i + 1, array.write(i, state), state
+
+            loop = tf.while_loop(lambda i, *_: i < 5, body, (0, array, tf.zeros([2, 3])))
+            return loop[1].stack()
+
+        @tf.function
+        def train():
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(states() ** 2)
+            change = optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+            with tf.control_dependencies([change]):
+                return tf.identity(loss)
+
+        loss = train()
+        session.run(tf.global_variables_initializer())
+        losses = [session.run(loss) for _ in range(4)]
+    np.testing.assert_allclose(
+        losses, [8.409803, 1.6909305, 1.5377871, 1.453954], rtol=1e-5
+    )  # TensorFlow 1.15's
+
+
+def test_a_call_waits_for_operations_outside_that_something_within_comes_after():
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(1.0, use_resource=True)
+        w = tf.Variable(2.0, use_resource=True)
+        change = v.assign(5.0)
+
+        @tf.function
+        def read():
+            with tf.control_dependencies([change, w.initializer]):
+                return v.read_value() + 0.0
+
+        result = read()
+        session.run(v.initializer)
+        assert session.run(result) == 5.0
+        assert session.run(w) == 2.0
+
+
+def test_a_critical_section_may_be_entered_in_a_function():
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(0, use_resource=True)
+        section = tf.CriticalSection()
+
+        @tf.function
+        def count():
+            return section.execute(lambda: v.assign_add(1))
+
+        session.run(v.initializer)
+        result = count()
+        assert [session.run(result) for _ in range(3)] == [1, 2, 3]

@@ -367,3 +367,19 @@ def test_variational_dropout_drops_the_same_at_every_step() -> None:
         assert (values == mask).all(), "over steps, sequences of the batch and calls"
     assert (h[0] == h[1]).all() and (h[0] != mask).any() and (c == 1).all()
     assert (third != first).any(), "but not over runs"
+
+
+def test_a_cell_of_a_program_needs_no_constructor() -> None:
+    """`LayerRNNCell` takes what layers take."""
+
+    class Sum(tf.nn.rnn_cell.LSTMCell.__mro__[2]):  # LayerRNNCell, which has no public name
+        state_size = output_size = 2
+
+        def call(self, inputs: Any, state: Any) -> Any:
+            return inputs + state, inputs + state
+
+    cell = Sum(name="sum")
+    assert type(cell).__mro__[1].__name__ == "LayerRNNCell"
+    output, _ = cell(tf.ones([1, 2]), tf.ones([1, 2]))
+    with tf.Session() as session:
+        assert session.run(output).tolist() == [[2.0, 2.0]]

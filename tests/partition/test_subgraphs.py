@@ -203,3 +203,20 @@ def test_training_with_compression_converges():
         for _ in range(100):
             session.run(train, {x: inputs, y: wanted})
         assert session.run(loss, {x: inputs, y: wanted}) < 1e-3 * first
+
+
+def test_a_variable_is_sent_after_what_its_reader_waits_for():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    v = tf.Variable([1.0, 2.0], name="v")
+    before = tf.identity(v._ref(), name="before")
+    change = tf.assign_add(v, x, name="change")
+    with tf.control_dependencies([change]):
+        after = tf.identity(v._ref(), name="after")
+    nodes = {"before": DEVICES[1], "after": DEVICES[1]}
+    shown = text(parts_of(prune([before, after], [], [x]), nodes))
+    assert (
+        "%2 = _Send(%1) v:0 CPU:0->CPU:1  # v/send\n"
+        "%3 = AssignAdd(%1, %0) : float32_ref[2]  # change\n"
+        "%4 = _Send(%1, ^%3) v:0/1 CPU:0->CPU:1  # v/send\n"
+    ) in shown
+    assert re.search(r"%(\d+) = _Recv\(\) v:0/1 .*\n(.*\n)*.* Identity\(%\1, .*# after", shown)

@@ -189,6 +189,7 @@ def test_mistakes() -> None:
     ):
         few.get_init_tokens_op(0)
     hook = few.make_session_run_hook(False)
+    assert hook._sync_optimizer is few  # read by libraries that compare hooks
     hook.begin()
     with tf.Session() as session, pytest.raises(RuntimeError, match="not initialized: global_step, Variable"):
         hook.after_create_session(session, tf.train.Coordinator())

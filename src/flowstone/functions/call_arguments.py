@@ -119,13 +119,13 @@ def kind_of(value: Any) -> Any:
 
 def flat_tensors(structure: Any) -> list[Any]:
     """The leaves that are tensors, in order."""
-    return [leaf for leaf in nest.flatten(structure, composites=True) if is_tensor(leaf)]
+    return [leaf for leaf in nest.flatten(structure, expand_composites=True) if is_tensor(leaf)]
 
 
 def with_leaves(structure: Any, replacements: Sequence[Any]) -> Any:
     """The structure with its tensors replaced, in order."""
     given = iter(replacements)
-    leaves = nest.flatten(structure, composites=True)
+    leaves = nest.flatten(structure, expand_composites=True)
     return nest.pack_sequence_as(
-        structure, [next(given) if is_tensor(leaf) else leaf for leaf in leaves], composites=True
+        structure, [next(given) if is_tensor(leaf) else leaf for leaf in leaves], expand_composites=True
     )

@@ -74,13 +74,13 @@ class ConcreteFunction:
     def _finished(self, function: Any, result: Any) -> Any:
         """The results as tensors that wait for all effects."""
         graph = self.graph
-        leaves = [_as_result(leaf, function) for leaf in nest.flatten(result, composites=True)]
+        leaves = [_as_result(leaf, function) for leaf in nest.flatten(result, expand_composites=True)]
         effects = order_effects([op for op in graph.get_operations() if op.declaration.role != "placeholder"])
         with graph.name_scope(None), graph.control_dependencies(None), graph.control_dependencies(effects):
             leaves = [F.Identity(x) if isinstance(x, Tensor) else x for x in leaves]
         self.outputs = [x for x in leaves if isinstance(x, Tensor)]
         self._effects = effects
-        return nest.pack_sequence_as(result, leaves, composites=True)
+        return nest.pack_sequence_as(result, leaves, expand_composites=True)
 
     def _define(self, outer: Graph, name: str) -> None:
         graph = self.graph
@@ -160,17 +160,18 @@ class ConcreteFunction:
         types = [x.dtype.base_dtype for x in self.outputs]
         name = call.name if self.outputs else "PartitionedFunctionCall"
         keywords = {"Tout": types, "f": self.function_def.signature.name}
-        operation = add_operation(call, ([*values, *captured],), keywords, name)
+        with graph.control_dependencies(self.graph.control_captures):
+            operation = add_operation(call, ([*values, *captured],), keywords, name)
         for result, x in zip(operation.outputs, self.outputs):
             result.dims = x.dims
         if self.structured_outputs is None or not nest.flatten(self.structured_outputs):
             return operation
         found = iter(operation.outputs)
-        leaves = nest.flatten(self.structured_outputs, composites=True)
+        leaves = nest.flatten(self.structured_outputs, expand_composites=True)
         return nest.pack_sequence_as(
             self.structured_outputs,
             [next(found) if isinstance(leaf, Tensor) else leaf for leaf in leaves],
-            composites=True,
+            expand_composites=True,
         )
 
 

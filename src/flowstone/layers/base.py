@@ -191,7 +191,7 @@ class Layer(Configured, PartOfModel, WeightValues):
         name."""
         self._set_scope(kwargs.pop("scope", None))
         inputs = nest.map_structure(_as_input, inputs)
-        tensors = [x for x in nest.flatten(inputs, composites=True) if isinstance(x, Tensor)]
+        tensors = [x for x in nest.flatten(inputs, expand_composites=True) if isinstance(x, Tensor)]
         with self._entered(reuse=True if self.built else self._reuse):
             self._check(tensors)
             if not self.built:

@@ -16,7 +16,13 @@ from typing import Any
 __all__ = ["Configured"]
 
 _BASE = ("name", "trainable", "dtype")
-_BASES = ("Layer", "RNNCell", "LayerRNNCell", "CellWrapper")  # of which programs derive classes
+_BASES = (
+    "Layer",
+    "RNNCell",
+    "LayerRNNCell",
+    "LayerOfUnits",
+    "CellWrapper",
+)  # of which programs derive classes
 _LEFT_OUT = frozenset({"self", "kwargs", "args", *_BASE})
 _ONLY_IF_SET = {"renorm": False, "virtual_batch_size": None}  # of batch normalisation
 _NEVER = frozenset({"renorm_clipping", "renorm_momentum", "fused", "adjustment"})

@@ -18,7 +18,7 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.layers.activations import activation_named
-from flowstone.layers.recurrent_cells import LayerRNNCell, input_depth
+from flowstone.layers.recurrent_cells import LayerOfUnits, input_depth
 from flowstone.ops.algebra.matrices import matmul
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.joining import concat, split
@@ -46,7 +46,7 @@ class LSTMStateTuple(namedtuple("LSTMStateTuple", ("c", "h"))):
         return c.dtype  # type: ignore[no-any-return]
 
 
-class BasicLSTMCell(LayerRNNCell):
+class BasicLSTMCell(LayerOfUnits):
     """The LSTM without peepholes (Zaremba et al. 2014, http://arxiv.org/abs/1409.2329); see the module.
 
     Args:
@@ -106,7 +106,7 @@ class BasicLSTMCell(LayerRNNCell):
         return new_h, LSTMStateTuple(new_c, new_h) if self._state_is_tuple else concat([new_c, new_h], 1)
 
 
-class LSTMCell(LayerRNNCell):
+class LSTMCell(LayerOfUnits):
     """The LSTM with optional peepholes, clipping and projection (Sak et al. 2014,
     https://research.google.com/pubs/archive/43905.pdf); see the module.
 

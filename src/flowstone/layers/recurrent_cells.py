@@ -130,13 +130,6 @@ class LayerRNNCell(RNNCell):
     Their inputs are matrices [batch, depth] with a known depth.
     """
 
-    def __init__(
-        self, num_units: int, reuse: Any = None, name: str | None = None, dtype: Any = None, **kwargs: Any
-    ) -> None:
-        super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
-
     def __call__(
         self, inputs: Any, state: Any, scope: str | VariableScope | None = None, *args: Any, **kwargs: Any
     ) -> tuple[Any, Any]:
@@ -179,7 +172,18 @@ def _check_floating(*tensors: Any) -> None:
             )
 
 
-class BasicRNNCell(LayerRNNCell):
+class LayerOfUnits(LayerRNNCell):
+    """A cell of `num_units` units, whose inputs are matrices."""
+
+    def __init__(
+        self, num_units: int, reuse: Any = None, name: str | None = None, dtype: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
+        self.input_spec = InputSpec(ndim=2)
+        self._num_units = num_units
+
+
+class BasicRNNCell(LayerOfUnits):
     """``output = new state = activation(inputs · W + state · U + b)``.
 
     Args:
@@ -227,7 +231,7 @@ class BasicRNNCell(LayerRNNCell):
         return output, output
 
 
-class GRUCell(LayerRNNCell):
+class GRUCell(LayerOfUnits):
     """The gated recurrent unit (Cho et al. 2014, http://arxiv.org/abs/1406.1078).
 
     With r, u = sigmoid([inputs, state] · gates), c = activation([inputs, r · state] · candidate), the output

@@ -1,7 +1,8 @@
 """Partition: splits a placed subgraph into one subgraph for each device (white paper 3.2.2).
 
 An edge from one device to another becomes a Send here and a Receive there, one pair for each tensor and
-destination, however many consumers it has. A control edge becomes such a pair for a constant that waits for
+destination, however many consumers it has; a variable that changes is sent again for a reader that waits for
+the change. A control edge becomes such a pair for a constant that waits for
 its source. Constants are repeated on every device that uses them. So are fed values on CPUs; other devices
 receive them from the host. In a loop, a Receive must run once in each iteration, so it waits for the loop's
 control nodes on its device (`distributed_loops.py`). Values that only steer control flow, and inputs that a
@@ -90,8 +91,8 @@ class _Partitioner:
             self.rank.setdefault(node.order, i)
         self.nodes: dict[Any, dict[PlanNode, None]] = {}
         self.repeated: dict[tuple[PlanNode, Any], PlanNode] = {}
-        self.received: dict[tuple[Any, Any, bool], PlanOutput] = {}
-        self.named: dict[str, dict[PlanOutput, int]] = {}  # outputs that are sent, numbered, by name
+        self.received: dict[tuple[Any, Any, bool, tuple[PlanNode, ...]], PlanOutput] = {}
+        self.named: dict[str, dict[Any, int]] = {}  # outputs that are sent, numbered, by name
         self.loops = ControlLoops(subgraph, self.frames, self.device_of) if self.frames.exist else None
 
     def parts(self, delays: bool) -> list[Part]:
@@ -153,12 +154,18 @@ class _Partitioner:
             device.device_type == GPU and consumer.input_argument(place).name in consumer.declaration.host
         )
         in_host_memory = wants_host or (_steers(consumer, place) and device.device_type != CPU)
-        return self._received(x, device, in_host_memory)
+        return self._received(x, device, in_host_memory, self._before_reading(x, consumer))
 
-    def _received(self, x: PlanOutput, device: Any, in_host_memory: bool) -> PlanOutput:
-        key = (x, device, in_host_memory)
+    def _before_reading(self, x: PlanOutput, reader: PlanNode) -> tuple[PlanNode, ...]:
+        """What `reader` waits for before it reads the variable `x`, as changes of it: so must the Send."""
+        return tuple(reader.control_inputs) if x.dtype.is_ref else ()
+
+    def _received(
+        self, x: PlanOutput, device: Any, in_host_memory: bool, after: tuple[PlanNode, ...] = ()
+    ) -> PlanOutput:
+        key = (x, device, in_host_memory, after)
         if key not in self.received:
-            self.received[key] = self._transfer(x, device, in_host_memory)
+            self.received[key] = self._transfer(x, device, in_host_memory, after)
         return self.received[key]
 
     def _awaited(self, control: PlanNode, device: Any) -> PlanNode:
@@ -170,7 +177,7 @@ class _Partitioner:
 
     def _signal(self, control: PlanNode) -> PlanNode:
         """A constant on the device of `control` that waits for it; one for all devices."""
-        key = (control, None, False)
+        key = (control, None, False, ())
         if key not in self.received:
             node = self.subgraph.new_constant(np.zeros((), np.float32), control, "ran")
             node.control_inputs = [control]
@@ -183,11 +190,13 @@ class _Partitioner:
             self.received[key] = node.outputs[0]
         return self.received[key].op
 
-    def _transfer(self, x: PlanOutput, device: Any, in_host_memory: bool) -> PlanOutput:
+    def _transfer(
+        self, x: PlanOutput, device: Any, in_host_memory: bool, after: tuple[PlanNode, ...]
+    ) -> PlanOutput:
         source, here = x.op, self.device_of[x.op]
         dims, is_float = x.dims, x.dtype.base_dtype is dtypes.float32
         compressed = self.compresses and is_float and x.dims != () and _can_convert(here, device)
-        name = self._name_of(x)
+        name = self._name_of(x, after)
         if compressed:
             cut = self._conversion(x, dtypes.bfloat16, source, here, "truncate")
             x = cut
@@ -203,9 +212,10 @@ class _Partitioner:
         send = self.subgraph.new_node(
             registry[kinds[0]], [x], {**attributes, "T": dtype}, like=source, name=f"{source.name}/send"
         )
+        send.control_inputs = [c if self.device_of[c] is here else self._awaited(c, here) for c in after]
         self._add(send, here)
         attributes["tensor_type"] = dtype
-        if x in self.alive_at_times:
+        if x in self.alive_at_times or any(self.liveness.node(c) != TRUE for c in after):
             attributes[ALIVE_AT_TIMES] = True
         receive = self.subgraph.new_node(
             registry[kinds[1]], [], attributes, like=source, name=f"{source.name}/receive"
@@ -219,10 +229,10 @@ class _Partitioner:
             receive.control_inputs = [self.loops.trigger(frame, source, device)]
         return self._conversion(received, dtypes.float32, source, device, "fill") if compressed else received
 
-    def _name_of(self, x: PlanOutput) -> str:
+    def _name_of(self, x: PlanOutput, after: tuple[PlanNode, ...]) -> str:
         """The name that the value is sent under, made unique: nodes that rewriting made may share a name."""
         named = self.named.setdefault(x.name, {})
-        number = named.setdefault(x, len(named))
+        number = named.setdefault((x, after), len(named))
         return f"{x.name}/{number}" if number else x.name
 
     def _conversion(

@@ -79,6 +79,8 @@ def test_methods_of_arrays(tmp_path: Path) -> None:
         assert np.array([1, 2], copy=False).tolist() == [1, 2] and np.array(y, copy=False) is y
         assert x.ptp() == 8 and x.ptp(axis=0).tolist() == [7, 2] and x.ptp(1, keepdims=True).shape == (2, 1)
         assert np.array([1], np.int16).newbyteorder().tolist() == [256]
+        assert np.int16(1).newbyteorder() == 256
+        assert np.reshape(x, newshape=[4]).shape == np.reshape(x, [4]).shape == (4,)
         try:
             x.itemset(3)
         except ValueError:

@@ -180,3 +180,22 @@ def test_dropout_keeps_the_mean() -> None:
 
 def test_the_hash_key_is_that_of_1_15() -> None:
     assert tf.contrib.layers.SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY == 956888297470
+
+
+@pytest.mark.parametrize("make", ["conv2d", "fully_connected"])
+def test_a_getter_may_give_tensors_in_place_of_variables(graph: tf.Graph, make: str) -> None:
+    """As spectral normalization does, which divides kernels where layers ask for them."""
+
+    def halved(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        variable = getter(name, *args, **kwargs)
+        return tf.multiply(variable, 0.5) if name.endswith("weights") else variable
+
+    x = tf.constant(np.ones([1, 3, 3, 2], np.float32))
+    size = {"conv2d": (4, 3), "fully_connected": (4,)}[make]
+    with tf.variable_scope("scope", custom_getter=halved):
+        layer = getattr(tf.contrib.layers, make)
+        y = layer(x, *size, activation_fn=None, weights_initializer=tf.ones_initializer())
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(y)[0, 1, 1, 0] == (9.0 if make == "conv2d" else 1.0)
+    assert [x.op.name.rpartition("/")[2] for x in tf.model_variables()] == ["weights", "biases"]

@@ -391,3 +391,11 @@ def test_a_trace_has_the_nodes_of_all_tasks(cluster: clusters.Cluster) -> None:
         assert placed["traced_product"] == "/job:worker/replica:0/task:1/device:CPU:0"
         session.run(y, run_metadata=metadata)
         assert not metadata.step_stats.dev_stats
+
+
+def test_the_only_task_of_a_job_needs_no_index():
+    addresses = clusters.cluster_of(worker=1, ps=2)
+    server = tf.train.Server(addresses, job_name="worker", start=False)
+    assert (server.server_def.job_name, server.server_def.task_index) == ("worker", 0)
+    with pytest.raises(ValueError, match="explicit `task_index`"):
+        tf.train.Server(addresses, job_name="ps", start=False)

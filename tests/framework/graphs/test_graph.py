@@ -429,3 +429,9 @@ def test_converting_tensors() -> None:
     assert convert_to_tensor(a, "float32") is a
     with pytest.raises(ValueError, match="int32 for Tensor with dtype float32"):
         convert_to_tensor(a, dtypes.int32)
+
+
+def test_a_hint_of_the_type_is_taken_if_the_value_converts() -> None:
+    assert convert_to_tensor(3, dtype_hint=dtypes.float32).dtype == dtypes.float32
+    assert convert_to_tensor("a", dtype_hint=dtypes.float32).dtype == dtypes.string
+    assert convert_to_tensor(3, dtypes.int64, dtype_hint=dtypes.float32).dtype == dtypes.int64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -77,3 +78,79 @@ def test_layers_of_a_sequence_stay() -> None:
     model.first = model.layers[0]
     model.first = None
     assert len(model.layers) == 1
+
+
+def test_a_class_may_have_its_own_trainable() -> None:
+    """Its property is not set before the constructor of the class has made what it reads."""
+
+    class Stack(tf.keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = [tf.keras.layers.Dense(2), tf.keras.layers.Dense(3)]
+
+        @property
+        def trainable(self) -> bool:
+            return super().trainable and any(part.trainable for part in self.parts)
+
+        @trainable.setter
+        def trainable(self, value: bool) -> None:
+            self._trainable = value
+            for part in self.parts:
+                part.trainable = value
+
+    stack = Stack()
+    assert stack.trainable and stack._trainable
+    stack.trainable = False
+    assert not stack.trainable and [part.trainable for part in stack.parts] == [False, False]
+
+
+def test_trainable_is_set_for_the_layers_within() -> None:
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,)), tf.keras.layers.Dense(2)])
+    model.trainable = False
+    assert [layer.trainable for layer in model.layers] == [False, False]
+    assert model.trainable_weights == []
+    model.trainable = True
+    model.layers[0].trainable = False
+    assert len(model.trainable_weights) == 2
+
+
+def test_layers_that_a_program_appends_are_kept() -> None:
+    class Net(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sizes = [3, 4]  # a list beside the layers
+            self._layers.append(tf.keras.layers.Dense(2))
+            self._layers.extend([tf.keras.layers.Dense(3)])
+
+        def call(self, inputs: Any) -> Any:
+            for layer in self.layers:
+                inputs = layer(inputs)
+            return inputs, None
+
+    net = Net()
+    outputs, nothing = net(tf.zeros([2, 5]))
+    assert outputs.shape == (2, 3) and nothing is None
+    assert [v.shape for v in net.weights] == [(5, 2), (2,), (2, 3), (3,)]
+
+
+def test_a_copy_of_a_model_has_its_layers() -> None:
+    class Net(tf.keras.Model):
+        def __init__(self, size: int) -> None:  # and no `get_config`
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(size)
+
+        def call(self, inputs: Any) -> Any:
+            return self.dense(inputs)
+
+    net = Net(2)
+    net(tf.zeros([1, 3]))
+    other = copy.copy(net)
+    assert type(other) is Net and other is not net and other.dense is net.dense
+    assert [*map(id, other.weights)] == [*map(id, net.weights)]
+
+
+def test_the_state_of_an_lstm_cell_is_a_list() -> None:
+    cell = tf.keras.layers.LSTMCell(3)
+    assert cell.state_size == [3, 3]
+    state = cell.get_initial_state(batch_size=2, dtype=tf.float32)
+    tf.nest.assert_same_structure(cell.state_size, state)

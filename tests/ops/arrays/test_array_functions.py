@@ -204,3 +204,13 @@ def test_reshapes_that_only_the_step_knows() -> None:
         for sizes in ([4, 2], [-1, -1], [-2, -3], [-1, 4], [0, -1]):
             with pytest.raises(tf.errors.InvalidArgumentError):
                 session.run(result, {x: np.zeros((2, 3)), shape: sizes})
+
+
+def test_one_number_is_the_size_of_blocks_in_both_dimensions():
+    """As `tf.batch_to_space` of TensorFlow 2 reads `block_shape`, which libraries for both versions pass."""
+    x = tf.constant(np.arange(16, dtype=np.float32).reshape([4, 2, 2, 1]))
+    one = tf.batch_to_space(x, [[0, 0], [0, 0]], block_shape=2)
+    both = tf.batch_to_space(x, [[0, 0], [0, 0]], block_shape=[2, 2])
+    with tf.Session() as session:
+        np.testing.assert_array_equal(*session.run([one, both]))
+    assert one.shape == (1, 4, 4, 1)

@@ -52,3 +52,17 @@ def test_any_object_with_a_scope(tmp_path: Path) -> None:
             with tf.variable_scope("scope", reuse=reuse):
                 tf.get_variable("q", [])
     assert saved(tmp_path, m=model) == ["m/q", "save_counter"]
+
+
+def test_an_object_may_be_told_what_is_part_of_it(tmp_path: Path) -> None:
+    class Holder(tf.train.Checkpoint):  # type: ignore[misc]
+        pass
+
+    holder = Holder()
+    first, second = tf.Variable(1.0), tf.Variable(2.0)
+    assert holder._track_trackable(first, name="own") is first
+    holder._track_trackable(second, name="own")
+    assert holder.own is first
+    holder._track_trackable(second, name="own", overwrite=True)
+    assert holder.own is second
+    assert saved(tmp_path, m=holder) == ["m/own", "save_counter"]

@@ -130,3 +130,14 @@ def test_rmsprop_in_another_order_in_memory(momentum: float) -> None:
         torch.testing.assert_close(tensors[1], expected_ms)
         torch.testing.assert_close(tensors[2], expected_mom)
         torch.testing.assert_close(tensors[0], var - expected_mom)
+
+
+def test_rows_of_a_variable_of_strings():
+    with tf.Graph().as_default(), tf.Session() as session:
+        words = tf.Variable(["a", "b", "c"], use_resource=True)
+        rows = tf.gather(words, [[2, 0]])
+        session.run(tf.global_variables_initializer())
+        assert session.run(rows).tolist() == [[b"c", b"a"]]
+        assert session.run(words.sparse_read([1])).tolist() == [b"b"]
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(tf.gather(words, [3]))

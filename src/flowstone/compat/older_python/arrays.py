@@ -107,6 +107,14 @@ def _expand_dims(a: Any, axis: Any) -> Any:
 
 _np_expand_dims = np.expand_dims
 
+
+def _reshape(a: Any, shape: Any = None, order: Any = "C", *, newshape: Any = None, **keywords: Any) -> Any:
+    """`np.reshape`, whose second argument was called `newshape`."""
+    return _np_reshape(a, shape if newshape is None else newshape, order, **keywords)
+
+
+_np_reshape = np.reshape
+
 _WHOLE_FAMILIES = {float: np.floating, int: np.signedinteger, complex: np.complexfloating}
 
 
@@ -208,9 +216,9 @@ def install() -> None:
     module: Any = np
     add_missing(module, older_names())
     add_missing(module.random, {"random_integers": _random_integers})
-    module.expand_dims, module.issubdtype = _expand_dims, _issubdtype
+    module.expand_dims, module.issubdtype, module.reshape = _expand_dims, _issubdtype, _reshape
     _add_methods(np.ndarray, older_methods())
-    _add_methods(np.generic, {"tostring": _tostring})
+    _add_methods(np.generic, {"newbyteorder": _newbyteorder, "tostring": _tostring})
     module.array, module.asarray, module.asanyarray, module.copy = array, asarray, asanyarray, copy
     for name, made in _lists.items():
         setattr(module, name, made)

@@ -10,6 +10,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.contrib.framework.variables import model_variable
 from flowstone.contrib.layers.utils import collect_named_outputs, get_variable_collections
+from flowstone.ops.variables.partitioned_variables import PartitionedVariable
 
 Function = Callable[..., Any]
 
@@ -63,7 +64,7 @@ def variable_getter(rename: Mapping[str, str] | None = None) -> Function:
 def add_to_variable_collections(variable: Any, variables_collections: Any, name: str) -> None:
     """Adds a variable, or its parts, to the collections for `name`, once to each."""
     collections = get_variable_collections(variables_collections, name) or []
-    parts = [variable] if isinstance(variable, tf.Variable) else list(variable)
+    parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
     for collection in [collections] if isinstance(collections, str) else collections:
         for part in parts:
             if not any(part is other for other in tf.get_collection(collection)):

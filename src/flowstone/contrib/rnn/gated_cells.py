@@ -16,7 +16,7 @@ from flowstone.contrib.rnn.cell_parts import (
 )
 from flowstone.contrib.rnn.core_rnn_cell import _Linear
 from flowstone.layers.lstm_cells import LSTMStateTuple
-from flowstone.layers.recurrent_cells import LayerRNNCell, input_depth
+from flowstone.layers.recurrent_cells import LayerOfUnits, input_depth
 
 __all__ = [
     "CFNCell",
@@ -196,7 +196,7 @@ class IntersectionRNNCell(CellOfUnits):
         return new_y, new_state
 
 
-class NASCell(LayerRNNCell):
+class NASCell(LayerOfUnits):
     """The cell that a search found (Zoph and Le 2016, https://arxiv.org/abs/1611.01578).
 
     Args:
@@ -266,7 +266,7 @@ class NASCell(LayerRNNCell):
         return new_m, LSTMStateTuple(new_c, new_m)
 
 
-class MinimalRNNCell(LayerRNNCell):
+class MinimalRNNCell(LayerOfUnits):
     """The minimal RNN (Chen 2017, https://arxiv.org/abs/1711.06788): z = activation(inputs), new state and
     output u state + (1 - u) z with the gate u of z and the state.
 
@@ -321,7 +321,7 @@ class MinimalRNNCell(LayerRNNCell):
         return new_state, new_state
 
 
-class CFNCell(LayerRNNCell):
+class CFNCell(LayerOfUnits):
     """The chaos-free network (Laurent and von Brecht 2016, https://arxiv.org/abs/1612.06212).
 
     New state and output are f activation(state) + (1 - i) activation(inputs · kernel), with the gates f and

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.layers.recurrent_cells import LayerRNNCell, input_depth
+from flowstone.layers.recurrent_cells import LayerOfUnits, input_depth
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2"]
 
 
-class GRUBlockCell(LayerRNNCell):
+class GRUBlockCell(LayerOfUnits):
     """`GRUCell` as one operation.
 
     Args:

@@ -7,12 +7,12 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.layers.lstm_cells import LSTMStateTuple
-from flowstone.layers.recurrent_cells import LayerRNNCell, input_depth
+from flowstone.layers.recurrent_cells import LayerOfUnits, input_depth
 
 __all__ = ["IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "SRUCell"]
 
 
-class _Independent(LayerRNNCell):
+class _Independent(LayerOfUnits):
     """The base: an activation (default: tanh), state and output of `num_units` elements."""
 
     def __init__(

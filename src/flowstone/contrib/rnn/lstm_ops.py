@@ -8,12 +8,12 @@ from typing import Any
 import flowstone as tf
 from flowstone.layers.base import InputSpec, Layer
 from flowstone.layers.lstm_cells import LSTMStateTuple
-from flowstone.layers.recurrent_cells import LayerRNNCell, input_depth
+from flowstone.layers.recurrent_cells import LayerOfUnits, input_depth
 
 __all__ = ["LSTMBlockCell", "LSTMBlockFusedCell", "LSTMBlockWrapper"]
 
 
-class LSTMBlockCell(LayerRNNCell):
+class LSTMBlockCell(LayerOfUnits):
     """`LSTMCell` as one operation.
 
     Args:

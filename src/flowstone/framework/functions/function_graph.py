@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from flowstone.framework.declarations.operation import F, OpDeclaration
@@ -21,7 +23,8 @@ class FunctionGraph(Graph):
 
     `captures`: by tensor from outside the placeholder that stands for it, in order of first use; none if
     `by_value`: then what computes the tensor is copied. Functions and variables belong to the graph outside;
-    `called` are the functions that the body calls.
+    `called` are the functions that the body calls, `control_captures` the operations outside that calls of
+    the function wait for, because something within is to run after them.
     """
 
     def __init__(self, outer: Graph, by_value: bool = False) -> None:
@@ -29,6 +32,7 @@ class FunctionGraph(Graph):
         self._copies: dict[Operation, Operation] = {}
         self.captures: dict[Tensor, Tensor] = {}
         self.called: list[Any] = []
+        self.control_captures: list[Operation] = []
         super().__init__()
         self.seed = outer.seed
         self._functions = outer._functions
@@ -68,6 +72,27 @@ class FunctionGraph(Graph):
         if name.endswith("/") and name[:-1] in self._by_name:  # a scope of the outer graph
             name = name[:-1].rpartition("/")[2]
         return super().create(declaration, inputs, attributes, group_sizes, name, **options)
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        """As in every graph, but for operations and tensors of a graph outside calls of the function wait."""
+        if isinstance(control_inputs, (list, tuple, set)):
+            outside = [self._outside(x) for x in control_inputs]
+            control_inputs = [x for x, found in zip(control_inputs, outside) if found is None]
+            self.control_captures += [x for x in outside if x and x not in self.control_captures]
+        with super().control_dependencies(control_inputs):
+            yield
+
+    def _outside(self, item: Any) -> Operation | None:
+        """The operation of a graph outside that `item` stands for; None if it is none."""
+        item = item._as_graph_element() if hasattr(item, "_as_graph_element") else item
+        operation = item.op if isinstance(item, Tensor) else item
+        graph: Any = self
+        while isinstance(operation, Operation) and isinstance(graph, FunctionGraph):
+            graph = graph.outer
+            if graph is operation.graph:
+                return operation
+        return None
 
     def capture(self, tensor: Tensor, name: str = "placeholder") -> Tensor:
         """The placeholder that stands for a tensor from outside, or its copy.

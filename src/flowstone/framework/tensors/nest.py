@@ -2,7 +2,7 @@
 as leaves.
 
 Composite values (`IndexedSlices`, `SparseTensor`, a `TensorArray` with its flow) are leaves too, unless
-`composites` asks for their tensors.
+`expand_composites` asks for their tensors.
 
 >>> flatten({"b": [1, (2, 3)], "a": 0})
 [0, 1, 2, 3]
@@ -71,30 +71,32 @@ def are_alike(a: Any, b: Any) -> bool:
     return types[0] == types[1]
 
 
-def flatten(structure: Any, composites: bool = False) -> list[Any]:
-    """The leaves, depth first; with `composites` their tensors in place of composite values."""
+def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+    """The leaves, depth first; with `expand_composites` their tensors in place of composite values."""
     if is_nested(structure):
-        return [leaf for child in children(structure) for leaf in flatten(child, composites)]
-    return components(structure) if composites and is_composite(structure) else [structure]
+        return [leaf for child in children(structure) for leaf in flatten(child, expand_composites)]
+    return components(structure) if expand_composites and is_composite(structure) else [structure]
 
 
-def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], composites: bool = False) -> Any:
+def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False) -> Any:
     """A structure like `structure` whose leaves are `flat_sequence`. ValueError if the numbers differ."""
-    expected = len(flatten(structure, composites))
+    expected = len(flatten(structure, expand_composites))
     if expected != len(flat_sequence):
         raise ValueError(
             f"Could not pack sequence. Structure had {expected} atoms, "
             f"but flat_sequence had {len(flat_sequence)} items."
         )
-    return _packed(structure, iter(flat_sequence), composites)
+    return _packed(structure, iter(flat_sequence), expand_composites)
 
 
-def _packed(structure: Any, leaves: Iterator[Any], composites: bool) -> Any:
+def _packed(structure: Any, leaves: Iterator[Any], expand_composites: bool) -> Any:
     if not is_nested(structure):
-        if composites and is_composite(structure):
+        if expand_composites and is_composite(structure):
             return rebuilt(structure, [next(leaves) for _ in components(structure)])
         return next(leaves)
-    return with_children(structure, [_packed(child, leaves, composites) for child in children(structure)])
+    return with_children(
+        structure, [_packed(child, leaves, expand_composites) for child in children(structure)]
+    )
 
 
 def with_children(structure: Any, items: Sequence[Any]) -> Any:
@@ -105,19 +107,34 @@ def with_children(structure: Any, items: Sequence[Any]) -> Any:
     return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
 
 
-def map_structure(function: Callable[..., Any], *structures: Any, check_types: bool = True) -> Any:
+def map_structure(
+    function: Callable[..., Any],
+    *structures: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+) -> Any:
     """A structure like the first with ``function(*leaves)`` as its leaves; all must have the same
     structure, with `check_types` also sequences of the same types.
     """
     for other in structures[1:]:
-        assert_same_structure(structures[0], other, check_types)
-    return pack_sequence_as(structures[0], [function(*leaves) for leaves in zip(*map(flatten, structures))])
+        assert_same_structure(structures[0], other, check_types, expand_composites)
+    flat = [flatten(structure, expand_composites) for structure in structures]
+    return pack_sequence_as(structures[0], [function(*leaves) for leaves in zip(*flat)], expand_composites)
 
 
-def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Raises ValueError if the structures differ, TypeError if only the types of their sequences do."""
+def assert_same_structure(
+    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """Raises ValueError if the structures differ, TypeError if only the types of their sequences do.
+
+    With `expand_composites`, composite values must be alike, too: of one class, with parts of the same types.
+    """
     try:
         _compare(nest1, nest2, check_types)
+        if expand_composites:
+            for a, b in zip(flatten(nest1), flatten(nest2)):
+                if not are_alike(a, b):
+                    raise TypeError(f"{a} and {b} are not alike")
     except (ValueError, TypeError) as error:
         raise type(error)(
             "The two structures don't have the same nested structure.\n\n"

@@ -231,9 +231,16 @@ def _functions_for(kind: type) -> list[Callable[..., Any]]:
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, as_ref: bool = False
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    as_ref: bool = False,
+    dtype_hint: Any = None,
 ) -> Tensor:
     """A tensor for `value`: itself if it is one, else by the registered conversions.
+
+    `preferred_dtype`, or `dtype_hint`: the dtype if `value` converts to it and `dtype` does not say another.
 
     Raises ValueError if it is a tensor of another dtype, TypeError if nothing converts it (to that dtype).
     """
@@ -243,6 +250,7 @@ def convert_to_tensor(
         return value if dtype is None else _with_dtype(value, dtypes.as_dtype(dtype))
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
+    preferred_dtype = dtype_hint if preferred_dtype is None else preferred_dtype
     for function in _functions_for(type(value)):
         result: Any = NotImplemented
         if dtype is None and preferred_dtype is not None:

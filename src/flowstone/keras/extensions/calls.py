@@ -188,11 +188,12 @@ def _set_masks(self: Any, inputs: Any, outputs: Any, mask: Any) -> None:
     found = None if default and not self.supports_masking else self.compute_mask(inputs, mask)
     masks = found if isinstance(found, (list, tuple)) else [found] * len(tensors)
     for tensor, each in zip(tensors, masks):
-        tensor._keras_mask = each
+        if tensor is not None:
+            tensor._keras_mask = each
 
 
 def _note_call(self: Any, flat: list[Any], masks: list[Any], outputs: Any, arguments: dict[str, Any]) -> None:
-    tensors = nest.flatten(outputs)
+    tensors = [y for y in nest.flatten(outputs) if y is not None]
     self._add_inbound_node(
         input_tensors=flat,
         output_tensors=tensors,
@@ -215,6 +216,6 @@ def _regularize(self: Any, flat: list[Any], outputs: Any) -> None:
     if regularizer is None:
         return
     with tf.name_scope("ActivityRegularizer"):
-        for y in nest.flatten(outputs):
+        for y in [y for y in nest.flatten(outputs) if y is not None]:
             loss = regularizer(y)
             self.add_loss(loss / tf.cast(tf.shape(y)[0], loss.dtype), inputs=flat)

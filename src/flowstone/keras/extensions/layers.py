@@ -7,7 +7,7 @@ class. `calls` has what happens when a layer is called; `graph_layers` says what
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -220,7 +220,25 @@ def _tracked_layers(self: Any) -> list[Any]:
         for layer in _layers_in(entry):
             if not any(layer is other for other in found):
                 found.append(layer)
-    return found
+    return _Found(found, entries)
+
+
+class _Found(list[Any]):
+    """The layers within. A layer that a program appends to them becomes one that is kept."""
+
+    def __init__(self, layers: list[Any], entries: list[Any]) -> None:
+        super().__init__(layers)
+        self._entries = entries
+
+    def append(self, layer: Any) -> None:
+        """Adds a layer."""
+        self.extend([layer])
+
+    def extend(self, layers: Iterable[Any]) -> None:
+        """Adds layers."""
+        added = list(layers)
+        super().extend(added)
+        self._entries.extend(added)
 
 
 @lru_cache(maxsize=1024)  # a step asks for the layers many times
@@ -246,7 +264,25 @@ def _set_tracked_layers(self: Any, layers: list[Any]) -> None:
     self.__dict__["_layer_entries"] = layers
 
 
+def _set_trainable(self: Any, value: bool) -> None:
+    """Sets it, also for the layers within."""
+    self._trainable = value
+    for layer in self._layers:
+        layer.trainable = value
+
+
+def _is_first_trainable(self: Any) -> bool:
+    """Whether the constructor sets `trainable`: a program's property of that name needs attributes that are
+    not there yet."""
+    if "_trainable" in self.__dict__:
+        return False
+    owner = next(kind for kind in type(self).__mro__ if "trainable" in kind.__dict__)
+    return owner is own("engine.base_layer").Layer or not owner.__module__.startswith(OWN)
+
+
 def __setattr__(self: Any, name: str, value: Any) -> None:
+    if name == "trainable" and _is_first_trainable(self):
+        name = "_trainable"
     if name != "_layers":
         _forget(self, name, value)
         _track(self, name, value)
@@ -364,6 +400,7 @@ _MEMBERS: dict[str, Any] = {
     "outbound_nodes": _of("_outbound_nodes", "The calls that took its outputs."),
     "scope_name": _of("name", "The scope of its variables."),
     "submodules": property(lambda layer: tuple(calls.below(layer)), doc="The layers within, at any depth."),
+    "trainable": property(lambda layer: layer._trainable, _set_trainable, doc="Whether training changes it."),
     "trainable_variables": _of("trainable_weights", "The variables that training changes."),
     "variables": _of("weights", "All variables."),
     "_checkpoint_children": weight_checkpoints.children_of,

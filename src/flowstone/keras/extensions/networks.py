@@ -206,11 +206,19 @@ _MEMBERS: dict[str, Any] = {
 }
 
 
+def _copied(self: Any) -> Any:
+    """What `copy.copy` gives: another object with the same attributes, also of a class without a config."""
+    made: Any = object.__new__(type(self))
+    made.__dict__.update(self.__dict__)
+    return made
+
+
 def extend(module: ModuleType) -> None:
     """Gives the class `Network` of `keras.engine.network` what TensorFlow's has."""
     network: Any = vars(module)["Network"]
     network._base_init = _changed_base_init(network._base_init)
     network._init_subclassed_network = _changed_init_subclassed(network._init_subclassed_network)
     network._init_graph_network = _changed_init_graph(network._init_graph_network)
+    network.__copy__ = _copied
     for name, member in _MEMBERS.items():
         setattr(network, name, member)

@@ -147,9 +147,16 @@ def _changed_initial_state(published: Any) -> Any:
     return get_initial_state_of_layer
 
 
+def _set_state_size(self: Any, sizes: Any) -> None:
+    """Sets it: of a list, as the states of a call are."""
+    vars(self)["state_size"] = [*sizes] if isinstance(sizes, tuple) else sizes
+
+
 def extend(module: ModuleType) -> None:
     """Puts the classes into `keras.layers.recurrent`, and gives its cells their initial states."""
     names = vars(module)
+    sizes = property(lambda cell: vars(cell)["state_size"], _set_state_size, doc="The sizes of the states.")
+    names["LSTMCell"].state_size = sizes
     names["AbstractRNNCell"] = _abstract_class(own("engine.base_layer").Layer)
     names["PeepholeLSTMCell"] = _peephole_class(names["LSTMCell"], names["_generate_dropout_mask"])
     for name in ("AbstractRNNCell", "PeepholeLSTMCell"):

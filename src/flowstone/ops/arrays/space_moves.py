@@ -307,7 +307,10 @@ def space_to_depth(input: Any, block_size: int, name: str | None = None, data_fo
 
 
 def _blocks(block_size: Any, block_shape: Any) -> Any:
-    return block_shape if block_size is None else np.array([block_size, block_size], np.int64)
+    """The sizes of blocks; one number is that of both dimensions."""
+    given = block_shape if block_size is None else block_size
+    is_shape = block_size is None and not isinstance(block_shape, (int, np.integer))
+    return given if is_shape else np.array([given, given], np.int64)
 
 
 def space_to_batch(

@@ -186,14 +186,14 @@ def _branches(graph: Any, pred: Tensor, pivots: Any, functions: Any, strict: boo
         originals.append(original if strict else _unpacked(original))
         results.append(nest.flatten(result))
         if context.outer_context is not None:  # else the Merge would take them through another Switch
-            context.outer_context._inside.update(nest.flatten(result, composites=True))
+            context.outer_context._inside.update(nest.flatten(result, expand_composites=True))
     nest.assert_same_structure(*originals)
     pairs = [_alike(x, y) for x, y in zip(*results)]
-    merged = _merged(*(nest.flatten(leaves, composites=True) for leaves in zip(*pairs)))
+    merged = _merged(*(nest.flatten(leaves, expand_composites=True) for leaves in zip(*pairs)))
     if contexts[0].outer_context is None:
         for context in contexts:
             graph.add_to_collection(GraphKeys.COND_CONTEXT, context)
-    return nest.pack_sequence_as(originals[0], merged, composites=True)
+    return nest.pack_sequence_as(originals[0], merged, expand_composites=True)
 
 
 def _unpacked(result: Any) -> Any:

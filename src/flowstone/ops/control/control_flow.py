@@ -312,7 +312,7 @@ def group(*inputs: Any, name: str | None = None, **keywords: Any) -> Operation:
     if not inputs:
         return no_op(name=name or "group_deps")
     by_device: dict[str, list[Operation]] = {}
-    for item in nest.flatten(inputs, composites=False):
+    for item in nest.flatten(inputs, expand_composites=False):
         if not hasattr(item, "device"):
             raise TypeError(
                 f"'inputs' should be zero or more (nested) Tensors. Received '{item}' "

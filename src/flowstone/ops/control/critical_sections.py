@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from flowstone.framework.declarations.operation import F
@@ -93,7 +94,8 @@ class CriticalSection:
                 f"(signature={(*self._signature[:2], self._signature[2] or None)}) in which we are already "
                 "running. This is illegal and may cause deadlocks."
             )
-        graph = self._handle.graph
+        inner = scope.get_default_graph()
+        graph = inner if inner.building_function else self._handle.graph
         with graph.name_scope(name or "critical_section_execute"):
             lock = F.MutexLock(self._handle)
             before = len(graph.get_operations())
@@ -111,7 +113,7 @@ class CriticalSection:
             # a variable becomes its value inside the section, so that it is not read again outside
             flat = [x if isinstance(x, (Tensor, Operation)) else y for x, y in zip(flat, ready)]
             with graph.control_dependencies(ready):
-                with graph.colocate_with(self._handle.op):
+                with nullcontext() if inner.building_function else graph.colocate_with(self._handle.op):
                     consumed = F.ConsumeMutexLock(lock)
                 gated = tuple_(flat) if flat else []
             with graph.control_dependencies([consumed]):

@@ -6,8 +6,9 @@ before; what reads it, for what wrote it; what has another effect (printing, a P
 before. Results wait for all that must happen.
 
 A conditional or a loop is one thing for what is around it: what comes later waits for its Merges or Exits,
-its inside waits for what came before. A branch's results wait for the branch's effects, an iteration's end
-for the iteration's.
+its inside waits for what came before. Its place is that of its first effect: the loop of a gradient has its
+counters before there is what it starts with. A branch's results wait for the branch's effects, an
+iteration's end for the iteration's.
 """
 
 from __future__ import annotations
@@ -43,8 +44,11 @@ def order_effects(operations: Sequence[Operation], level: Any = None) -> list[Op
         key = _part(op, level)
         if key is None:
             order.visit(op)
-        elif key not in seen:
+        elif key not in seen and any(_accesses(op)):
             seen.add(key)
+            order.visit_compound(_Compound(members[key], operations, level))
+    for key in members:
+        if key not in seen:
             order.visit_compound(_Compound(members[key], operations, level))
     return list(order.must_run)
 

@@ -11,7 +11,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.shapes import squeeze
-from flowstone.ops.variables.scatter import gather_elements, gather_rows, rows_or_zeros
+from flowstone.ops.variables.scatter import gather_elements, gather_rows, rows_or_zeros, string_rows
 from flowstone.ops.variables.stateful import check_handle_dtype, handle_dims
 
 
@@ -44,6 +44,8 @@ def _(node: Node) -> Shapes:
 
 @resource_gather.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    if node.attributes["dtype"] is dtypes.string:
+        return lambda variable, indices: string_rows(variable.tensor, indices)
     read = gather_rows if env.device.type == "cpu" else rows_or_zeros
     return lambda variable, indices: read(variable.tensor, indices)
 

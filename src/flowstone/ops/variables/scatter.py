@@ -63,6 +63,12 @@ def gather_rows(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     return rows if indices.ndim == 1 else rows.reshape(indices.shape + table.shape[1:])
 
 
+def string_rows(table: np.ndarray[Any, Any], indices: torch.Tensor) -> np.ndarray[Any, Any]:
+    """As `gather_rows`, of an array of strings."""
+    check_rows(indices, table.shape[0])
+    return np.asarray(table[indices.numpy()], object)
+
+
 def rows_or_zeros(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     """As `gather_rows`, with zeros for rows outside, and without a check that would wait for a device."""
     flat = indices.reshape(-1)

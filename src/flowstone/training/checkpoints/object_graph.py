@@ -27,6 +27,12 @@ VALUE = "VARIABLE_VALUE"
 class Root:
     """An object whose attributes are checkpointed."""
 
+    def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
+        """The object, which becomes the attribute `name`; another of that name stays unless `overwrite`."""
+        if overwrite or name not in vars(self):
+            vars(self)[name] = trackable
+        return trackable
+
 
 def is_trackable(value: Any) -> bool:
     """Whether a value is, or holds, what a checkpoint can have."""

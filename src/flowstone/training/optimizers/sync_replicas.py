@@ -211,13 +211,13 @@ class SyncReplicasOptimizerHook(SessionRunHook):
     """Initialises a worker's part of a `SyncReplicasOptimizer` once its session exists; see there."""
 
     def __init__(self, sync_optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:
-        self._optimizer, self._is_chief, self._num_tokens = sync_optimizer, is_chief, num_tokens
+        self._sync_optimizer, self._is_chief, self._num_tokens = sync_optimizer, is_chief, num_tokens
         self._queue_runner: Any = None
         self._init_ops: list[Any] = []
 
     def begin(self) -> None:
         """Adds what is missing to the graph. ValueError before `apply_gradients`."""
-        optimizer = self._optimizer
+        optimizer = self._sync_optimizer
         if not optimizer._gradients_applied:
             raise ValueError("SyncReplicasOptimizer.apply_gradient should be called before using the hook.")
         if self._is_chief:
@@ -231,7 +231,7 @@ class SyncReplicasOptimizerHook(SessionRunHook):
 
         RuntimeError if global variables are not initialised yet.
         """
-        lacking = session.run(self._optimizer.ready_for_local_init_op)
+        lacking = session.run(self._sync_optimizer.ready_for_local_init_op)
         if len(lacking):
             raise RuntimeError(
                 "Init operations did not make model ready for local_init. Variables not initialized: "

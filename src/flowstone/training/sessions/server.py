@@ -27,9 +27,10 @@ class Server:
 
     Args:
         server_or_cluster_def: a ServerDef, a ClusterDef, a ClusterSpec or a dict of jobs.
-        job_name, task_index: this task; needed unless the ServerDef says it or the cluster has one task
-        alone. protocol: "grpc" (the default); with "grpc+gdr", "grpc+verbs" or "grpc+mpi" large values go
-        from a GPU of one task to a GPU of another through torch.distributed (NCCL), if both tasks say so.
+        job_name, task_index: this task; needed unless the ServerDef says it, or the cluster (for the index:
+        the job) has one task alone. protocol: "grpc" (the default); with "grpc+gdr", "grpc+verbs" or
+        "grpc+mpi" large values go from a GPU of one task to a GPU of another through torch.distributed
+        (NCCL), if both tasks say so.
         config: the ConfigProto of sessions that have none, and of this task's devices.
         start: whether it answers at once; else from `start` on.
 
@@ -98,9 +99,10 @@ def _server_def(
     if task_index is not None:
         message.task_index = task_index
     elif not hasattr(given, "task_index"):
-        if len(tasks) != 1:
+        of_job = [index for name, index in tasks if name == message.job_name]
+        if len(of_job) != 1:
             raise ValueError("Must specify an explicit `task_index`.")
-        message.task_index = tasks[0][1]
+        message.task_index = of_job[0]
     message.protocol = protocol or message.protocol or "grpc"
     if message.protocol not in _PROTOCOLS:
         raise NotFoundError(
