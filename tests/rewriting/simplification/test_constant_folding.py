@@ -7,6 +7,7 @@ import pytest
 
 import flowstone as tf
 from agreement import agree, ops, text
+from flowstone.framework.declarations.operation import F
 from flowstone.rewriting.simplification.constant_folding import LARGEST_CONSTANT_BYTES
 
 
@@ -181,3 +182,22 @@ def test_dropout_in_a_loop_with_a_rate_of_the_step() -> None:
     # One mask for all iterations would leave half of them.
     assert 0.06 < (value != 0).mean() < 0.2
     np.testing.assert_array_equal(value, gradient)
+
+
+def test_what_a_loop_is_given_after_an_effect_comes_into_the_loop() -> None:
+    """As in the body of a function whose call waits; for the lock, the loop runs unit by unit."""
+    numbers, resource = [tf.constant([n], tf.int64) for n in (7, 0, 3)], F.MutexV2()
+    with tf.control_dependencies([tf.py_func(lambda: np.int64(0), [], tf.int64)]):
+        given, start, limit = [
+            F.Enter(x, frame_name="loop", is_constant=x is not numbers[1]) for x in numbers
+        ]
+        mutex = F.Enter(resource, frame_name="loop", is_constant=True)
+    i = F.Merge([start, start])[0]
+    stays, goes = F.Switch(i, F.LoopCond(tf.reduce_all(i < limit)))
+    with tf.control_dependencies([tf.identity(goes)]):
+        lock = F.MutexLock(mutex)
+    with tf.control_dependencies([F.ConsumeMutexLock(lock)]):
+        turn = tf.identity(goes)
+    i.op._update_input(1, F.NextIteration(turn + given - tf.constant([6], tf.int64)))
+    with tf.Session() as session:
+        assert session.run(F.Exit(stays)).tolist() == [3]

@@ -41,7 +41,7 @@ def fold_constants(subgraph: Subgraph) -> None:
             return None
         if not declaration.is_pure and not is_pop(node):
             return None
-        if node.type in ENTERS and node.inputs[0].op.control_inputs:
+        if node.type in ENTERS and (node.control_inputs or node.inputs[0].op.control_inputs):
             return None  # inside the loop, a constant cannot wait for what is outside
         if declaration.role == "placeholder" and node.inputs[0].op.is_constant:
             return Replacement([node.inputs[0]], "is its default, since it is not fed")
