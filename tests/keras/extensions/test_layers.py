@@ -133,6 +133,23 @@ def test_layers_that_a_program_appends_are_kept() -> None:
     assert [v.shape for v in net.weights] == [(5, 2), (2,), (2, 3), (3,)]
 
 
+def test_lists_of_a_class_may_have_the_names_of_a_models_own() -> None:
+    class Encoder(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self._input_layers = [tf.keras.layers.Dense(3), tf.keras.layers.Dense(2)]
+            self._output_layers = [tf.keras.layers.Dense(1)]
+
+        def call(self, inputs: Any) -> Any:
+            for layer in [*self._input_layers, *self._output_layers]:
+                inputs = layer(inputs)
+            return inputs
+
+    model = Encoder()
+    model(tf.zeros([2, 4]))
+    assert [v.shape.as_list() for v in model.trainable_weights] == [[4, 3], [3], [3, 2], [2], [2, 1], [1]]
+
+
 def test_a_copy_of_a_model_has_its_layers() -> None:
     class Net(tf.keras.Model):
         def __init__(self, size: int) -> None:  # and no `get_config`

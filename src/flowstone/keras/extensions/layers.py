@@ -339,7 +339,10 @@ def _is_metric(value: Any) -> bool:
 
 def _is_of_a_program(self: Any, name: str) -> bool:
     """Whether a list is an attribute that a class of a program has, not one of the package's own."""
-    return not type(self).__module__.startswith(OWN) and name not in calls.OWN_LISTS
+    if type(self).__module__.startswith(OWN):
+        return False
+    is_of_graphs = name in ("_input_layers", "_output_layers")  # which no other models of the package have
+    return name not in calls.OWN_LISTS or (is_of_graphs and not self.__dict__.get("_is_graph_network", False))
 
 
 def _add_once(found: list[Any], value: Any) -> None:
