@@ -136,6 +136,9 @@ class Profile(NamedTuple):
     narrow_prime_length: int = 0
     prime_multiples: int = 4
 
+    # Triangular systems of many right-hand sides in float32: whether the transposed ones are solved faster.
+    transposed_systems: bool = False
+
     # Hyperbolic tangents: elements from which exponentials pay, and oneDNN's.
     tanh_by_exponentials: int = NEVER
     tanh_by_onednn: int = NEVER
@@ -233,6 +236,7 @@ ZEN5 = AMD._replace(
     team_by_element=750_000,  # 008
     prime_length=53,  # 045
     prime_multiples=1,
+    transposed_systems=True,
 )
 
 # Servers from Skylake on, told by their vectors. Measured on a guest of two cores, with AMX: 039.

@@ -27,14 +27,24 @@ from flowstone.keras.extensions.operation_layers import with_history
 from flowstone.keras.mixed_precision.cast_variables import cast_to
 from flowstone.keras.published import OWN, own
 
-__all__ = ["OWN_LISTS", "below", "call_layer", "compute_dtype", "has_argument", "training_of_call"]
+__all__ = [
+    "LISTS_OF_GRAPHS",
+    "OWN_LISTS",
+    "below",
+    "call_layer",
+    "compute_dtype",
+    "has_argument",
+    "training_of_call",
+]
 
 OWN_LISTS = frozenset(
-    {"_input_layers", "_output_layers", "_input_coordinates", "_output_coordinates", "_layers_by_depth"}
+    {"_input_coordinates", "_output_coordinates", "_layers_by_depth"}
     | {"_nodes_by_depth", "_inbound_nodes", "_outbound_nodes", "_layer_entries", "_metrics", "_losses"}
     | {"_updates", "_trainable_weights", "_non_trainable_weights", "inputs", "outputs", "input_spec"}
 )
 """Attributes of layers and models that hold layers, but not as parts of them."""
+LISTS_OF_GRAPHS = frozenset({"_input_layers", "_output_layers"})
+"""The same, of models that are graphs of layers; other models of the package do not have them."""
 
 
 _ADDED = ("_losses", "_updates", "_per_input_losses", "_per_input_updates", "_metrics")

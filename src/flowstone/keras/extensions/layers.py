@@ -339,10 +339,9 @@ def _is_metric(value: Any) -> bool:
 
 def _is_of_a_program(self: Any, name: str) -> bool:
     """Whether a list is an attribute that a class of a program has, not one of the package's own."""
-    if type(self).__module__.startswith(OWN):
+    if type(self).__module__.startswith(OWN) or name in calls.OWN_LISTS:
         return False
-    is_of_graphs = name in ("_input_layers", "_output_layers")  # which no other models of the package have
-    return name not in calls.OWN_LISTS or (is_of_graphs and not self.__dict__.get("_is_graph_network", False))
+    return name not in calls.LISTS_OF_GRAPHS or not self.__dict__.get("_is_graph_network", False)
 
 
 def _add_once(found: list[Any], value: Any) -> None:

@@ -10,8 +10,8 @@ negative. Sums over the new elements,
     Select(Tile(Reshape(empty, [-1, 1, …]), …), 0, SparseSegmentSum(table, ids, rows))      # or …Mean, …SqrtN
 
 become ``_FilledSums(table, ids, rows, empty)``. They have as many rows as the sparse tensor, so that to
-reshape them to the first of its sizes and their own others does nothing. The results have the
-same bits; `spread_rows.py` has their gradients.
+reshape them to the first of its sizes and their own others does nothing. The results have the same bits;
+`spread_rows.py` has their gradients.
 """
 
 from __future__ import annotations

@@ -47,9 +47,7 @@ class FilledRows:
         default: torch.Tensor,
         keep: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor] | None:
-        """The indices [n, rank], values [n], and of each row whether it was empty; of all elements also where
-        they went, int64, but of those that a mask keeps the new ones' rows, int32. None where rows are out
-        of bounds or not in order, or too many."""
+        """See `array_code.FilledRows`."""
         count, rank = indices.shape
         most = count + rows
         if not 0 <= rows <= most <= _MOST:

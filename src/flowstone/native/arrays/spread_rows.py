@@ -1,9 +1,9 @@
 """The row of each element's segment, scaled, by machine code on a host: gradients of sums over segments.
 
 Element i takes row ``ids[i]`` of the data, over the size of its segment, or over the root of that. The ids
-do not fall. `spread_filled` gives zeros where a segment is said to be empty. The
-code for some types is compiled on a thread when it is first asked for; until then, and where there is no
-native tier, `spread_rows` is None.
+do not fall. `spread_filled` gives zeros where a segment is said to be empty. The code for some types is
+compiled on a thread when it is first asked for; until then, and where there is no native tier, `spread_rows`
+is None.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SpreadRows:
     def __call__(
         self, data: torch.Tensor, ids: torch.Tensor, empty: torch.Tensor | None = None
     ) -> torch.Tensor | None:
-        """[n, …] of data [segments, …] and ids [n]; None if an id is out of bounds, or below the last."""
+        """See `array_code.SpreadRows`."""
         sizes, count = data.shape[1:], ids.shape[0]
         note, out = ctypes.c_int64(), torch.empty((count, *sizes), dtype=data.dtype)
         places: dict[str, torch.Tensor | int] = {

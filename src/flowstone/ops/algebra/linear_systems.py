@@ -140,16 +140,17 @@ def triangular_kernel(node: Node, env: Environment) -> Kernel:
             result = torch.linalg.solve_triangular(side, rhs, upper=lower == adjoint)
         return result if narrow is None else result.to(narrow)
 
-    by_rows = dtype is dtypes.float32 and env.device.type == "cpu"
+    on_host = env.device.type == "cpu"
+    by_rows = dtype is dtypes.float32 and on_host and env.machine.profile.transposed_systems
     return solve
 
 
 def _is_wide(matrix: torch.Tensor, rhs: torch.Tensor) -> bool:
-    """Whether the transposed system, whose right-hand sides lie as LAPACK reads them, is solved faster.
+    """Whether the transposed system, whose right-hand sides lie as LAPACK reads them, may be solved faster.
 
-    In float32 that takes half the time: 28 us of 61 for a matrix of 100 x 100 and as many right-hand sides,
-    138 of 310 for 200, 82 of 222 for 32 matrices of 40 x 40. Of few and long ones it takes more: of 1,000 x 8
-    410 us, where the system as it is takes 156.
+    In float32 that takes half the time on an EPYC 9005: 28 us of 61 for a matrix of 100 x 100 and as many
+    right-hand sides, 138 of 310 for 200, 82 of 222 for 32 matrices of 40 x 40. Of few and long ones it takes
+    more: of 1,000 x 8 410 us, where the system as it is takes 156.
     """
     rows, columns = rhs.shape[-2:]
     return bool(rows >= 32 and columns >= 16 and rows <= 8 * columns and matrix.shape[:-2] == rhs.shape[:-2])
