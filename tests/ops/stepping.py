@@ -40,6 +40,12 @@ def until(condition: Any) -> None:
         time.sleep(0.001)
 
 
+def own_threads() -> set[threading.Thread]:
+    """The process's threads but those that it keeps once they are needed, which may be at any time."""
+    others = ("flowstone-native", "flowstone native code", "flowstone large pages", "flowstone cores")
+    return {each for each in threading.enumerate() if not each.name.startswith(others)}
+
+
 def runtime_object(session: Any, handle: Any) -> Any:
     """The object behind a handle: a queue, a barrier, a mutex …"""
     environment = next(iter(session.planner.options.environments.values()))  # the first device is the host

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from tests.training import pipeline_programs
 
 import flowstone as tf
+from stepping import own_threads
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "training" / "pipelines.txt"
 
@@ -172,12 +172,6 @@ def running() -> Iterator[tf.Session]:
         coord.request_stop()
         coord.join(threads)
     assert own_threads() <= before
-
-
-def own_threads() -> set[threading.Thread]:
-    """The process's threads but those that make machine code or large pages, which stay."""
-    others = ("flowstone-native", "flowstone native code", "flowstone large pages")
-    return {each for each in threading.enumerate() if not each.name.startswith(others)}
 
 
 def all_values(fetch: Any) -> list[Any]:
