@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -50,6 +50,29 @@ def test_code_takes_its_place_once_it_is_the_best(monkeypatch: pytest.MonkeyPatc
         assert function() is other
         making.wait_until_made()
         assert names["f"] is not function and names["f"]() is other
+
+
+class Work(NamedTuple):
+    """A key that says how much work a call is."""
+
+    work: float
+
+
+@pytest.mark.parametrize(
+    "part, calls, awaits", [(0.5, 30, False), (1, 30, True), (20, 5, True), (1e3, 1, True)]
+)
+def test_more_work_begins_sooner_and_by_the_best_code(
+    part: float, calls: int, awaits: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, set_profile
+) -> None:
+    set_profile(cluster_much=1e6)
+    monkeypatch.setattr(flags, "NATIVE", 1)
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
+    monkeypatch.setattr(MachineFunction, "make_better", lambda self: None)  # the thread makes nothing
+    function = MachineFunction("same", Work(part * 1e6), lambda: TEXT, other)
+    function.begin_by_aten()
+    assert [function() for _ in range(calls)] == ["other"] * calls and not function.is_compiled
+    assert function() is other and function._is_quick != awaits
 
 
 def test_threads_that_compile_the_same_share_code_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:

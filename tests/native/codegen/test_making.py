@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 
 import pytest
+import torch
 
-from flowstone.native.codegen import compiler, making
+from flowstone.native.codegen import compiler, host, making
 
 
 def test_better_code_waits_until_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     making.wait_until_made()
-    waits = [0.0, 0.1, 0.3]
+    waits = [0.0, 0.02, 0.3]
     monkeypatch.setattr(compiler, "idle_s", lambda: waits.pop(0) if waits else 0.3)
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
     making.later(lambda: None)
     making.wait_until_made()
-    assert slept == [0.2, 0.1] and not waits
+    assert slept == pytest.approx([0.05, 0.03]) and not waits
+
+
+def test_what_most_work_waits_for_is_made_first() -> None:
+    made: list[str] = []
+    begun = threading.Event()
+    making.wait_until_made()
+    making.later(begun.wait)  # the others come while this is made
+    for name, work in (("little", 1.0), ("much", 1e9), ("as much", 1e9), ("some", 1e6)):
+        making.later(functools.partial(made.append, name), work)
+    begun.set()
+    making.wait_until_made()
+    assert made == ["much", "as much", "some", "little"]
+
+
+@pytest.mark.parametrize("cores", [1, 2, 64])
+def test_callers_of_teams_work_alone_while_code_takes_a_core(
+    cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    making.wait_until_made()
+    monkeypatch.setattr(making, "_cores", lambda: cores)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    seen: list[int] = []
+    making.later(lambda: seen.append(host.ALONE.value))
+    making.wait_until_made()
+    assert seen == [int(cores <= 2)] and not host.ALONE.value
 
 
 def test_what_cannot_be_made_is_told_and_the_next_is_made(capsys: pytest.CaptureFixture[str]) -> None:

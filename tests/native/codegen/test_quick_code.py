@@ -32,7 +32,7 @@ def from_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(flags, "NATIVE", 1)
     monkeypatch.setattr(flags, "CACHE", str(tmp_path))
     monkeypatch.setattr(kernels, "_modules", LoadedModules())
-    monkeypatch.setattr(making, "later", lambda make: None)
+    monkeypatch.setattr(making, "later", lambda make, work=0.0: None)
 
 
 def agree(kernel: Any, arguments: list[Any]) -> bool:

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from flowstone.native.codegen import host
+from flowstone.native.codegen import host, parts
 from flowstone.runtime.process import team_load
 from flowstone.runtime.process.team_load import Load
 
@@ -29,7 +29,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     made = Waits()
     monkeypatch.setattr(team_load, "_waited_s", made)
     monkeypatch.setattr(host, "ALONE", type(host.ALONE)(0))
-    monkeypatch.setattr(Load, "_alone", set())
+    monkeypatch.setattr(parts, "_asked", set())
     return made
 
 
@@ -115,7 +115,7 @@ def test_a_child_has_no_teams(waits: Waits) -> None:
     looked(Load(), waits, 100, 220)
     child = os.fork()
     if not child:
-        os._exit(int(host.ALONE.value != 0 or bool(Load._alone)))
+        os._exit(int(host.ALONE.value != 0 or bool(parts._asked)))
     assert os.waitpid(child, 0)[1] == 0 and host.ALONE.value
 
 

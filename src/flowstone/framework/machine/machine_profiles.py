@@ -171,7 +171,7 @@ class Profile(NamedTuple):
     copies_team: int = 1 << 21  # bytes of rows that are copied, or added to others
     copies_unlocked: int = 1 << 20  # bytes of copied rows, as native_unlocked
     # Work of a call that takes longer by ATen, or by code made quickly, than good code takes to make.
-    cluster_much: float = 5e6  # so that one call by ATen, not 30, comes before it
+    cluster_much: float = 5e6  # so that its best code is waited for, not made quickly, if ATen begins
     tiles_much: float = 2.5e8  # multiplications of a convolution in tiles; such ones wait for good code
     depthwise_much: float = 2e7  # products of a convolution channel by channel; the same
     normalization_much: float = 1e6  # elements

@@ -3,7 +3,8 @@
 ``entry_code`` is the text of a function with CPython's fast calling convention. It looks whether each
 argument is a tensor of the type, size and layout that the code is for; if one is not, it calls with the same
 arguments what the built-in carries as its `self`, a function of Python that does the same. Results are a
-tuple of new tensors, of which the first may be the argument that is overwritten.
+tuple of new tensors, of which the first may be the argument that is overwritten. Functions that differ in
+this alone share their text, which takes LLVM as long as the loops do.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from flowstone.native.clusters.clusters import OPEN, Array, Result
 from flowstone.native.codegen import host
 from flowstone.native.codegen.compiler import Module
 
-__all__ = ["DECLARATIONS", "TYPE_CODES", "builtin", "entry_code"]
+__all__ = ["DECLARATIONS", "TYPE_CODES", "builtin", "entry_code", "overwriting"]
 
 TYPE_CODES = {
     "uint8": 0,
@@ -31,6 +32,8 @@ TYPE_CODES = {
 }
 _CPU = 0
 _METH_FASTCALL = 0x80
+_ARGUMENTS = "ptr %self, ptr %args, i64 %n"
+_NOWHERE = -1
 _WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"
 DECLARATIONS = {
     "aoti_torch_get_data_ptr": "declare i32 @aoti_torch_get_data_ptr(ptr, ptr)",
@@ -52,11 +55,16 @@ DECLARATIONS = {
 }
 
 
+def overwriting(i: int) -> str:
+    """The name of the function whose first output overwrites input i."""
+    return f"over{i}"
+
+
 def entry_code(
     name: str,
     inputs: Sequence[Array],
     outputs: Sequence[Array | Result],
-    overwritten: int | None,
+    overwritten: Sequence[int],
     frees_lock: bool,
     declarations: dict[str, str],
     checks: bool = False,
@@ -66,7 +74,8 @@ def entry_code(
 ) -> str:
     """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
 
-    `overwritten`: the input that is also the first output, if there is one. `frees_lock`: other threads of
+    `overwritten`: the inputs that may also be the first output; a function more for each, named by
+    `overwriting`. `frees_lock`: other threads of
     Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true. `may_fail`:
     ``run`` returns 0, or 1 to have the other function do the work, or 2 if it has set an exception.
     `has_step`: a step is the first argument, whose address comes after those of the outputs. `lead`: the
@@ -74,7 +83,7 @@ def entry_code(
     """
     declarations.update(DECLARATIONS)
     results = [Result(*each) for each in outputs]
-    writer = _Entry(name, inputs, results, overwritten, has_step, lead)
+    writer = _Entry(name, inputs, results, bool(overwritten), has_step, lead)
     for i, array in enumerate(inputs):
         writer.take(i, array)
     writer.note_size()
@@ -82,16 +91,25 @@ def entry_code(
         writer.lines.append(" %within = call i1 @within(ptr %a)")
         writer.unless("%within")
     for i, result in enumerate(results):
-        if i or overwritten is None:
-            writer.make(i, result)
+        writer.make_or_take(i, result)
     writer.run(frees_lock, may_fail)
     writer.give()
     if may_fail:
         writer.clean_up()
     body = "\n".join(writer.lines)
-    head = f"define ptr @{name}(ptr %self, ptr %args, i64 %n) {{\nentry:"
-    other = "other:\n %fallback = call ptr @PyObject_Vectorcall(ptr %self, ptr %args, i64 %n, ptr null)"
-    return f"{writer.constants()}\n{head}\n{body}\n{other}\n ret ptr %fallback\n}}"
+    head = f"define ptr @{name}({_ARGUMENTS})"
+    names: dict[str, int] = {}
+    if overwritten:
+        head = f"define internal ptr @any({_ARGUMENTS}, i64 %into)"
+        names = {name: _NOWHERE, **{overwriting(i): i for i in overwritten}}
+    other = f"other:\n %fallback = call ptr @PyObject_Vectorcall({_ARGUMENTS}, ptr null)"
+    functions = [
+        f"define ptr @{each}({_ARGUMENTS}) {{\n"
+        f" %result = tail call ptr @any({_ARGUMENTS}, i64 {into})\n ret ptr %result\n}}"
+        for each, into in names.items()
+    ]
+    text = f"{writer.constants()}\n{head} {{\nentry:\n{body}\n{other}\n ret ptr %fallback\n}}"
+    return "\n".join([text, *functions])
 
 
 class _Entry:
@@ -100,12 +118,12 @@ class _Entry:
         name: str,
         inputs: Sequence[Array],
         outputs: Sequence[Result],
-        overwritten: int | None,
+        may_overwrite: bool,
         has_step: bool,
         lead: tuple[int, ...],
     ) -> None:
         self.lead, self.leading = lead, list[str]()  # the names of these sizes
-        self.name, self.count, self.outputs, self.overwritten = name, len(inputs), outputs, overwritten
+        self.name, self.count, self.outputs, self.may_overwrite = name, len(inputs), outputs, may_overwrite
         self.first = 1 if has_step else 0  # the place of the first input among the arguments
         self.pitched = [i for i, array in enumerate(inputs) if array.pitched]
         self.lines = [
@@ -239,6 +257,25 @@ class _Entry:
         ]
         self.unless(f"%{letter}q{i}")
 
+    def make_or_take(self, i: int, array: Result) -> None:
+        """Notes the address of an output: of a new tensor, or of the argument that the first overwrites."""
+        if i or not self.may_overwrite:
+            self.make(i, array)
+            return
+        self.lines += [
+            f" %is_new = icmp eq i64 %into, {_NOWHERE}",
+            " br i1 %is_new, label %fresh, label %taken",
+            "taken:",
+            " %tp = getelementptr ptr, ptr %a, i64 %into",
+            " %tx = load ptr, ptr %tp",
+            f" %td = getelementptr ptr, ptr %a, i64 {self.count}",
+            " store ptr %tx, ptr %td",
+            " br label %ready",
+            "fresh:",
+        ]
+        self.make(i, array)
+        self.lines += [" br label %ready", "ready:"]
+
     def make(self, i: int, array: Result) -> None:
         """Makes a new tensor, and notes its address."""
         rank, sizes, strides = len(array.dims), f"@{self.name}_sizes{i}", f"@{self.name}_strides{i}"
@@ -268,12 +305,6 @@ class _Entry:
             stride = f"%kn{i}_{axis}"
 
     def run(self, frees_lock: bool, may_fail: bool) -> None:
-        if self.overwritten is not None:
-            self.lines += [
-                f" %wp = load ptr, ptr %d{self.overwritten}",
-                f" %wd = getelementptr ptr, ptr %a, i64 {self.count}",
-                " store ptr %wp, ptr %wd",
-            ]
         if frees_lock:
             self.lines.append(" %state = call ptr @PyEval_SaveThread()")
         self.lines.append(" %code = call i32 @run(ptr %a)" if may_fail else " call void @run(ptr %a)")
@@ -287,11 +318,10 @@ class _Entry:
             ]
 
     def clean_up(self) -> None:
-        """What follows where ``run`` failed."""
+        """What follows where ``run`` failed, which has new outputs alone."""
         self.lines.append("failed:")
         for i in range(len(self.outputs)):
-            if i or self.overwritten is None:
-                self.lines.append(f" %fd{i} = call i32 @aoti_torch_delete_tensor_object(ptr %mh{i})")
+            self.lines.append(f" %fd{i} = call i32 @aoti_torch_delete_tensor_object(ptr %mh{i})")
         self.lines += [
             " %raised = icmp eq i32 %code, 2",
             " br i1 %raised, label %raise, label %other",
@@ -301,21 +331,38 @@ class _Entry:
 
     def give(self) -> None:
         """Returns the tuple of outputs."""
-        results = []
         for i in range(len(self.outputs)):
-            if i == 0 and self.overwritten is not None:
-                self.lines.append(f" call void @Py_IncRef(ptr %o{self.overwritten})")
-                results.append(f"%o{self.overwritten}")
-                continue
-            self.lines += [
-                f" %r{i} = call ptr @{_WRAP}(ptr %mh{i})",
-                f" %rd{i} = call i32 @aoti_torch_delete_tensor_object(ptr %mh{i})",
-            ]
-            results.append(f"%r{i}")
-        self.lines.append(f" %tuple = call ptr @PyTuple_New(i64 {len(results)})")
-        for i, result in enumerate(results):
-            self.lines.append(f" %ts{i} = call i32 @PyTuple_SetItem(ptr %tuple, i64 {i}, ptr {result})")
+            self.wrap_or_keep(i)
+        self.lines.append(f" %tuple = call ptr @PyTuple_New(i64 {len(self.outputs)})")
+        for i in range(len(self.outputs)):
+            self.lines.append(f" %ts{i} = call i32 @PyTuple_SetItem(ptr %tuple, i64 {i}, ptr %r{i})")
         self.lines.append(" ret ptr %tuple")
+
+    def wrap_or_keep(self, i: int) -> None:
+        """Makes an output Python's: the first may be an argument, which is that already."""
+        if i or not self.may_overwrite:
+            self.wrap(f"%r{i}", i)
+            return
+        self.lines += [
+            " br i1 %is_new, label %wraps, label %keeps",
+            "keeps:",
+            f" %kp = getelementptr ptr, ptr %args, i64 {self.first}",
+            " %ka = getelementptr ptr, ptr %kp, i64 %into",
+            " %ko = load ptr, ptr %ka",
+            " call void @Py_IncRef(ptr %ko)",
+            " br label %given",
+            "wraps:",
+        ]
+        self.wrap("%rn", i)
+        self.lines += [" br label %given", "given:", " %r0 = phi ptr [ %ko, %keeps ], [ %rn, %wraps ]"]
+
+    def wrap(self, name: str, i: int) -> None:
+        """Makes Python's object of a new tensor."""
+        self.lines += [
+            f" %rh{i} = load ptr, ptr %h{i}",
+            f" {name} = call ptr @{_WRAP}(ptr %rh{i})",
+            f" %rd{i} = call i32 @aoti_torch_delete_tensor_object(ptr %rh{i})",
+        ]
 
 
 class _Definition(ctypes.Structure):

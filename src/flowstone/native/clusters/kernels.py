@@ -3,13 +3,14 @@
 ``kernel_of(cluster, otherwise)`` gives a `NativeKernel`, which may be called. Its first call loads its
 machine code from the cache on disk, or makes it. Where a first run shall not wait for that, the plan calls
 `begin_by_aten`: then the first calls are calls of `otherwise`, a function of Python that computes the cluster
-by ATen's operations (within a few units in the last place of the code's results). That is one call if a call
-is much work, and 30 if making the code takes longer than they do. So what computes depends on the program and
-on how often the kernel was called, never on time.
+by ATen's operations (within a few units in the last place of the code's results): as many as take about as
+long as making code, 30 at most. So what computes depends on the program and on how often the kernel was
+called, never on time.
 
-Code that the first call needs is begun on threads when a plan is made (`prepare`), other code from the third
-call on. What is not there when it is needed is made quickly (`compiler.py`); better code gives the same
-results whenever it comes (`making.py`). The best code is put, as a built-in function, into the globals of the
+Code that the first call needs is begun on threads when a plan is made (`prepare`), other code from the second
+call on. What is not there when it is needed is made quickly (`compiler.py`), but for kernels that had calls
+by ATen and are much work, whose best code is waited for; better code gives the same results whenever it comes
+(`making.py`). The best code is put, as a built-in function, into the globals of the
 generated code (`NativeKernel.replace_in`), so that no step asks what is to be called. Equal clusters are
 compiled once a process.
 
@@ -31,7 +32,7 @@ from flowstone.framework import flags
 from flowstone.framework.machine import machine
 from flowstone.native.clusters import layouts
 from flowstone.native.clusters.clusters import Array, Cluster
-from flowstone.native.clusters.entry_points import builtin, entry_code
+from flowstone.native.clusters.entry_points import builtin, entry_code, overwriting
 from flowstone.native.clusters.schedules import schedule_of
 from flowstone.native.clusters.team_code import loop_code, within_code
 from flowstone.native.codegen import compiler, host, making
@@ -40,7 +41,9 @@ from flowstone.native.codegen.loaded_modules import LoadedModules
 __all__ = ["Code", "NativeKernel", "is_on", "kernel_of", "overwritable", "source_of"]
 
 _MOST_LAYOUTS = 8  # of arguments that code is compiled for
-_ATEN_CALLS = 30  # before code is waited for
+_ATEN_CALLS = 30  # at most, before code is waited for
+_ATEN_WORK = 100  # how many calls of much work are made by ATen
+_NEW = "new"  # the function whose results are all new
 
 
 def is_on() -> bool:
@@ -69,6 +72,7 @@ class NativeKernel:
         self._places: list[tuple[dict[str, Any], str]] = []
         self._calls = self._misfits = 0
         self._aten_calls = 0.0  # how many of the first calls are calls of `otherwise`
+        self._awaits_best = False  # no code is made quickly
         self._is_quick = False  # better code may come
 
     @property
@@ -81,8 +85,8 @@ class NativeKernel:
         self._calls += 1
         if self._calls > self._aten_calls:
             self._go_on()
-        elif self._calls == 3:
-            making.later(self.make_better)
+        elif self._calls == 2:
+            making.later(self.make_better, self.work)
         return self._current(*inputs)
 
     def prepare(self) -> None:
@@ -92,7 +96,9 @@ class NativeKernel:
 
     def begin_by_aten(self) -> None:
         """Has the first calls be calls of `otherwise`, if it is not compiled yet."""
-        self._aten_calls = 1 if self.work >= machine.current().profile.cluster_much else _ATEN_CALLS
+        much = machine.current().profile.cluster_much
+        self._aten_calls = min(_ATEN_CALLS, max(1, _ATEN_WORK * much // max(self.work, 1)))
+        self._awaits_best = much <= self.work < math.inf
 
     @property
     def work(self) -> float:
@@ -110,8 +116,9 @@ class NativeKernel:
         """What it is compiled from."""
         cluster = self.cluster
         overwritten = self.overwritten if self.overwritten in overwritable(cluster) else None
-        names = [_entry_name(i) for i in (None, *overwritable(cluster))]
-        return Code(("cluster", cluster), lambda: source_of(cluster), names, _entry_name(overwritten))
+        names = [_NEW, *map(overwriting, overwritable(cluster))]
+        name = _NEW if overwritten is None else overwriting(overwritten)
+        return Code(("cluster", cluster), lambda: source_of(cluster), names, name)
 
     def compile(self, quickly: bool = False) -> None:
         """Compiles the cluster now."""
@@ -135,13 +142,13 @@ class NativeKernel:
         """Makes sure of machine code, and at a later call of better code."""
         if not self.is_compiled:
             try:
-                self.compile(quickly=True)
+                self.compile(quickly=not self._awaits_best)
             except Exception:
                 traceback.print_exc(file=sys.stderr)
                 self._aten_calls = math.inf  # the step goes on by ATen
         elif self._is_quick:
             self._is_quick = False
-            making.later(self.make_better)
+            making.later(self.make_better, self.work)
 
     def _other(self) -> Callable[..., Any]:
         """What the machine code calls for arguments that it is not for."""
@@ -154,7 +161,7 @@ class NativeKernel:
             self.cluster = other
             self.compile(quickly=flags.NATIVE == 1)
             if self._is_quick:
-                making.later(self.make_better)
+                making.later(self.make_better, self.work)
             return self._current(*inputs)
         copies = self._copied(inputs)
         return self.otherwise(*inputs) if copies is None else self._current(*copies)
@@ -198,10 +205,6 @@ _modules = LoadedModules()
 _locks = making.Locks()  # one of two threads that want the same module makes it
 
 
-def _entry_name(overwritten: int | None) -> str:
-    return "new" if overwritten is None else f"over{overwritten}"
-
-
 def source_of(cluster: Cluster) -> str:
     """LLVM's text of the cluster's functions: ``new``, and ``over0`` … that overwrite an input."""
     declarations: dict[str, str] = {}
@@ -210,10 +213,9 @@ def source_of(cluster: Cluster) -> str:
     parts = [loop_code(cluster, profile.native_team, declarations)]
     if checks:
         parts.append(within_code(cluster))
-    for overwritten in (None, *overwritable(cluster)):
-        name, frees_lock = _entry_name(overwritten), cluster.work >= profile.native_unlocked
-        arguments = name, cluster.inputs, outputs, overwritten, frees_lock, declarations, checks
-        parts.append(entry_code(*arguments, lead=cluster.lead))
+    frees_lock = cluster.work >= profile.native_unlocked
+    arguments = cluster.inputs, outputs, overwritable(cluster), frees_lock, declarations, checks
+    parts.append(entry_code(_NEW, *arguments, lead=cluster.lead))
     return "\n".join([*declarations.values(), *parts])
 
 

@@ -2,14 +2,17 @@
 
 What is needed now is made on the thread that needs it, or was begun before on one of the two threads of
 `in_background`: whoever comes second waits at the lock of its key (`Locks`). Better code for what runs
-already is made on a thread of its own (`later`), and not before nothing has been made for anybody for a
-while, so that it takes no processor from a program that begins. A child after a fork has none of these
-threads; they begin anew in it when they are next asked, and its locks are open.
+already is made on a thread of its own (`later`), what most work waits for first, and not before nothing has
+been made for anybody for a while, so that it takes no processor from a program that begins. Where that thread
+takes one of a team's cores, callers of teams work alone meanwhile (`parts.py`). A child after a fork has none
+of these threads; they begin anew in it when they are next asked, and its locks are open.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
+import math
 import os
 import queue
 import sys
@@ -20,13 +23,15 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+import torch
+
 from flowstone.framework.process.daemon_threads import DaemonThreads
-from flowstone.native.codegen import compiler
+from flowstone.native.codegen import compiler, parts
 
 __all__ = ["Locks", "in_background", "later", "wait_until_made"]
 
 _Made = TypeVar("_Made")
-_PAUSE_S = 0.2  # after code for somebody who waits, before better code is begun
+_PAUSE_S = 0.05  # after code for somebody who waits, before better code is begun
 
 
 class Locks:
@@ -52,9 +57,10 @@ def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]
     return _soon.submit(make)
 
 
-def later(make: Callable[[], object]) -> None:
-    """Has `make` called on the thread for better code; it prints what it raises."""
-    _waiting.put(make)
+def later(make: Callable[[], object], work: float = math.inf) -> None:
+    """Has `make` called on the thread for better code, before what less `work` waits for; it prints what it
+    raises."""
+    _waiting.put((-work, next(_numbers), make))
     _begin_thread()
 
 
@@ -75,22 +81,30 @@ def _begin_thread() -> None:
 
 _all_locks: weakref.WeakSet[Locks] = weakref.WeakSet()
 _soon = DaemonThreads("flowstone native code", most=2)
-_waiting: queue.Queue[Callable[[], object]] = queue.Queue()
+_waiting: queue.PriorityQueue[tuple[float, int, Callable[[], object]]] = queue.PriorityQueue()
+_numbers = itertools.count()  # of what is to be made, the first of equals first
 _thread_lock = threading.Lock()
 _threads: list[threading.Thread] = []
 
 
 def _make_all() -> None:
     while True:
-        make = _waiting.get()
+        *_, make = _waiting.get()
         try:
             while (left := _PAUSE_S - compiler.idle_s()) > 0:
                 time.sleep(left)
+            parts.work_alone(make, torch.get_num_threads() >= _cores())
             make()
         except Exception:
             traceback.print_exc(file=sys.stderr)  # steps go on with the code that there is
         finally:
+            parts.work_alone(make, False)
             _waiting.task_done()
+
+
+def _cores() -> int:
+    """How many cores the process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _begin_anew() -> None:
@@ -98,12 +112,12 @@ def _begin_anew() -> None:
     global _soon, _thread_lock, _waiting
     left = list(_waiting.queue)
     _soon = DaemonThreads("flowstone native code", most=2)
-    _thread_lock, _waiting = threading.Lock(), queue.Queue()
+    _thread_lock, _waiting = threading.Lock(), queue.PriorityQueue()
     _threads.clear()
     for locks in list(_all_locks):
         locks.open()
-    for make in left:
-        _waiting.put(make)
+    for each in left:
+        _waiting.put(each)
 
 
 if hasattr(os, "register_at_fork"):

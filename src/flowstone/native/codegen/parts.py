@@ -2,15 +2,20 @@
 
 A function of parts takes an address, the part's number and how many parts there are, as many as threads.
 `by_team` writes the function that has all parts done. Usually each thread of the team does one. As long as
-`host.ALONE` is set, because other work wants the cores (`runtime/process/team_load.py`), the caller does
-one after the other: the same parts, so that no result depends on it. Without a team there is one part.
+somebody has asked to `work_alone`, because other work wants the cores (`runtime/process/team_load.py`,
+`making.py`), the caller does one after the other: the same parts, so that no result depends on it. Without a
+team there is one part.
 """
 
 from __future__ import annotations
 
+import os
+import threading
+from collections.abc import Hashable
+
 from flowstone.native.codegen import host
 
-__all__ = ["by_team", "has_teams"]
+__all__ = ["asked_to_work_alone", "by_team", "has_teams", "work_alone"]
 
 _FUNCTIONS = {
     "GOMP_parallel": "declare void @GOMP_parallel(ptr, ptr, i32, i32)",
@@ -24,6 +29,32 @@ _FUNCTIONS = {
 def has_teams() -> bool:
     """Whether there are teams of threads."""
     return all(map(host.has, _FUNCTIONS))
+
+
+def work_alone(who: Hashable, wanted: bool) -> None:
+    """Has the callers of teams do all parts themselves, as long as anybody wants that."""
+    with _lock:
+        (_asked.add if wanted else _asked.discard)(who)
+        host.ALONE.value = bool(_asked)
+
+
+def asked_to_work_alone(who: Hashable) -> bool:
+    """Whether this one wants that."""
+    return who in _asked
+
+
+def _forget() -> None:
+    """In a child after a fork, where nobody is left who asked."""
+    global _lock
+    _lock = threading.Lock()
+    _asked.clear()
+    host.ALONE.value = 0
+
+
+_lock = threading.Lock()
+_asked: set[Hashable] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def by_team(name: str, declarations: dict[str, str]) -> str:

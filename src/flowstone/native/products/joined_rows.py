@@ -95,7 +95,7 @@ def joined_rows_code(what: JoinedRows) -> str:
     ]
     result = Result(what.dtype, (what.rows, what.width))
     is_long = what.rows * what.width * size >= machine.current().profile.copies_unlocked
-    entry = entry_code("joined_rows", arrays, [result], None, is_long, declarations, may_fail=True)
+    entry = entry_code("joined_rows", arrays, [result], (), is_long, declarations, may_fail=True)
     return "\n".join([*declarations.values(), e.text(), *run, entry])
 
 

@@ -157,5 +157,5 @@ def product_source(product: Product) -> str:
         StreamedWriter if product.is_streamed else None,
     )
     frees_lock = product.multiplications >= machine.current().profile.native_unlocked
-    entry = entry_code(_NAME, product.inputs, product.outputs, None, frees_lock, declarations)
+    entry = entry_code(_NAME, product.inputs, product.outputs, (), frees_lock, declarations)
     return "\n".join([*declarations.values(), code, entry])

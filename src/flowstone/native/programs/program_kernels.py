@@ -58,6 +58,6 @@ def program_source(program: Program) -> str:
     inputs = [program.array(i) for i in range(program.inputs)]
     outputs = [program.array(i) for i in program.outputs]
     entry = entry_code(
-        _NAME, inputs, outputs, None, program.has_loops, declarations, may_fail=True, has_step=True
+        _NAME, inputs, outputs, (), program.has_loops, declarations, may_fail=True, has_step=True
     )
     return "\n".join([*declarations.values(), code, entry])

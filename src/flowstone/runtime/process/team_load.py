@@ -6,20 +6,17 @@ many regions takes three times as long, beside several thirty times (docs/design
 
 `Load` decides for one team. Every 50 ms at most it asks Linux how long the team's other threads have waited
 for a core. If in two such windows in a row one of them has waited for so much of the time that the caller
-alone would be faster, `host.ALONE` is set for a tenth of a second; then the team is tried for one window, and
-each time that it still waits the pause is twice as long, up to 1.6 seconds. The parts are the same either
-way, so results do not depend on this. Teams of libraries (MKL, oneDNN, ATen) are not ours to change: their
-results depend on how many threads they have.
+alone would be faster, callers work alone for a tenth of a second (`native/codegen/parts.py`); then the team
+is tried for one window, and each time that it still waits the pause is twice as long, up to 1.6 seconds. The
+parts are the same either way, so results do not depend on this. Teams of libraries (MKL, oneDNN, ATen) are
+not ours to change: their results depend on how many threads they have.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Sequence
-from typing import ClassVar
 
-from flowstone.native.codegen import host
+from flowstone.native.codegen.parts import asked_to_work_alone, work_alone
 
 __all__ = ["Load"]
 
@@ -29,9 +26,6 @@ _SHORTEST, _LONGEST = 0.1, 1.6  # seconds without the team
 
 class Load:
     """How long the threads of one team wait, and whether its caller works alone."""
-
-    _alone: ClassVar[set[Load]] = set()
-    _lock = threading.Lock()
 
     def __init__(self) -> None:
         self._forget()
@@ -44,7 +38,7 @@ class Load:
     @property
     def is_alone(self) -> bool:
         """Whether the caller works alone."""
-        return self in self._alone
+        return asked_to_work_alone(self)
 
     def look(self, now: float, threads: Sequence[int]) -> None:
         """Looks, if it is time to, at the team's other threads."""
@@ -52,7 +46,7 @@ class Load:
             return
         waited = {thread: _waited_s(thread) for thread in threads}
         if self.is_alone:
-            self._set_alone(False)
+            work_alone(self, False)
         elif waited and waited.keys() == self._waited.keys():
             self._decide(now, max([waited[i] - self._waited[i] for i in waited]))
         self._since, self._waited = now, waited
@@ -66,28 +60,12 @@ class Load:
         else:  # of a suspected team that is tried again one window is enough
             self._until = now + self._pause
             self._pause = min(2 * self._pause, _LONGEST)
-            self._set_alone(True)
+            work_alone(self, True)
 
     def release(self) -> None:
         """Nobody looks any more: the team may be used."""
-        self._set_alone(False)
+        work_alone(self, False)
         self._forget()
-
-    def _set_alone(self, alone: bool) -> None:
-        with self._lock:
-            (self._alone.add if alone else self._alone.discard)(self)
-            host.ALONE.value = bool(self._alone)
-
-    @classmethod
-    def forget(cls) -> None:
-        """In a child after a fork, which has no teams."""
-        cls._lock = threading.Lock()
-        cls._alone.clear()
-        host.ALONE.value = 0
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Load.forget)
 
 
 def _waited_s(thread: int) -> float:
