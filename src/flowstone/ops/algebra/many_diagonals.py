@@ -265,10 +265,23 @@ def _(node: Node, env: Environment) -> Kernel:
         limits = _limits_in_step(known or k, rows, columns)
         if limits[0] == limits[1]:
             return x.diagonal(limits[0], -2, -1).clone(memory_format=torch.contiguous_format)
+        if limits[1] - limits[0] < _FEW:
+            return _copied(x, limits, align, padding)
         at = places(rows, columns, *limits, align, str(x.device))
         return _taken(x, at.targets).masked_fill_(at.unused, padding)
 
     return take
+
+
+def _copied(x: torch.Tensor, limits: tuple[int, int], align: str, padding: torch.Tensor) -> torch.Tensor:
+    """The diagonals of x, one by one, and the padding of the shorter ones."""
+    longest = longest_of(*limits, *x.shape[-2:])
+    found = x.new_empty((*x.shape[:-2], limits[1] - limits[0] + 1, longest))
+    for row, (of, into) in enumerate(_pairs(x, found, limits, align)):
+        if of.shape[-1] < longest:
+            found[..., row, :].fill_(padding)
+        into.copy_(of)
+    return found
 
 
 # ---- diagonals replaced

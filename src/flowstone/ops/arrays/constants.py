@@ -19,6 +19,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environm
 from flowstone.framework.declarations.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import machine
+from flowstone.framework.machine.array_code import stepped_numbers
 from flowstone.framework.machine.machine_code import spaced_numbers
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
@@ -250,10 +251,15 @@ def _(node: Node) -> Shapes:
 def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0).torch
     wide = torch.int64 if node.dtype(0).is_integer else torch.float64
+    on_host = env.device.type == "cpu"
 
     def sequence(start: Any, limit: Any, delta: Any) -> Any:
         first, step = start.item(), delta.item()
         count = _count(first, limit.item(), step)
+        if on_host and count >= machine.current().profile.native_framed:
+            code = stepped_numbers(dtype)
+            if code is not None:
+                return code(first, step, count)
         if dtype in (torch.int32, torch.int64):
             return torch.arange(first, first + count * step, step, dtype=dtype, device=env.device)
         return (torch.arange(count, dtype=wide, device=env.device) * step + first).to(dtype)
