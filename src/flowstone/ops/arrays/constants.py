@@ -256,10 +256,9 @@ def _(node: Node, env: Environment) -> Kernel:
     def sequence(start: Any, limit: Any, delta: Any) -> Any:
         first, step = start.item(), delta.item()
         count = _count(first, limit.item(), step)
-        if on_host and count >= machine.current().profile.native_framed:
-            code = stepped_numbers(dtype)
-            if code is not None:
-                return code(first, step, count)
+        is_large = on_host and count >= machine.current().profile.native_framed
+        if is_large and (code := stepped_numbers(dtype)) is not None:
+            return code(first, step, count)
         if dtype in (torch.int32, torch.int64):
             return torch.arange(first, first + count * step, step, dtype=dtype, device=env.device)
         return (torch.arange(count, dtype=wide, device=env.device) * step + first).to(dtype)
@@ -293,9 +292,8 @@ def _(node: Node, env: Environment) -> Kernel:
         count = num.item()
         if count <= 0:
             raise invalid(f"Requires num > 0: {count}")
-        is_large = machine.current().profile.native_framed <= count < 1 << 31
-        code = spaced_numbers(dtype) if on_host and is_large else None
-        if code is not None:
+        is_large = on_host and machine.current().profile.native_framed <= count < 1 << 31
+        if is_large and (code := spaced_numbers(dtype)) is not None:
             return code(start.item(), stop.item(), count)
         return torch.linspace(start.item(), stop.item(), count, dtype=dtype, device=env.device)
 
