@@ -238,7 +238,6 @@ ZEN4 = AMD._replace(
     winograd=Winograd(0.88, 18, 5_000_000, 50),
     winograd_by_filter=Winograd(0.84, 14, 10_000_000, 150),
     softmax_columns=15,
-    tanh_by_onednn=160_000,
     team_by_element=750_000,
     prime_multiples=1,
     transposed_systems=True,
