@@ -77,6 +77,14 @@ def _(d: Draft) -> list[Any]:
     ]
 
 
+@program("multiply_einsums", tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    x, y = d.fed(None, 4), d.fed(2, 3, 4)
+    product = F.Einsum([x, tf.constant(d.values(4, 5))], equation="ij,jk->ki")
+    joined = F.Einsum([y, tf.constant(d.values(4, 2, 3))], equation="...d,dhk->...hk")
+    return [product, joined, F.Einsum([y, y], equation="bij,bkj->bik")]
+
+
 @program("sum_directly")
 def _(d: Draft) -> list[Any]:
     x, numpy = d.fed(None, 4), d.dtype.as_numpy_dtype

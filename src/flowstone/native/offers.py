@@ -62,6 +62,7 @@ def offer_all() -> None:
     array_code.filled_rows.offer(filled_rows.filled_rows)
     array_code.framed_rows.offer(framed_rows.framed_rows)
     array_code.spread_rows.offer(spread_rows.spread_rows)
+    array_code.stepped_numbers.offer(spaced_numbers.stepped_numbers)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)

@@ -36,6 +36,7 @@ from flowstone.rewriting.simplification.constant_folding import apply_identities
 from flowstone.rewriting.simplification.control_edges import drop_waits
 from flowstone.rewriting.simplification.dead_branches import remove_dead_branches
 from flowstone.rewriting.simplification.direct_sums import sum_directly
+from flowstone.rewriting.simplification.einstein_products import multiply_einsums
 from flowstone.rewriting.simplification.mixed_precision import multiply_in_bfloat16
 from flowstone.rewriting.simplification.own_sizes import keep_own_sizes
 from flowstone.rewriting.simplification.transposes import cancel_transposes
@@ -75,6 +76,7 @@ SIMPLIFYING = (
     Pass(remove_dead_branches, "keep only the branch of a decided conditional that is taken", loses=True),
     Pass(drop_waits, "drop control edges that order no effects and no state"),
     Pass(apply_identities, "x + 0 = x, Identity, and other local identities of the ops", loses=True),
+    Pass(multiply_einsums, "compute Einstein sums of two operands as products of matrices"),
     Pass(sum_directly, "compute products with ones, and sums of sums, as one sum", joins=True),
     Pass(narrow_broadcasts, "drop broadcasts that the op itself does", partly=True),
     Pass(cancel_transposes, "cancel transposes and reshapes that undo each other", partly=True),

@@ -49,7 +49,8 @@ def chosen(monkeypatch: Any, tmp_path: Path) -> Any:
 def test_the_profile_of_the_processor_else_the_generic_one(chosen: Any) -> None:
     assert chosen("AuthenticAMD 26 2") == "amd-zen5"
     assert chosen("AuthenticAMD 25 1") == "amd-zen3"
-    assert chosen("AuthenticAMD 25 17") == chosen("AuthenticAMD 23 49") == "amd"
+    assert chosen("AuthenticAMD 25 17") == chosen("AuthenticAMD 25 97") == "amd-zen4"
+    assert chosen("AuthenticAMD 23 49") == "amd"
     assert chosen("GenuineIntel 6 143") == chosen("arm64") == generic().name
 
 
@@ -77,7 +78,8 @@ def test_what_calibrate_kept_goes_before_and_a_name_before_that(chosen: Any, tmp
 
 def test_a_name_of_nothing_says_what_there_is(chosen: Any) -> None:
     with pytest.raises(
-        ValueError, match=r"FLOWSTONE_MACHINE='zen9'.*amd-zen5, amd-zen3, amd, intel-avx512, x86, arm"
+        ValueError,
+        match=r"FLOWSTONE_MACHINE='zen9'.*amd-zen5, amd-zen4, amd-zen3, amd, intel-avx512, x86, arm",
     ):
         chosen("", "zen9")
 

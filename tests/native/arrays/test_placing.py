@@ -70,7 +70,7 @@ def test_an_update_out_of_bounds_is_an_error(monkeypatch, native) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-@pytest.mark.parametrize("count", [51, 100_000])
+@pytest.mark.parametrize("count", [51, 100_000, 250_001])  # the last by a team
 def test_an_inverse(dtype, count) -> None:
     given = np.random.default_rng(count).permutation(count).astype(dtype)
     with tf.Graph().as_default(), tf.Session() as session:

@@ -73,3 +73,53 @@ def test_other_types_and_no_tier(monkeypatch) -> None:
     assert spaced_numbers.spaced_numbers(torch.bfloat16) is None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert spaced_numbers.spaced_numbers(torch.float32) is None
+    assert spaced_numbers.stepped_numbers(torch.int32) is None
+
+
+# ---- by a step
+
+_INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+@pytest.mark.parametrize(("kind", "lanes"), [("i8", 64), ("i32", 4), ("i64", 8), ("float", 4), ("double", 8)])
+def test_the_text_of_steps_is_valid(kind, lanes) -> None:
+    assert shown_functions(spaced_numbers.stepped_numbers_code(kind, lanes)) == {"step"}
+
+
+@pytest.mark.parametrize("dtype", _INTEGERS)
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 129, 250_007])
+@pytest.mark.parametrize(("start", "step"), [(0, 1), (-7, 3), (5, -2), (2**40, 2**33 + 1)])
+def test_integers_by_a_step_wrap_around(dtype, count, start, step) -> None:
+    code = spaced_numbers.stepped_numbers(getattr(torch, dtype))
+    assert code is not None
+    found = code(start, step, count).numpy()
+    with np.errstate(over="ignore"):
+        wanted = (np.arange(count) * step + start).astype(dtype)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 250_007])
+@pytest.mark.parametrize(("start", "step"), [(0.0, 1.0), (0.1, 0.3), (-1e9, 0.7), (5.0, -1 / 3)])
+def test_floats_by_a_step_have_the_bits_of_aten(dtype, count, start, step) -> None:
+    code = spaced_numbers.stepped_numbers(dtype)
+    assert code is not None
+    wanted = (torch.arange(count, dtype=torch.float64) * step + start).to(dtype)
+    assert torch.equal(code(start, step, count), wanted)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "calls"), [("int32", 1), ("int64", 1), ("uint16", 1), ("float32", 1), ("float16", 0)]
+)
+def test_the_range_op_counts_by_it(monkeypatch, set_profile, dtype, calls) -> None:
+    set_profile(native_framed=1000)
+    called, call = [], spaced_numbers.SteppedNumbers.__call__
+    monkeypatch.setattr(spaced_numbers.SteppedNumbers, "__call__", lambda *a: called.append(0) or call(*a))
+    start = tf.placeholder(dtype, [])
+    ranges = [tf.range(start, tf.cast(limit, dtype), tf.cast(2, dtype)) for limit in (2003, 3)]
+    with tf.Session() as session:
+        many, few = session.run(ranges, {start: 2})
+    assert len(called) == calls
+    np.testing.assert_array_equal(many, np.arange(2, 2003, 2).astype(dtype))
+    np.testing.assert_array_equal(few, np.array([2], dtype))

@@ -2,8 +2,9 @@
 
 `framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes, `distinct(dtype)`
 finds distinct integers, `filled_rows(dtype)` gives rows of sparse tensors that have no element one, of values
-of this type, `spread_rows(how, dtype, ids)` gives elements the scaled rows of their segments. They are None
-where there is no machine code, or none yet; kernels then do the same by ATen, with the same results.
+of this type, `spread_rows(how, dtype, ids)` gives elements the scaled rows of their segments,
+`stepped_numbers(dtype)` counts by a step. They are None where there is no machine code, or none yet; kernels
+then do the same by ATen, with the same results.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ __all__ = [
     "FilledRows",
     "FramedRows",
     "SpreadRows",
+    "SteppedNumbers",
     "distinct",
     "filled_rows",
     "framed_rows",
     "spread_rows",
+    "stepped_numbers",
 ]
 
 
@@ -73,7 +76,15 @@ class SpreadRows(Protocol):
         if an id is out of bounds, or below the one before."""
 
 
+class SteppedNumbers(Protocol):
+    """Numbers from one on by a step, on the host."""
+
+    def __call__(self, start: float, step: float, count: int) -> torch.Tensor:
+        """start + k step for k below `count`: integers wrap around, floats are rounded as float64 first."""
+
+
 distinct: Slot[[torch.dtype | None], Distinct] = Slot()
 filled_rows: Slot[[torch.dtype | None], FilledRows] = Slot()
 framed_rows: Slot[[int], FramedRows] = Slot()
 spread_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SpreadRows] = Slot()
+stepped_numbers: Slot[[torch.dtype | None], SteppedNumbers] = Slot()

@@ -216,6 +216,33 @@ ZEN3 = AMD._replace(
     team_together=8_000_000,
 )
 
+# EPYC 9004, two cores, with AVX-512; torch 2.13. There MKL's products take half of oneDNN's time up to a
+# million multiplications and as long at ten (104 x 104 x 104: 19 us, so 39; 256 x 256 x 256: 174, so 167).
+# With the first operand transposed they take less up to many more (512 x 1024 x 512: 2.9 ms, so 3.6; but
+# 200 x 400 x 10000: 12, so 8).
+ZEN4 = AMD._replace(
+    name="amd-zen4",
+    processors=("AuthenticAMD 25 17", "AuthenticAMD 25 97", "AuthenticAMD 25 160"),
+    product_by_onednn=4_700_000,
+    block_by_onednn=16_000_000,
+    transposed_by_onednn=500_000_000,
+    narrow_plain=False,
+    packed_rows=64,
+    updates_by_rows=1 << 22,
+    pointwise_positions_in_all=4096,
+    pointwise_products=1 << 26,
+    pointwise_rows=1024,
+    tiny_images=800,
+    tiny_gradients=256,
+    sliding_maxima=50_000,
+    winograd=Winograd(0.88, 18, 5_000_000, 50),
+    winograd_by_filter=Winograd(0.84, 14, 10_000_000, 150),
+    softmax_columns=15,
+    team_by_element=750_000,
+    prime_multiples=1,
+    transposed_systems=True,
+)
+
 # EPYC 9005, two cores, with AVX-512; torch 2.13 with MKL and oneDNN.
 ZEN5 = AMD._replace(
     name="amd-zen5",
@@ -266,7 +293,7 @@ INTEL = X86._replace(
     team_by_element=1_000_000,
 )
 
-PROFILES = (ZEN5, ZEN3, AMD, INTEL, X86, ARM)
+PROFILES = (ZEN5, ZEN4, ZEN3, AMD, INTEL, X86, ARM)
 """All of them; of those for a processor the most special one first."""
 
 

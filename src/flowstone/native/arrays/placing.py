@@ -1,8 +1,9 @@
 """Rows put at the places that indices say, and permutations inverted, by machine code, on a host.
 
 The code for a type of indices is compiled on a thread when it is first asked for; until then, and where there
-is no native tier, `placing` is None. Places are checked before anything is written. Threads share the places,
-not the rows, so that of rows for one place the last stays.
+is no native tier, `placing` is None. Rows are put where all places are in bounds; threads share the places,
+not the rows, so that of rows for one place the last stays. Of a permutation they share the numbers: as many
+places as numbers are all taken only if none is taken twice.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["Placing", "placing", "placing_code"]
 WORDS = ("threads", "count", "limit", "size")
 PLACES = {"put": ("notes", "indices", "rows", "table"), "invert": ("notes", "indices", "table")}
 """`put` copies `count` rows of `size` bytes to a table of `limit` rows; `invert` writes to a table that is -1
-everywhere. A note, 0 at first, becomes 1 if an index is out of bounds or, for `invert`, occurs twice."""
+everywhere. A note, 0 at first, becomes 1 if an index is out of bounds."""
 _INDICES = {torch.int32: "i32", torch.int64: "i64"}
 _UNITS = (32, 8, 1)  # bytes that are copied at once
 
@@ -51,13 +52,14 @@ class Placing:
 
     def invert(self, indices: torch.Tensor) -> torch.Tensor | None:
         """The inverse of a permutation; None if the indices are none."""
-        note, found = ctypes.c_int64(), torch.full_like(indices, -1)
-        words = {"threads": 1, "count": indices.shape[0]}
+        note, found = ctypes.c_int64(), torch.full_like(indices, -1, memory_format=torch.contiguous_format)
+        has_team = len(indices) >= machine.current().profile.native_team
+        words = {"threads": torch.get_num_threads() if has_team else 1, "count": len(indices)}
         places: dict[str, torch.Tensor | int] = {
             "notes": ctypes.addressof(note), "indices": indices.contiguous(), "table": found
         }  # fmt: skip
         self._library.call("invert", words, places)
-        return None if note.value else found
+        return None if note.value or (len(found) and int(found.amin()) < 0) else found
 
 
 @functools.cache
@@ -76,7 +78,8 @@ def placing(index: torch.dtype | None) -> Placing | None:
 def placing_code(index: str) -> str:
     """LLVM's text, of indices that LLVM calls so."""
     declarations: dict[str, str] = {}
-    parts = [_put_some(index, declarations), _put(index, declarations), _invert(index, declarations)]
+    parts = [_put_some(index, declarations), _put(index, declarations)]
+    parts += [_invert_some(index, declarations), _invert(declarations)]
     return "\n".join([*declarations.values(), *parts])
 
 
@@ -124,20 +127,26 @@ def _put_some(index: str, declarations: dict[str, str]) -> str:
     return e.text()
 
 
-def _invert(index: str, declarations: dict[str, str]) -> str:
-    e = Code("invert", ["ptr a"], 1, declarations, is_public=True)
+def _invert_some(index: str, declarations: dict[str, str]) -> str:
+    """What one thread does: it writes its part of the numbers to their places."""
+    e = Code("invert_some", ["ptr a"], 1, declarations)
     a = places_of(e, PLACES["invert"])
     count = words_of(e, a["words"], WORDS)["count"]
-    is_one = e.variable("i1", "true")
-    with e.loop(0, count) as i:
+    fits = e.variable("i1", "true")
+    _, start, end = my_part(e, count)
+    with e.loop(start, end) as i:
         place = _index(e, index, a["indices"], i)
         inside = e.within(place, count)
-        e.set("i1", is_one, e.let(f"and i1 {e.get('i1', is_one)}, {inside}"))
+        e.set("i1", fits, e.let(f"and i1 {e.get('i1', fits)}, {inside}"))
         with e.when(inside):
-            at = e.at(a["table"], place, index)
-            is_free = e.let(f"icmp slt {index} {e.get(index, at)}, 0")
-            e.set("i1", is_one, e.let(f"and i1 {e.get('i1', is_one)}, {is_free}"))
-            e.set(index, at, i if index == "i64" else e.let(f"trunc i64 {i} to {index}"))
-    with e.when(e.let(f"xor i1 {e.get('i1', is_one)}, true")):
+            number = i if index == "i64" else e.let(f"trunc i64 {i} to {index}")
+            e.set(index, e.at(a["table"], place, index), number)
+    with e.when(e.let(f"xor i1 {e.get('i1', fits)}, true")):
         e.set("i64", a["notes"], "1")
+    return e.text()
+
+
+def _invert(declarations: dict[str, str]) -> str:
+    e = Code("invert", ["ptr a"], 1, declarations, is_public=True)
+    share(e, "invert_some")
     return e.text()

@@ -32,7 +32,8 @@ class Places(NamedTuple):
     """Where the elements of diagonals are in matrices of a size.
 
     `inside` [rows, columns] says what belongs to a diagonal, `sources` which element of the flat diagonals;
-    `unused` [diagonals, longest] says what is padding, `targets` which element of the flat matrix.
+    `targets` [diagonals, longest] says which element of the flat matrix, `unused` where flat diagonals have
+    padding.
     """
 
     inside: torch.Tensor
@@ -67,7 +68,7 @@ def places(rows: int, columns: int, lower: int, upper: int, align: str, device: 
     unused = (at < 0) | (at >= lengths[:, None])
     row, column = at - np.minimum(diagonals, 0)[:, None], at + np.maximum(diagonals, 0)[:, None]
     targets = np.where(unused, 0, row * columns + column)
-    arrays = inside, np.where(inside, sources, 0), unused, targets
+    arrays = inside, np.where(inside, sources, 0), np.flatnonzero(unused), targets
     return Places(*[torch.from_numpy(np.ascontiguousarray(each)).to(device) for each in arrays])
 
 
@@ -266,7 +267,10 @@ def _(node: Node, env: Environment) -> Kernel:
         if limits[0] == limits[1]:
             return x.diagonal(limits[0], -2, -1).clone(memory_format=torch.contiguous_format)
         at = places(rows, columns, *limits, align, str(x.device))
-        return _taken(x, at.targets).masked_fill_(at.unused, padding)
+        found = _taken(x, at.targets)
+        if len(at.unused):
+            found.flatten(-2).index_fill_(-1, at.unused, padding)
+        return found
 
     return take
 

@@ -19,6 +19,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environm
 from flowstone.framework.declarations.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import machine
+from flowstone.framework.machine.array_code import stepped_numbers
 from flowstone.framework.machine.machine_code import spaced_numbers
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
@@ -250,10 +251,14 @@ def _(node: Node) -> Shapes:
 def _(node: Node, env: Environment) -> Kernel:
     dtype = node.dtype(0).torch
     wide = torch.int64 if node.dtype(0).is_integer else torch.float64
+    on_host = env.device.type == "cpu"
 
     def sequence(start: Any, limit: Any, delta: Any) -> Any:
         first, step = start.item(), delta.item()
         count = _count(first, limit.item(), step)
+        is_large = on_host and count >= machine.current().profile.native_framed
+        if is_large and (code := stepped_numbers(dtype)) is not None:
+            return code(first, step, count)
         if dtype in (torch.int32, torch.int64):
             return torch.arange(first, first + count * step, step, dtype=dtype, device=env.device)
         return (torch.arange(count, dtype=wide, device=env.device) * step + first).to(dtype)
@@ -287,9 +292,8 @@ def _(node: Node, env: Environment) -> Kernel:
         count = num.item()
         if count <= 0:
             raise invalid(f"Requires num > 0: {count}")
-        is_large = machine.current().profile.native_framed <= count < 1 << 31
-        code = spaced_numbers(dtype) if on_host and is_large else None
-        if code is not None:
+        is_large = on_host and machine.current().profile.native_framed <= count < 1 << 31
+        if is_large and (code := spaced_numbers(dtype)) is not None:
             return code(start.item(), stop.item(), count)
         return torch.linspace(start.item(), stop.item(), count, dtype=dtype, device=env.device)
 

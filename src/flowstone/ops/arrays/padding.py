@@ -167,14 +167,22 @@ def _(node: Node, env: Environment) -> Kernel:
     skip = int(node.attributes["mode"] == "REFLECT")
 
     def pad(x: Any, paddings: Any) -> Any:
-        for axis, (before, after) in enumerate(_checked(x, paddings)):
+        pairs = _checked(x, paddings)
+        for n, (before, after) in zip(x.shape, pairs):
             if before or after:
-                n = x.shape[axis]
                 _check_mirror(n, before, after, skip)
-                left = x.narrow(axis, skip, before).flip(axis)
-                right = x.narrow(axis, n - skip - after, after).flip(axis)
-                x = torch.cat([left, x, right], axis)
-        return x.clone() if not paddings.any() else x
+        out = x.new_empty([n + sum(pair) for n, pair in zip(x.shape, pairs)])
+        inner = out
+        for axis, (before, _) in enumerate(pairs):
+            inner = inner.narrow(axis, before, x.shape[axis])
+        inner.copy_(x)
+        for axis, (before, after) in enumerate(pairs):  # of later axes what is mirrored is filled in later
+            end = before + x.shape[axis]
+            if before:
+                out.narrow(axis, 0, before).copy_(out.narrow(axis, before + skip, before).flip(axis))
+            if after:
+                out.narrow(axis, end, after).copy_(out.narrow(axis, end - skip - after, after).flip(axis))
+        return out
 
     return in_signed(node.dtype(0), pad, 0)
 
@@ -195,18 +203,28 @@ def _(node: Node, env: Environment) -> Kernel:
     skip = int(node.attributes["mode"] == "REFLECT")
 
     def fold(dy: Any, paddings: Any) -> Any:
-        for axis, (before, after) in enumerate(_checked(dy, paddings)):
+        pairs = _checked(dy, paddings)
+        for length, (before, after) in zip(dy.shape, pairs):
             if before or after:
-                n = dy.shape[axis] - before - after
-                _check_mirror(n, before, after, skip)
-                middle = dy.narrow(axis, before, n).clone()
-                left, right = dy.narrow(axis, 0, before), dy.narrow(axis, before + n, after)
-                middle.narrow(axis, skip, before).add_(left.flip(axis))
-                middle.narrow(axis, n - skip - after, after).add_(right.flip(axis))
-                dy = middle
-        return dy.clone() if not paddings.any() else dy
+                _check_mirror(length - before - after, before, after, skip)
+        edges = [(axis, before, after) for axis, (before, after) in enumerate(pairs) if before or after]
+        return _folded(dy, edges, skip)
 
     return in_signed(node.dtype(0), fold, 0)
+
+
+def _folded(dy: Any, edges: list[tuple[int, int, int]], skip: int) -> Any:
+    """The middle of dy, to which its edges are added: so much (axis, before, after) of some axes."""
+    if not edges:
+        return dy.clone(memory_format=torch.contiguous_format)
+    *others, (axis, before, after) = edges
+    n = dy.shape[axis] - before - after
+    middle = _folded(dy.narrow(axis, before, n), others, skip)
+    for place, start, count in ((skip, 0, before), (n - skip - after, before + n, after)):
+        if count:
+            edge = _folded(dy.narrow(axis, start, count), others, skip)
+            middle.narrow(axis, place, count).add_(edge.flip(axis))
+    return middle
 
 
 @mirror_pad_grad_op.gradient
