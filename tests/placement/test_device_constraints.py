@@ -42,6 +42,16 @@ def colocate(tensor, *names):
     return tensor
 
 
+def test_a_dataset_is_where_its_iterator_is():
+    dataset = tf.data.Dataset.from_tensors([1, 2]).repeat()
+    with tf.device("/cpu:1"):
+        iterator = dataset.make_initializable_iterator()
+    found = feasible(iterator.initializer)
+    assert {name: found[name] for name in ("TensorDataset", "RepeatDataset", "MakeIterator")} == {
+        "TensorDataset": ["CPU:1"], "RepeatDataset": ["CPU:1"], "MakeIterator": ["CPU:1"],
+    }  # fmt: skip
+
+
 # ---- requests
 
 

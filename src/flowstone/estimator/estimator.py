@@ -32,7 +32,7 @@ from flowstone.estimator.outputs import chosen, examples, split_metrics
 from flowstone.estimator.run_config import RunConfig
 from flowstone.estimator.saved_model_export import export_all_modes
 from flowstone.estimator.training_session import run_training
-from flowstone.estimator.training_task import TrainingTask, input_context
+from flowstone.estimator.training_task import TrainingTask, evaluation_task, input_context
 from flowstone.estimator.warm_start_settings import VocabInfo, WarmStartSettings, warm_start_settings
 from flowstone.training.hooks.global_step_reading import get_or_create_global_step_read
 
@@ -250,16 +250,18 @@ class Estimator:
         if steps is not None:
             all_hooks.append(StopAfterNEvalsHook(steps))
         checkpoint_path = checkpoint_path or self._latest_or_none("evaluate")
+        task = evaluation_task(self._config, self._session_config)
         with tf.Graph().as_default() as graph, graph.device(self._device_fn):
-            spec, input_hooks, updates, results = self._build_evaluation(input_fn, checkpoint_path)
+            with task.scope():
+                spec, hooks, updates, results = self._build_evaluation(input_fn, checkpoint_path, task)
             values = evaluate_once(
                 checkpoint_path,
                 self._config.evaluation_master,
                 with_own_local_variables(spec.scaffold),
                 updates,
                 final_ops=results,
-                hooks=[*input_hooks, *all_hooks, *spec.evaluation_hooks],
-                config=self._session_config,
+                hooks=[*hooks, *all_hooks, *spec.evaluation_hooks],
+                config=task.session_config,
             )
             step = values["global_step"]
             write_results(self.eval_dir(name), values, step)
@@ -268,12 +270,12 @@ class Estimator:
         return values  # type: ignore[no-any-return]
 
     def _build_evaluation(
-        self, input_fn: Callable[..., Any], checkpoint_path: Any
+        self, input_fn: Callable[..., Any], checkpoint_path: Any, task: TrainingTask
     ) -> tuple[EstimatorSpec, list[Any], Any, dict[str, Any]]:
         """The spec, the input's hooks, the operation of a step, and the results' tensors."""
         step = self._begin_graph(tf.get_default_graph())
         features, labels, input_hooks = self._get_features_and_labels(input_fn, ModeKeys.EVAL)
-        spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
+        spec = task.replica(self._call_model_fn, features, labels, ModeKeys.EVAL, self.config)
         metrics = dict(spec.eval_metric_ops)
         for taken in ("loss", "global_step"):
             if taken in metrics:
@@ -281,7 +283,7 @@ class Estimator:
                     f'Metric with name "{taken}" is not allowed, because Estimator already defines a default '
                     "metric with the same name."
                 )
-        metrics["loss"] = tf.metrics.mean(spec.loss)
+        metrics["loss"] = task.mean(spec.loss)
         self._maybe_warm_start(checkpoint_path)
         updates, results = split_metrics(metrics)
         results["global_step"] = step

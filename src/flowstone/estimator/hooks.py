@@ -11,6 +11,7 @@ from flowstone.estimator.estimator import Estimator
 from flowstone.estimator.estimator_arguments import checked_hooks
 from flowstone.estimator.evaluation import StopAfterNEvalsHook
 from flowstone.estimator.evaluation_results import write_results
+from flowstone.estimator.training_task import TrainingTask, has_several_replicas
 from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = ["InMemoryEvaluatorHook", "make_stop_at_checkpoint_step_hook"]
@@ -36,6 +37,8 @@ class InMemoryEvaluatorHook(SessionRunHook):
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
         if estimator.config.num_ps_replicas > 0 or estimator.config.num_worker_replicas > 1:
             raise ValueError("InMemoryEvaluatorHook supports only a single process")
+        if has_several_replicas(estimator.config.train_distribute):
+            raise ValueError("InMemoryEvaluatorHook supports no strategy of several replicas")
         self._estimator, self._input_fn, self._name = estimator, input_fn, name
         self._steps, self._hooks = steps, checked_hooks(hooks)
         self._every_n_iter = every_n_iter
@@ -48,7 +51,9 @@ class InMemoryEvaluatorHook(SessionRunHook):
         self._iter_count = 0
         self._graph = tf.Graph()
         with self._graph.as_default():
-            spec, hooks, updates, results = self._estimator._build_evaluation(self._input_fn, "in memory")
+            spec, hooks, updates, results = self._estimator._build_evaluation(
+                self._input_fn, "in memory", TrainingTask(self._estimator.config, None)
+            )
             self._scaffold, self._updates, self._results = spec.scaffold, updates, results
             self._input_hooks = [*hooks, *spec.evaluation_hooks]
             variables = tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)

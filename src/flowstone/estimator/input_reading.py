@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.distribute.distribute_lib import get_strategy
 from flowstone.training.hooks.session_run_hook import SessionRunHook
 
 __all__ = ["DatasetInitializerHook", "parse_input_fn_result", "parse_iterator_result"]
@@ -30,9 +31,16 @@ class DatasetInitializerHook(SessionRunHook):
 def parse_input_fn_result(result: Any) -> tuple[Any, Any, list[Any]]:
     """Features, labels (None if there are none), and the hooks that the input needs.
 
-    `result`: a Dataset, whose elements are taken one a step; a pair; or features alone.
+    `result`: a Dataset, whose elements are taken one a step, or one a replica in the scope of a strategy of
+    several replicas; a pair; or features alone. ValueError for replicas and what is no Dataset.
     """
     hooks: list[Any] = []
+    strategy = get_strategy()
+    if len(strategy.extended.worker_devices) > 1:
+        if not isinstance(result, tf.data.Dataset):
+            raise ValueError("input_fn must return a tf.data.Dataset when using a DistributionStrategy.")
+        iterator = strategy.make_input_fn_iterator(lambda _: result)
+        return *parse_iterator_result(iterator.get_next()), [DatasetInitializerHook(iterator)]
     if isinstance(result, tf.data.Dataset):
         iterator = tf.data.make_initializable_iterator(result)
         hooks.append(DatasetInitializerHook(iterator))

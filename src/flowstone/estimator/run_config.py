@@ -57,7 +57,7 @@ class RunConfig:
         log_step_count_steps: how often loss and speed are logged; None: never.
         train_distribute: None, or the strategy of training; if it is one of a cluster, that needs no chief,
             whose part is the first worker's.
-        eval_distribute: None, or a strategy of one replica.
+        eval_distribute: None, or the strategy of evaluation, whose replicas are in this process.
         experimental_distribute: a `DistributeConfig` in place of both.
         device_fn: a function of an operation that gives its device.
         protocol: None, "grpc" or "grpc+verbs".
@@ -210,8 +210,8 @@ class RunConfig:
         self._demand("protocol", ("grpc", "grpc+verbs").__contains__, "protocol should be grpc or grpc+verbs")
         self._demand("train_distribute", lambda value: hasattr(value, "num_replicas_in_sync"),
                      "train_distribute must be a strategy")  # fmt: skip
-        self._demand("eval_distribute", lambda value: getattr(value, "num_replicas_in_sync", 0) == 1,
-                     "eval_distribute is not supported, but for a strategy of one replica")  # fmt: skip
+        self._demand("eval_distribute", _evaluates,
+                     "eval_distribute must be a strategy whose replicas are in this process")  # fmt: skip
 
     def _demand(self, name: str, holds: Callable[[Any], Any], message: str) -> None:
         value = getattr(self, f"_{name}")
@@ -248,7 +248,7 @@ class RunConfig:
     )
     log_step_count_steps = _attribute("log_step_count_steps", "The steps between logged losses and speeds.")
     train_distribute = _attribute("train_distribute", "None or the strategy of training.")
-    eval_distribute = _attribute("eval_distribute", "None or a strategy of one replica.")
+    eval_distribute = _attribute("eval_distribute", "None or the strategy of evaluation.")
     device_fn = _attribute("device_fn", "The function from operations to devices.")
     protocol = _attribute("protocol", "The protocol between servers.")
     experimental_max_worker_delay_secs = _attribute(
@@ -269,6 +269,11 @@ class RunConfig:
     num_ps_replicas = _attribute("num_ps_replicas", "How many parameter servers there are.")
     num_worker_replicas = _attribute("num_worker_replicas", "How many workers there are, with the chief.")
     service = _attribute("service", "What TF_CONFIG says of the platform, a dict or None.")
+
+
+def _evaluates(value: Any) -> bool:
+    count = getattr(value, "num_replicas_in_sync", 0)
+    return count == 1 or (count > 1 and not value.extended.experimental_between_graph)
 
 
 def _takes_op(function: Any) -> bool:

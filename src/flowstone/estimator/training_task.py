@@ -14,9 +14,10 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.distributed.masters.own_servers import masters
+from flowstone.estimator.replicated_specs import replicated_spec
 from flowstone.estimator.run_config import RunConfig
 
-__all__ = ["TrainingTask", "input_context", "start_server"]
+__all__ = ["TrainingTask", "evaluation_task", "has_several_replicas", "input_context", "start_server"]
 
 _servers: dict[str, Any] = {}  # of this process, by their targets; they end with it
 _context: ContextVar[Any] = ContextVar("input_context", default=None)
@@ -32,7 +33,10 @@ class TrainingTask:
     def __init__(self, config: Any, session_config: Any, strategy: Any = None) -> None:
         self._strategy, self.session_config = strategy, session_config
         self.initialises = self.saves = config.is_chief
-        if self._strategy is None or not config.master:
+        if self._strategy is None:
+            return
+        if not config.master:
+            self.session_config = self._strategy.update_config_proto(session_config)
             return
         self._strategy.configure(None, config.cluster_spec, config.task_type, config.task_id)
         self.session_config = self._strategy.update_config_proto(session_config)
@@ -54,16 +58,37 @@ class TrainingTask:
             _context.reset(token)
 
     def replica(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What the function gives as the code of this process's replica."""
+        """The EstimatorSpec that the function gives as the code of this process's replica, or of all replicas
+        of this process together."""
         if self._strategy is None:
             return function(*arguments)
-        return self._strategy.extended.call_for_each_replica(self._strategy, function, arguments, {})
+        if has_several_replicas(self._strategy):
+            return replicated_spec(self._strategy, function, *arguments)
+        return self._strategy.extended.call_for_each_replica(function, arguments)
+
+    def mean(self, loss: Any) -> Any:
+        """The metric of the mean of all steps' losses."""
+        if not has_several_replicas(self._strategy):
+            return tf.metrics.mean(loss)
+        value, update = self._strategy.extended.call_for_each_replica(tf.metrics.mean, (loss,))
+        return value, self._strategy.group(update)
 
     def reported(self, loss: Any) -> Any:
         """The loss of all replicas together."""
-        if self._strategy is None:
+        if self._strategy is None or has_several_replicas(self._strategy):
             return loss
         return self._strategy.reduce(self._strategy.loss_reduction(), loss)
+
+
+def has_several_replicas(strategy: Any) -> bool:
+    """Whether a strategy, or None, has several replicas in this process."""
+    return strategy is not None and len(strategy.extended.worker_devices) > 1
+
+
+def evaluation_task(config: Any, session_config: Any) -> TrainingTask:
+    """The part in an evaluation: all of it, with the strategy that evaluates if that has several replicas."""
+    strategy = config.eval_distribute
+    return TrainingTask(config, session_config, strategy if has_several_replicas(strategy) else None)
 
 
 def input_context() -> dict[str, Any]:

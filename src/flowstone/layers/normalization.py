@@ -28,7 +28,7 @@ from flowstone.ops.networks.normalization import batch_normalization as normaliz
 from flowstone.ops.networks.normalization import fused_batch_norm, moments
 from flowstone.ops.numbers.reductions import reduce_mean
 from flowstone.ops.variables.variable_creation import VariableAggregation, VariableSynchronization
-from flowstone.training.optimizers.moving_averages import assign_moving_average
+from flowstone.training.optimizers.moving_averages import move_average
 
 __all__ = ["BatchNorm", "BatchNormalization", "batch_norm", "batch_normalization"]
 
@@ -238,9 +238,9 @@ class BatchNormalization(Layer):
                 training, lambda: convert_to_tensor(self.momentum), lambda: convert_to_tensor(1.0)
             )
         if known is not False:
-            moved = assign_moving_average(self.moving_mean, mean, momentum, zero_debias=False)
+            moved = move_average(self.moving_mean, mean, momentum, zero_debias=False)
             self._note(moved, x)
-            moved = assign_moving_average(self.moving_variance, variance, momentum, zero_debias=False)
+            moved = move_average(self.moving_variance, variance, momentum, zero_debias=False)
             self._note(moved, x)
         return y
 

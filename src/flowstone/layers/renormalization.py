@@ -17,7 +17,7 @@ from flowstone.layers.arguments import smart_cond
 from flowstone.ops.arrays.constants import ones_like, zeros_like
 from flowstone.ops.networks.activations import relu
 from flowstone.ops.variables.assignments import assign
-from flowstone.training.optimizers.moving_averages import assign_moving_average
+from flowstone.training.optimizers.moving_averages import move_average
 
 if TYPE_CHECKING:
     from flowstone.layers.normalization import BatchNormalization
@@ -41,7 +41,7 @@ def moved_when(training: Any, variable: Any, value: Any, momentum: float) -> Any
     """`variable` after its move towards `value`, in training only."""
     return smart_cond(
         training,
-        lambda: assign_moving_average(variable, value, momentum, zero_debias=False),
+        lambda: move_average(variable, value, momentum, zero_debias=False),
         lambda: variable,
     )
 
@@ -82,7 +82,7 @@ def _number(value: float, like: Tensor) -> Any:
 def _moved(layer: BatchNormalization, variable: Any, value: Any, training: Any) -> Any:
     return smart_cond(
         training,
-        lambda: assign_moving_average(variable, value, layer.renorm_momentum, zero_debias=False),
+        lambda: move_average(variable, value, layer.renorm_momentum, zero_debias=False),
         lambda: F.Identity(variable),
     )
 
@@ -92,7 +92,7 @@ def moved_variance(layer: BatchNormalization, variance: Any, training: Any) -> A
 
     def moved() -> Any:
         stddev = F.Sqrt(variance + layer.epsilon)
-        average = assign_moving_average(layer.moving_stddev, stddev, layer.momentum, zero_debias=False)
+        average = move_average(layer.moving_stddev, stddev, layer.momentum, zero_debias=False)
         squared = relu(average * average - layer.epsilon)
         with get_default_graph().name_scope("AssignNewValue") as scope:
             return assign(layer.moving_variance, squared, name=scope)

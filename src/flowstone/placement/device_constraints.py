@@ -2,7 +2,8 @@
 
 Nodes that must share a device form a *group*, found by union-find. Two nodes must share one if one names the
 other in ``_class`` (``loc:@name``), if both name the same node there (it need not be in the subgraph), or if
-one passes a variable's buffer or a resource's handle to the other. A group may run on the devices that
+one passes a variable's buffer, a resource's handle or a dataset to the other. A group may run on the devices
+that
 
 - match all its requests (a request is a device's name with any of its parts left out);
 - have a kernel for every member (strings live on the host: only CPUs have kernels for them);
@@ -102,6 +103,11 @@ def runs_everything(nodes: Iterable[PlanNode], device: PlacementDevice) -> bool:
     )
 
 
+def _is_held(x: Any) -> bool:
+    """Whether a value stays on its device: a resource's handle, or a dataset."""
+    return x.dtype is dtypes.resource or x.op.declaration.role == "dataset"
+
+
 # ---- groups
 
 
@@ -128,8 +134,8 @@ class _Groups:
                     self.join(first_of_class.setdefault(name[len(_CLASS_PREFIX) :], i), i)
             has_references = node.declaration.has_references
             for k, x in enumerate(node.inputs):
-                if x.dtype is dtypes.resource or (has_references and node.input_argument(k).is_ref):
-                    self.consumers[i] = "resource" if x.dtype is dtypes.resource else "reference"
+                if _is_held(x) or (has_references and node.input_argument(k).is_ref):
+                    self.consumers[i] = "resource" if _is_held(x) else "reference"
                     if x.op in index:
                         self.join(index[x.op], i)
         if first_of_class:

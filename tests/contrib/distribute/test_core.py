@@ -9,7 +9,6 @@ import flowstone as tf
 from flowstone.compat.module_paths import register
 from flowstone.contrib.distribute import core
 from flowstone.framework.names.alias_modules import alias_module
-from flowstone.framework.names.refusals import NotInGraphModeError
 
 register()
 
@@ -44,9 +43,14 @@ def test_one_worker_alone() -> None:
     assert core.experimental.MultiWorkerMirroredStrategy(ring).num_replicas_in_sync == 1
 
 
-def test_several_devices_are_refused() -> None:
-    with pytest.raises(NotInGraphModeError, match="several devices"):
-        core.MirroredStrategy(["/gpu:0", "/gpu:1"])
+def test_a_resolver_of_devices() -> None:
+    assert core.MirroredStrategy().num_replicas_in_sync == 1
+    strategy = core.MirroredStrategy(["/gpu:0", "/gpu:1"])
+    assert strategy.extended.worker_devices == tuple(f"/replica:0/task:0/device:GPU:{i}" for i in range(2))
+    central = core.experimental.CentralStorageStrategy(["/gpu:0", "/gpu:1"])
+    assert central.extended.parameter_devices == ("/replica:0/task:0/device:CPU:0",)
+    with pytest.raises(ValueError, match="Duplicates"):
+        core.MirroredStrategy(["/cpu:0", "/device:CPU:0"])
 
 
 def test_parameter_servers_of_a_resolver() -> None:

@@ -1,4 +1,4 @@
-"""`tf.contrib.distribute`: strategies of one replica a worker; several devices a worker are refused."""
+"""`tf.contrib.distribute`: strategies, of several devices in one graph or of one device a worker."""
 
 from __future__ import annotations
 

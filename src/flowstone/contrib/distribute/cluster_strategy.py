@@ -46,5 +46,6 @@ class ClusterStrategy(DistributionStrategy, ABC):
         `update_config_proto` does."""
         if cluster_spec:
             self._extended = self._made(cluster_spec, task_type, task_id)
+            self._extended.strategy = self
         if session_config is not None:
             session_config.CopyFrom(self.update_config_proto(session_config))

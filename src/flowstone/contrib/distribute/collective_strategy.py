@@ -18,15 +18,12 @@ import flowstone as tf
 from flowstone.contrib.distribute.cluster_strategy import ClusterStrategy
 from flowstone.contrib.distribute.distribute_lib import (
     DistributionStrategy,
-    InputContext,
-    ReduceOp,
     ReplicaContext,
-    StrategyExtended,
-    _checked,
-    _FunctionIterator,
-    _InputIterator,
     get_loss_reduction,
 )
+from flowstone.contrib.distribute.input_iterators import FunctionIterator, InputContext, InputIterator
+from flowstone.contrib.distribute.reduce_ops import ReduceOp, reduce_op_of
+from flowstone.contrib.distribute.strategy_extended import StrategyExtended
 from flowstone.framework.names.refusals import refuse
 from flowstone.ops.collectives import collective_ops
 from flowstone.training.optimizers.gradient_reduction import reducing_gradients
@@ -104,15 +101,15 @@ class _Extended(StrategyExtended):
         return self.workers.rank == 0
 
     def call_for_each_replica(
-        self, strategy: DistributionStrategy, fn: Callable[..., Any], args: Sequence[Any], kwargs: Any
+        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """What `fn` gives for these arguments on this worker."""
-        with tf.device(self.device), _Replica(strategy, self.workers.rank):
+        with tf.device(self.device), _Replica(self.strategy, self.workers.rank):
             return fn(*args, **(kwargs or {}))
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
         """The sum or the mean of a value, or a structure of them, over the workers."""
-        kind = _checked(reduce_op)
+        kind = reduce_op_of(reduce_op)
         return tf.nest.map_structure(lambda each: self.workers.reduced(each, kind), value)
 
 
@@ -191,7 +188,7 @@ class CollectiveAllReduceStrategy(ClusterStrategy):
     ) -> Any:
         """An iterator over what `input_fn` makes, which the `InputContext` tells which worker it is for."""
         made = input_fn(self.input_context())
-        return _FunctionIterator(made) if callable(made) else _InputIterator(made)
+        return FunctionIterator(made) if callable(made) else InputIterator(made)
 
     def make_dataset_iterator(self, dataset: Any) -> Any:
         """Refused with several workers: which part is whose has to be said."""

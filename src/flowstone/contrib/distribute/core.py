@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any
@@ -19,22 +19,27 @@ from flowstone.contrib.cluster_resolver import (
     UnionClusterResolver,
 )
 from flowstone.contrib.distribute.collective_strategy import CollectiveAllReduceStrategy
-from flowstone.contrib.distribute.cross_device_ops import AllReduceCrossDeviceOps, CrossDeviceOps
+from flowstone.contrib.distribute.cross_device_ops import (
+    AllReduceCrossDeviceOps,
+    CrossDeviceOps,
+    ReductionToOneDevice,
+)
 from flowstone.contrib.distribute.distribute_lib import DistributionStrategy as Strategy
 from flowstone.contrib.distribute.distribute_lib import (
-    InputContext,
-    ReduceOp,
     ReplicaContext,
-    StrategyExtended,
     get_loss_reduction,
     get_replica_context,
     get_strategy,
     has_strategy,
     in_cross_replica_context,
 )
+from flowstone.contrib.distribute.input_iterators import InputContext
 from flowstone.contrib.distribute.parameter_server_strategy import ParameterServerStrategy as _WithServers
+from flowstone.contrib.distribute.reduce_ops import ReduceOp
+from flowstone.contrib.distribute.several_replicas import CentralExtended, full_device_name
 from flowstone.contrib.distribute.strategies import MirroredStrategy as _Mirrored
-from flowstone.contrib.distribute.strategies import OneDeviceStrategy, TPUStrategy
+from flowstone.contrib.distribute.strategies import OneDeviceStrategy, TPUStrategy, own_devices
+from flowstone.contrib.distribute.strategy_extended import StrategyExtended
 from flowstone.training.sessions.server import Server
 
 __all__ = [
@@ -63,27 +68,35 @@ __all__ = [
 
 
 class MirroredStrategy(_Mirrored):
-    """A replica on each device, here on one, the first GPU or the CPU.
+    """A replica on each of several devices, whose variables are kept equal.
 
     Args:
-        devices: the name of the device in a sequence.
-        cross_device_ops: taken, and not needed.
-
-    Raises NotInGraphModeError for several devices.
+        devices: their names; by default all GPUs, or the CPU.
+        cross_device_ops: a `CrossDeviceOps`, what reduces values of the replicas.
     """
+
+    splits_batches = True
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
-        super().__init__(devices)
+        super().__init__(devices, cross_device_ops=cross_device_ops)
 
 
-class CentralStorageStrategy(_Mirrored):
-    """Variables on one device, a replica on each of the others: here on one, as `MirroredStrategy`.
+class CentralStorageStrategy(Strategy):
+    """A replica on each of several devices; they share the variables on one.
 
-    Raises NotInGraphModeError for several devices.
+    Args:
+        compute_devices: the replicas'; by default all GPUs, or the CPU.
+        parameter_device: the variables'; by default the only GPU, or the CPU.
     """
 
-    def __init__(self, compute_devices: Sequence[str] | None = None, parameter_device: Any = None) -> None:
-        super().__init__(compute_devices)
+    def __init__(
+        self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None
+    ) -> None:
+        devices = [full_device_name(each) for each in compute_devices or own_devices(None)]
+        one = devices[0] if len(devices) == 1 else "/device:CPU:0"
+        place = full_device_name(parameter_device or one)
+        is_one = devices == [place]
+        super().__init__(StrategyExtended(place) if is_one else CentralExtended(devices, place))
 
 
 class CollectiveCommunication(enum.Enum):
@@ -135,20 +148,6 @@ class HierarchicalCopyAllReduce(AllReduceCrossDeviceOps):
 
     def __init__(self, num_packs: int = 1) -> None:
         super().__init__("hierarchical_copy", num_packs)
-
-
-class ReductionToOneDevice(CrossDeviceOps):
-    """As `NcclAllReduce`, on one device.
-
-    Args:
-        reduce_to_device: taken, and not needed, as the other.
-        accumulation_fn: of a list of tensors.
-    """
-
-    def __init__(
-        self, reduce_to_device: str | None = None, accumulation_fn: Callable[..., Any] | None = None
-    ) -> None:
-        super().__init__()
 
 
 class InputReplicationMode(enum.Enum):

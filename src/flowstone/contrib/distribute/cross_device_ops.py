@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.contrib.distribute.distribute_lib import ReduceOp
+from flowstone.contrib.distribute.distributed_values import Mirrored, is_distributed
+from flowstone.contrib.distribute.reduce_ops import ReduceOp, reduce_op_of
 
-__all__ = ["AllReduceCrossDeviceOps", "CrossDeviceOps"]
+__all__ = ["AllReduceCrossDeviceOps", "CrossDeviceOps", "ReductionToOneDevice", "devices_of"]
 
 
 def _listed(value: Any) -> list[Any]:
+    if is_distributed(value):
+        return list(value.values)
     return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def devices_of(destinations: Any) -> tuple[str, ...]:
+    """The devices that destinations mean: names, or those of a variable, tensor or value of replicas."""
+    if isinstance(destinations, str):
+        return (destinations,)
+    if isinstance(destinations, (list, tuple)):
+        return tuple(destinations)
+    if is_distributed(destinations):
+        return tuple(each.device or "" for each in destinations.values)
+    return (getattr(destinations, "device", destinations) or "",)
 
 
 class CrossDeviceOps:
     """Reduces values of replicas, by their sum or their mean.
 
-    A value of several replicas is a list of tensors, of one a tensor. Destinations are a device's name, or
-    a variable or tensor, whose device it is.
+    A value of several replicas is a `PerReplica`, or a list of tensors, of one a tensor; tensors may be
+    IndexedSlices. Destinations are devices' names, or a variable, tensor or value of replicas, whose devices
+    they are. The result on one device is a tensor, on several a `Mirrored`.
     """
 
     def reduce(self, reduce_op: Any, per_replica_value: Any, destinations: Any) -> Any:
@@ -36,29 +51,69 @@ class CrossDeviceOps:
 
     def reduce_implementation(self, reduce_op: Any, per_replica_value: Any, destinations: Any) -> Any:
         """What `reduce` does."""
-        kind = str(getattr(reduce_op, "name", reduce_op)).upper()
-        if kind not in ReduceOp.__members__:
-            raise ValueError(f"values are reduced by their sum or their mean, not by {reduce_op!r}")
-        values = _listed(per_replica_value)
-        with tf.device(_device(destinations)):
-            total = tf.add_n(values) if len(values) > 1 else tf.identity(values[0])
-            return total / len(values) if kind == "MEAN" and len(values) > 1 else total
+        total = self._total(reduce_op_of(reduce_op), _listed(per_replica_value), devices_of(destinations)[0])
+        return self.broadcast(total, destinations)
 
     def batch_reduce_implementation(
         self, reduce_op: Any, value_destination_pairs: Sequence[Any]
     ) -> list[Any]:
         """What `batch_reduce` does."""
-        return [self.reduce_implementation(reduce_op, *pair) for pair in value_destination_pairs]
+        return [self.reduce(reduce_op, *pair) for pair in value_destination_pairs]
 
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
         """What `broadcast` does."""
-        with tf.device(_device(destinations)):
-            return tf.identity(tensor)
+        copies = []
+        for device in devices_of(destinations):
+            with tf.device(device):
+                copies.append(_copied(tensor))
+        return copies[0] if len(copies) == 1 else Mirrored(copies)
+
+    def _total(self, kind: ReduceOp, values: list[Any], device: str) -> Any:
+        with tf.device(device):
+            if any(isinstance(each, tf.IndexedSlices) for each in values):
+                return _total_of_slices(kind, values)
+            total = self._sum(values) if len(values) > 1 else tf.identity(values[0])
+            return total / len(values) if kind == ReduceOp.MEAN and len(values) > 1 else total
+
+    def _sum(self, values: list[Any]) -> Any:
+        return tf.add_n(values)
 
 
-def _device(destinations: Any) -> str:
-    device: str = getattr(destinations, "device", destinations) or ""
-    return device
+def _copied(tensor: Any) -> Any:
+    if not isinstance(tensor, tf.IndexedSlices):
+        return tf.identity(tensor)
+    return tf.IndexedSlices(tf.identity(tensor.values), tf.identity(tensor.indices), tensor.dense_shape)
+
+
+def _total_of_slices(kind: ReduceOp, values: list[Any]) -> Any:
+    if not all(isinstance(each, tf.IndexedSlices) for each in values):
+        dense = [tf.convert_to_tensor(each) for each in values]
+        return tf.add_n(dense) / len(values) if kind == ReduceOp.MEAN else tf.add_n(dense)
+    rows = tf.concat([each.values for each in values], 0)
+    if kind == ReduceOp.MEAN:
+        rows = rows / len(values)
+    return tf.IndexedSlices(rows, tf.concat([each.indices for each in values], 0), values[0].dense_shape)
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """Values are added up on one device.
+
+    Args:
+        reduce_to_device: its name; by default the first destination.
+        accumulation_fn: of a list of tensors to their sum; by default `tf.add_n`.
+    """
+
+    def __init__(
+        self, reduce_to_device: str | None = None, accumulation_fn: Callable[..., Any] | None = None
+    ) -> None:
+        super().__init__()
+        self.reduce_to_device, self.accumulation_fn = reduce_to_device, accumulation_fn or tf.add_n
+
+    def _total(self, kind: ReduceOp, values: list[Any], device: str) -> Any:
+        return super()._total(kind, values, self.reduce_to_device or device)
+
+    def _sum(self, values: list[Any]) -> Any:
+        return self.accumulation_fn(values)
 
 
 class AllReduceCrossDeviceOps(CrossDeviceOps):

@@ -1,8 +1,8 @@
-"""Strategies of one replica, and the contexts in which code finds its strategy.
+"""Strategies, and the contexts in which code finds its strategy.
 
 A strategy says where variables lie and where a function runs. With one replica nothing is copied or added up:
-what a replica gives is the result. Code asks `get_strategy` and `get_replica_context`; outside of any scope
-these are of a strategy that does nothing.
+what a replica gives is the result; `several_replicas` has the rest. Code asks `get_strategy` and
+`get_replica_context`; outside of any scope these are of a strategy that does nothing.
 
 Contexts lie on a stack of the thread: a scope puts its strategy there (the cross-replica context), a function
 that is run has a `ReplicaContext` above it.
@@ -10,20 +10,26 @@ that is run has a `ReplicaContext` above it.
 
 from __future__ import annotations
 
-import enum
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.distribute.distributed_values import local_values
+from flowstone.contrib.distribute.input_iterators import (
+    DistributedDataset,
+    FunctionIterator,
+    InputContext,
+    InputIterator,
+)
+from flowstone.contrib.distribute.reduce_ops import ReduceOp, reduce_op_of
+from flowstone.ops.variables.replicas import contexts, current_context, current_replica, within
 
 __all__ = [
     "DistributionStrategy",
     "InputContext",
     "ReduceOp",
     "ReplicaContext",
-    "StrategyExtended",
     "UpdateContext",
     "get_cross_replica_context",
     "get_loss_reduction",
@@ -33,38 +39,6 @@ __all__ = [
     "in_cross_replica_context",
     "require_replica_context",
 ]
-
-
-class ReduceOp(enum.Enum):
-    """How the values of replicas become one."""
-
-    SUM = "SUM"
-    MEAN = "MEAN"
-
-
-class InputContext(NamedTuple):
-    """What a function of inputs is told: the number of pipelines, which one it feeds, and of replicas."""
-
-    num_input_pipelines: int = 1
-    input_pipeline_id: int = 0
-    num_replicas_in_sync: int = 1
-
-
-class _Contexts(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[Any] = []
-
-
-_contexts = _Contexts()
-
-
-@contextmanager
-def _within(context: Any) -> Iterator[Any]:
-    _contexts.stack.append(context)
-    try:
-        yield context
-    finally:
-        _contexts.stack.pop()
 
 
 class UpdateContext:
@@ -79,7 +53,7 @@ class UpdateContext:
         self._within: Any = None
 
     def __enter__(self) -> UpdateContext:
-        self._within = _within(self)
+        self._within = within(self)
         self._within.__enter__()
         return self
 
@@ -121,83 +95,20 @@ class ReplicaContext:
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         """What `merge_fn` gives for the strategy and these arguments, in the cross-replica context."""
-        with _within(self._strategy):
+        with within(self._strategy):
             return merge_fn(self._strategy, *args, **(kwargs or {}))
 
     def all_reduce(self, reduce_op: Any, value: Any) -> Any:
         """The sum or the mean of a value, or a structure of them, over the replicas: of one the value."""
-        _checked(reduce_op)
+        reduce_op_of(reduce_op)
         return tf.nest.map_structure(tf.identity, value)
 
     def __enter__(self) -> ReplicaContext:
-        _contexts.stack.append(self)
+        contexts.stack.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _contexts.stack.pop()
-
-
-def _checked(reduce_op: Any) -> ReduceOp:
-    try:
-        return ReduceOp[str(getattr(reduce_op, "name", reduce_op)).upper()]
-    except KeyError:
-        raise ValueError(f"values are reduced by their sum or their mean, not by {reduce_op!r}") from None
-
-
-class StrategyExtended:
-    """What optimisers and libraries ask of a strategy of one replica.
-
-    Args:
-        device: of variables and functions; None leaves them where they are.
-    """
-
-    experimental_require_static_shapes = False
-    experimental_between_graph = False
-    experimental_should_init = True
-    should_checkpoint = True
-    should_save_summary = True
-
-    def __init__(self, device: str | None) -> None:
-        self.device = device
-
-    @property
-    def worker_devices(self) -> tuple[str, ...]:
-        """Where functions run."""
-        return () if self.device is None else (self.device,)
-
-    @property
-    def parameter_devices(self) -> tuple[str, ...]:
-        """Where variables lie."""
-        return self.worker_devices
-
-    def call_for_each_replica(
-        self, strategy: DistributionStrategy, fn: Callable[..., Any], args: Sequence[Any], kwargs: Any
-    ) -> Any:
-        """What `fn` gives for these arguments, as the only replica."""
-        with tf.device(self.device), ReplicaContext(strategy, 0):
-            return fn(*args, **(kwargs or {}))
-
-    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
-        """The sum or the mean of a value over the replicas: the value."""
-        _checked(reduce_op)
-        return value
-
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Sequence[Any]) -> list[Any]:
-        """`reduce_to` of several pairs."""
-        return [self.reduce_to(reduce_op, value, where) for value, where in value_destination_pairs]
-
-    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """The tensor itself, which is where it is needed."""
-        return tensor
-
-    def update(self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        """What `fn` gives for a variable and these arguments, on the variable's device."""
-        with tf.colocate_with(var), UpdateContext(self.device):
-            return fn(var, *args, **(kwargs or {}))
-
-    def read_var(self, variable: Any) -> Any:
-        """The value of a variable."""
-        return tf.identity(variable)
+        contexts.stack.pop()
 
 
 class DistributionStrategy:
@@ -209,6 +120,7 @@ class DistributionStrategy:
 
     def __init__(self, extended: Any) -> None:
         self._extended = extended
+        extended.strategy = self
         self._scales_losses = False
 
     @contextmanager
@@ -227,6 +139,10 @@ class DistributionStrategy:
         is_mean = self._scales_losses and last != tf.losses.Reduction.SUM
         return ReduceOp.MEAN if is_mean else ReduceOp.SUM
 
+    def parts_of_loss(self) -> int:
+        """By what a replica's loss is divided before gradients are taken, whose sum is applied."""
+        return self.num_replicas_in_sync if self.loss_reduction() is ReduceOp.MEAN else 1
+
     def input_context(self) -> InputContext:
         """What an input function is told: which of the replicas' inputs it makes."""
         return InputContext(num_replicas_in_sync=self.num_replicas_in_sync)
@@ -239,7 +155,8 @@ class DistributionStrategy:
     @property
     def num_replicas_in_sync(self) -> int:
         """How many replicas compute a step together."""
-        return 1
+        count: int = self._extended.num_replicas_in_sync
+        return count
 
     @contextmanager
     def scope(self) -> Iterator[DistributionStrategy]:
@@ -251,17 +168,24 @@ class DistributionStrategy:
         if has_strategy() and current is not self:
             raise RuntimeError(f"Mixing different strategies: {self} within the scope of {current}")
         with ExitStack() as stack:
-            stack.enter_context(tf.device(self._extended.device))
+            if self._extended.device is not None:
+                stack.enter_context(tf.device(self._extended.device))
             scope = tf.get_variable_scope()
             stack.enter_context(tf.variable_scope(scope, use_resource=True, auxiliary_name_scope=False))
-            yield stack.enter_context(_within(self))
+            if current is not self:
+                stack.enter_context(self._extended.making_variables())
+            yield stack.enter_context(within(self))
 
     def experimental_run_v2(
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
-        """What `fn` gives for these arguments on each replica."""
+        """What `fn` gives for these arguments on each replica. RuntimeError in the code of a replica."""
+        if current_replica() is not None:
+            raise RuntimeError(
+                "Method requires being in cross-replica context, use get_replica_context().merge_call()"
+            )
         with self.scope():
-            return self._extended.call_for_each_replica(self, fn, args, kwargs)
+            return self._extended.call_for_each_replica(fn, args, kwargs)
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
         """What `fn` gives on each replica, for the next element of an iterator if there is one."""
@@ -274,14 +198,12 @@ class DistributionStrategy:
 
         Raises ValueError for another `reduce_op`.
         """
-        kind = _checked(reduce_op)
-        if axis is None:
-            return value
-        return tf.reduce_sum(value, axis) if kind == ReduceOp.SUM else tf.reduce_mean(value, axis)
+        reduced = self._extended.reduce(reduce_op_of(reduce_op), value, axis)
+        return local_values(reduced)[0]
 
     def unwrap(self, value: Any) -> tuple[Any, ...]:
         """The values of the replicas on this machine."""
-        return (value,)
+        return local_values(value)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """The values of the replicas on this machine."""
@@ -292,35 +214,51 @@ class DistributionStrategy:
         values = self.unwrap(value)
         return values[0] if name is None and len(values) == 1 else tf.group(*values, name=name)
 
+    @property
+    def _several_devices(self) -> tuple[str, ...]:
+        """The devices of the replicas, if there are several."""
+        devices: tuple[str, ...] = self._extended.worker_devices
+        return devices if len(devices) > 1 else ()
+
+    splits_batches = True  # whether a Dataset's batches are of all replicas together
+
     def make_dataset_iterator(self, dataset: Any) -> Any:
-        """An iterator over a Dataset, with `initialize` and `get_next`."""
-        return _InputIterator(dataset)
+        """An iterator over a Dataset, with `initialize` and `get_next`, which gives each replica its part."""
+        return InputIterator(dataset, self._several_devices, self.splits_batches)
 
     def make_input_fn_iterator(
         self, input_fn: Callable[[InputContext], Any], replication_mode: Any = "PER_WORKER"
     ) -> Any:
-        """An iterator over the Dataset, or over what the function gives, that `input_fn` makes."""
-        made = input_fn(self.input_context())
-        return _FunctionIterator(made) if callable(made) else _InputIterator(made)
+        """An iterator over the Dataset, or over what the function gives, that `input_fn` makes; each replica
+        gets an element of its own."""
+        made, devices = input_fn(self.input_context()), self._several_devices
+        return FunctionIterator(made, len(devices) or 1) if callable(made) else InputIterator(made, devices)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
         """The Dataset of the slices of arrays."""
         return tf.data.Dataset.from_tensor_slices(numpy_input)
 
     def experimental_distribute_dataset(self, dataset: Any) -> Any:
-        """The Dataset itself, all of which is this replica's."""
-        return dataset
+        """The Dataset whose batches are split among the replicas; of one replica the Dataset itself."""
+        devices = self._several_devices
+        return DistributedDataset(dataset, devices, True) if devices else dataset
 
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any]
     ) -> Any:
-        """The Dataset that a function makes of an `InputContext`."""
-        return dataset_fn(self.input_context())
+        """The Dataset that a function makes of an `InputContext`, each element of which is one replica's."""
+        made, devices = dataset_fn(self.input_context()), self._several_devices
+        return DistributedDataset(made, devices, False) if devices else made
 
     def update_config_proto(self, config_proto: Any) -> Any:
-        """A session's configuration as the strategy needs it: a copy."""
+        """A session's configuration as the strategy needs it: a copy, with as many CPU devices as it uses."""
         copy = tf.ConfigProto()
-        copy.CopyFrom(config_proto)
+        if config_proto is not None:
+            copy.CopyFrom(config_proto)
+        devices = [tf.DeviceSpec.from_string(each) for each in self._several_devices]
+        count = 1 + max((each.device_index or 0 for each in devices if each.device_type == "CPU"), default=0)
+        if count > 1:
+            copy.device_count["CPU"] = max(count, copy.device_count["CPU"])
         return copy
 
     def configure(
@@ -333,41 +271,21 @@ class DistributionStrategy:
         return tf.colocate_with(colocate_with_variable)
 
 
-class _InputIterator:
-    """An iterator over a Dataset."""
+class _NothingExtended:
+    """The `StrategyExtended` of the strategy that does nothing."""
 
-    def __init__(self, dataset: Any) -> None:
-        self._iterator = dataset.make_initializable_iterator()
-
-    def initialize(self) -> Any:
-        """The operation that starts the iterator."""
-        return self._iterator.initializer
-
-    initializer = property(initialize)
-
-    def get_next(self) -> Any:
-        """The next element."""
-        return self._iterator.get_next()
+    device = None
+    num_replicas_in_sync = 1
+    worker_devices: tuple[str, ...] = ()
+    parameter_devices: tuple[str, ...] = ()
 
 
-class _FunctionIterator:
-    """What a function gives each time, as an iterator."""
-
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self.get_next = function
-
-    def initialize(self) -> Any:
-        """An operation that does nothing."""
-        return tf.no_op()
-
-    initializer = property(initialize)
-
-
-_default = DistributionStrategy(StrategyExtended(None))
+_default = DistributionStrategy(_NothingExtended())
 
 
 def _current() -> Any:
-    return _contexts.stack[-1] if _contexts.stack else ReplicaContext(_default, 0)
+    found = current_context()
+    return ReplicaContext(_default, 0) if found is None else found
 
 
 def get_replica_context() -> ReplicaContext | None:
@@ -389,7 +307,7 @@ def in_cross_replica_context() -> bool:
 
 def get_strategy() -> DistributionStrategy:
     """The strategy whose scope this is; outside one that does nothing."""
-    for context in reversed(_contexts.stack):
+    for context in reversed(contexts.stack):
         if isinstance(context, ReplicaContext):
             return context.strategy
         if isinstance(context, DistributionStrategy):

@@ -7,7 +7,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.distribute.cluster_strategy import ClusterStrategy
-from flowstone.contrib.distribute.distribute_lib import StrategyExtended
+from flowstone.contrib.distribute.strategy_extended import StrategyExtended
 
 __all__ = ["ParameterServerStrategy"]
 

@@ -1,4 +1,4 @@
-"""The strategies of TensorFlow 1.15: of one device, and those of several, which are refused."""
+"""The strategies of TensorFlow 1.15 on one machine; those of TPUs are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import flowstone as tf
 from flowstone.contrib.distribute.cross_device_ops import AllReduceCrossDeviceOps
-from flowstone.contrib.distribute.distribute_lib import DistributionStrategy, StrategyExtended
+from flowstone.contrib.distribute.distribute_lib import DistributionStrategy
+from flowstone.contrib.distribute.several_replicas import MirroredExtended, full_device_name
+from flowstone.contrib.distribute.strategy_extended import StrategyExtended
 from flowstone.framework.flags import task_configuration
 from flowstone.framework.names.refusals import refuse
 
@@ -38,18 +40,20 @@ class OneDeviceStrategy(DistributionStrategy):
 
 
 class MirroredStrategy(DistributionStrategy):
-    """A replica on each device, here on one: as `OneDeviceStrategy`.
+    """A replica on each of several devices, whose variables are kept equal; on one, as `OneDeviceStrategy`.
 
     Args:
-        devices: the names of the devices; by default the first GPU, or the CPU.
+        devices: the names of the devices; by default all GPUs, or the CPU.
         num_gpus: the number of GPUs, in place of the names.
         num_gpus_per_worker: the same.
-        cross_device_ops: taken, and not needed.
+        cross_device_ops: a `CrossDeviceOps`, what reduces values of the replicas.
         auto_shard_dataset: taken, and not needed.
-        cross_tower_ops: taken, and not needed.
+        cross_tower_ops: the same as `cross_device_ops`.
 
-    Raises NotInGraphModeError for several devices.
+    Raises ValueError for a device twice, and for both names and numbers.
     """
+
+    splits_batches = False
 
     def __init__(
         self,
@@ -61,11 +65,22 @@ class MirroredStrategy(DistributionStrategy):
         cross_tower_ops: Any = None,
     ) -> None:
         count = num_gpus if num_gpus is not None else num_gpus_per_worker
-        if (devices is not None and len(devices) > 1) or (count is not None and count > 1):
-            refuse("tf.contrib.distribute.MirroredStrategy of several devices", _SEVERAL)
-        on_gpu = count == 1 or (count is None and tf.test.is_gpu_available())
-        default = "/device:GPU:0" if on_gpu else "/device:CPU:0"
-        super().__init__(StrategyExtended(devices[0] if devices else default))
+        if devices is not None and count is not None:
+            raise ValueError("Must only specify one of `devices` and `num_gpus`.")
+        names = [full_device_name(each) for each in devices or own_devices(count)]
+        if len(set(names)) < len(names):
+            raise ValueError(f"Duplicates in devices: {names}")
+        if len(names) == 1:
+            super().__init__(StrategyExtended(names[0]))
+        else:
+            super().__init__(MirroredExtended(names, cross_device_ops or cross_tower_ops))
+
+
+def own_devices(count: int | None) -> list[str]:
+    """So many GPUs of this machine; by default all, or else the CPU."""
+    if count is None:
+        count = len([each for each in tf.config.experimental_list_devices() if "GPU" in each.upper()])
+    return [f"/device:GPU:{i}" for i in range(count)] or ["/device:CPU:0"]
 
 
 class TPUStrategy(DistributionStrategy):

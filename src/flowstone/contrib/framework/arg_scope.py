@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
@@ -33,13 +34,21 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 Scope = dict[str, dict[str, Any]]
 
-_ARGSTACK: list[Scope] = [{}]
+
+class _ArgumentStack(threading.local):
+    """The scopes in force of this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.scopes: list[Scope] = [{}]
+
+
+argument_stack = _ArgumentStack()
 _DECORATED_OPS: dict[str, tuple[str, ...]] = {}
 
 
 def current_arg_scope() -> Scope:
     """The scope in force: keyword arguments by the keys of functions."""
-    return _ARGSTACK[-1]
+    return argument_stack.scopes[-1]
 
 
 def arg_scope_func_key(op: Any) -> str:
@@ -64,7 +73,7 @@ def add_arg_scope(func: Callable[P, Result]) -> Callable[P, Result]:
 
     @functools.wraps(func)
     def func_with_args(*args: P.args, **kwargs: P.kwargs) -> Result:
-        defaults = _ARGSTACK[-1].get(key)
+        defaults = argument_stack.scopes[-1].get(key)
         if defaults:
             return func(*args, **{**defaults, **kwargs})
         return func(*args, **kwargs)
@@ -110,14 +119,14 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
             )
         scope = list_ops_or_scope.copy()
     elif isinstance(list_ops_or_scope, (list, tuple)):
-        scope = _extended(_ARGSTACK[-1], list_ops_or_scope, kwargs)
+        scope = _extended(argument_stack.scopes[-1], list_ops_or_scope, kwargs)
     else:
         raise TypeError("list_ops_or_scope must either be a list/tuple or reused scope (i.e. dict)")
-    _ARGSTACK.append(scope)
+    argument_stack.scopes.append(scope)
     try:
         yield scope
     finally:
-        _ARGSTACK.pop()
+        argument_stack.scopes.pop()
 
 
 def _extended(scope: Scope, functions: Any, keywords: dict[str, Any]) -> Scope:

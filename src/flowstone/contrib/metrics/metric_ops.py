@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import flowstone as tf
-from flowstone.layers.metrics.state import metric_variable, published
+from flowstone.layers.metrics.state import gathered, metric_variable, published
 from flowstone.layers.weights_broadcast import broadcast_weights
 
 Pair = Any  # a value and the operation that updates it
@@ -43,7 +43,7 @@ def count(
             weights = broadcast_weights(tf.cast(weights, tf.float32), values)
             number = tf.reduce_sum(weights)
         update_op = tf.assign_add(total, number)
-        return published(tf.identity(total), update_op, metrics_collections, updates_collections)
+        return published(tf.identity(gathered(total)), update_op, metrics_collections, updates_collections)
 
 
 def cohen_kappa(
@@ -81,7 +81,7 @@ def cohen_kappa(
             possible = tf.cast(total, tf.float64) - chance
             return tf.div_no_nan(beyond, possible, name=label)
 
-        value = kappa(agreed, row_sums, column_sums, "value")
+        value = kappa(gathered(agreed), gathered(row_sums), gathered(column_sums), "value")
         update_op = kappa(updates[0], updates[1], updates[2], "update_op")
         return published(value, update_op, metrics_collections, updates_collections)
 

@@ -64,6 +64,7 @@ class Graph(GraphElements):
         self._last_id = 0
         self._seed: int | None = None
         self.last_loss_reduction: str | None = None  # of `tf.losses`, for strategies that scale gradients
+        self.scales_losses = False  # whether optimisers take gradients of a replica's part of the mean loss
         self.producer = GRAPH_DEF_VERSION
         self.traces: dict[Any, Any] = {}  # by function, what it was traced to here
         self.variable_store: Any = None  # set by the room of variable scopes

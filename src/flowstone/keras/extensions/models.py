@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.contrib.distribute.distribute_lib import get_strategy
+from flowstone.framework.names.refusals import refuse
 from flowstone.keras import sessions, weight_checkpoints
 from flowstone.keras.extensions import first_data
 from flowstone.keras.extensions.calls import has_argument
@@ -44,8 +46,14 @@ def _changed_compile(published: Method) -> Method:
     ) -> Any:
         """Chooses how it trains; see the package. Metrics have the names that `tf.keras` gives them.
 
-        Raises ValueError for `run_eagerly` and for a strategy of distribution.
+        Raises ValueError for `run_eagerly` and the argument `distribute`, NotInGraphModeError in the scope of
+        a strategy of several replicas.
         """
+        if len(get_strategy().extended.worker_devices) > 1:
+            refuse(
+                "tf.keras.Model.compile in the scope of a strategy of several replicas",
+                "strategy.experimental_run_v2 with a step that calls the model, or an Estimator",
+            )
         if options.pop("run_eagerly", None):
             raise ValueError("run_eagerly=True needs eager execution, which graphs do not have.")
         if distribute is not None:

@@ -20,6 +20,7 @@ import flowstone as tf
 from flowstone.framework.tensors import nest
 from flowstone.keras import sessions, variables
 from flowstone.keras.extensions import learning_rate_schedules as schedules
+from flowstone.ops.variables.replicas import container_of, current_replica
 
 __all__ = ["Optimizer", "OptimizerV2"]
 
@@ -189,7 +190,7 @@ class Optimizer:
 
     def get_slot(self, var: Any, slot_name: str) -> Any:
         """The variable `slot_name` of a variable; KeyError if there is none."""
-        return self._slots[var][slot_name]
+        return self._slots[container_of(var)][slot_name]
 
     def get_slot_names(self) -> list[str]:
         """The names of the slots, sorted."""
@@ -272,13 +273,33 @@ class Optimizer:
             raise ValueError("No gradients provided for any variable.")
         if not pairs:
             raise ValueError(f"No gradients provided for any variable: {[v.name for _, v in given]}.")
-        params = [variable for _, variable in pairs]
+        replica = current_replica()
+        if replica is not None:
+            return replica.merge_call(self._apply_for_all, (pairs, name))
+        self._begin([variable for _, variable in pairs])
+        with tf.name_scope(name or self._name):
+            updates = [self._update(gradient, variable) for gradient, variable in pairs]
+            with tf.control_dependencies(updates):
+                return self.iterations.assign_add(1, read_value=False)
+
+    def _begin(self, params: Sequence[Any]) -> None:
+        """Makes the variables of a step, and what its updates share."""
         _ = self.iterations
         self._create_hypers()
         self._create_slots(params)
         self._prepare(params)
+
+    def _apply_for_all(self, strategy: Any, pairs: Any, name: str | None) -> Any:
+        """`apply_gradients` for all replicas of a strategy: the sums of their gradients, to every component
+        of a variable on its device."""
+        extended = strategy.extended
+        totals = extended.batch_reduce_to("SUM", pairs)
+        self._begin([variable for _, variable in pairs])
         with tf.name_scope(name or self._name):
-            updates = [self._update(gradient, variable) for gradient, variable in pairs]
+            updates = [
+                extended.update(variable, lambda part, total: self._update(total, part), (total,))
+                for total, (_, variable) in zip(totals, pairs)
+            ]
             with tf.control_dependencies(updates):
                 return self.iterations.assign_add(1, read_value=False)
 

@@ -13,7 +13,7 @@ from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.layers.metrics.rankings import as_labels, distinct, is_among, label_sets, name_at_k
-from flowstone.layers.metrics.state import Names, metric_variable, published
+from flowstone.layers.metrics.state import Names, gathered, metric_variable, published
 from flowstone.layers.weights_broadcast import broadcast_weights
 from flowstone.ops.arrays.choice import where_v2
 from flowstone.ops.arrays.constants import ones_like
@@ -114,7 +114,7 @@ def _streaming_mean(
     with name_scope(None, "total", (precisions,)) as total_scope:
         total = metric_variable([], dtypes.float64, name=total_scope)
         new_total = assign_add(total, reduce_sum(precisions, name="batch_total"), name="update")
-    value = div_no_nan(total, count, name="mean")
+    value = div_no_nan(gathered(total), gathered(count), name="mean")
     update_op = div_no_nan(new_total, new_count, name=scope)
     return published(value, update_op, metrics_collections, updates_collections)
 

@@ -7,7 +7,7 @@ from typing import Any
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.layers.confusion_matrix import confusion_matrix
-from flowstone.layers.metrics.state import Names, metric_variable, published, safe_ratio
+from flowstone.layers.metrics.state import Names, gathered, metric_variable, published, safe_ratio
 from flowstone.ops.algebra.diagonals import diag_part
 from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.constants import ones, ones_like
@@ -58,7 +58,7 @@ def _streaming_confusion_matrix(
     if weights is not None:
         weights = _flat(convert_to_tensor(weights))
     batch = confusion_matrix(labels, predictions, num_classes, dtypes.float64, weights=weights)
-    return total, assign_add(total, batch)
+    return gathered(total), assign_add(total, batch)
 
 
 def _mean_ratio(total: Any) -> Tensor:
@@ -103,7 +103,7 @@ def mean_per_class_accuracy(
             number *= weights
         new_total = scatter_add(total, labels, number)
         new_count = scatter_add(count, labels, is_correct)
-        per_class = safe_ratio(count, total, "div_no_nan")
+        per_class = safe_ratio(gathered(count), gathered(total), "div_no_nan")
         value = reduce_mean(per_class, name="mean_accuracy")
         update_op = safe_ratio(new_count, new_total, "update_op")
         return published(value, update_op, metrics_collections, updates_collections)

@@ -10,7 +10,7 @@ from typing import Any
 from flowstone.framework.graphs.graph_functions import control_dependencies
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
-from flowstone.layers.metrics.state import Names, aligned, metric_variable, published
+from flowstone.layers.metrics.state import Names, aligned, gathered, metric_variable, published
 from flowstone.ops.arrays.choice import where
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.arrays.shapes import rank
@@ -65,7 +65,7 @@ def _sum_of(
     if weights is not None:
         with control_dependencies((assert_rank_in(weights, (0, rank(values))),)):
             values = multiply(values, cast(weights, dtypes.float32))
-    value = identity(count)
+    value = identity(gathered(count))
     update_op = assign_add(count, reduce_sum(values))
     return published(value, update_op, metrics_collections, updates_collections)
 

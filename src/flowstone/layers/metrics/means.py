@@ -11,6 +11,7 @@ from flowstone.layers.label_shapes import remove_squeezable_dimensions
 from flowstone.layers.metrics.state import (
     Names,
     aligned,
+    gathered,
     metric_variable,
     published,
     safe_ratio,
@@ -64,7 +65,7 @@ def mean(
         new_total = assign_add(total, reduce_sum(values))
         with control_dependencies([values]):
             new_count = assign_add(count, number)
-        value = safe_ratio(total, count, "value")
+        value = safe_ratio(gathered(total), gathered(count), "value")
         update_op = safe_ratio(new_total, new_count, "update_op")
         return published(value, update_op, metrics_collections, updates_collections)
 
@@ -93,7 +94,7 @@ def mean_tensor(
         new_total = assign_add(total, values)
         with control_dependencies([values]):
             new_count = assign_add(count, number)
-        value = safe_ratio(total, count, "value")
+        value = safe_ratio(gathered(total), gathered(count), "value")
         update_op = safe_ratio(new_total, new_count, "update_op")
         return published(value, update_op, metrics_collections, updates_collections)
 

@@ -18,7 +18,7 @@ from flowstone.framework.graphs.graph_functions import (
 from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
-from flowstone.layers.metrics.state import Names, metric_variable, published
+from flowstone.layers.metrics.state import Names, gathered, metric_variable, published
 from flowstone.layers.weights_broadcast import assert_broadcastable
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.joining import concat
@@ -143,7 +143,7 @@ def _streaming_count(
                     counts = multiply(counts, cast(weights, dtypes.float64))
         total = reduce_sum(counts)
         variable = metric_variable([], dtypes.float64, name=scope)
-        return variable, assign_add(variable, total, name="update")
+        return gathered(variable), assign_add(variable, total, name="update")
 
 
 def _share_at_top_k(

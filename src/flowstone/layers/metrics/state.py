@@ -16,6 +16,8 @@ from flowstone.ops.control.conditionals import cond
 from flowstone.ops.numbers.arithmetic import maximum
 from flowstone.ops.numbers.comparisons import equal
 from flowstone.ops.numbers.division import div_no_nan
+from flowstone.ops.variables.replicas import current_replica, is_first_replica
+from flowstone.ops.variables.variable_creation import VariableAggregation, VariableSynchronization
 from flowstone.ops.variables.variables import Variable
 
 Names = Any  # of collections: a list, a name, or None
@@ -31,14 +33,27 @@ def metric_variable(
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         validate_shape=validate_shape,
         name=name,
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
     )
+
+
+def gathered(variable: Any) -> Any:
+    """What a metric's value is made of: the variable, or among several replicas the sum of all theirs."""
+    replica = current_replica()
+    if replica is None:
+        return variable
+    return replica.merge_call(lambda strategy, variable: variable.value(), (variable,))
 
 
 def published(
     value: Tensor, update_op: Any, metrics_collections: Names, updates_collections: Names
 ) -> tuple[Tensor, Any]:
-    """The pair, after each was added to its collections."""
-    if metrics_collections:
+    """The pair, after each was added to its collections. Several replicas have one value, the first one's."""
+    replica = current_replica()
+    if replica is not None:
+        value = replica.merge_call(lambda strategy, value: strategy.unwrap(value)[0], (value,))
+    if metrics_collections and is_first_replica():
         add_to_collections(metrics_collections, value)
     if updates_collections:
         add_to_collections(updates_collections, update_op)

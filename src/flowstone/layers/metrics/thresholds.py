@@ -12,7 +12,7 @@ from typing import Any
 from flowstone.framework.graphs.graph_functions import control_dependencies
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
-from flowstone.layers.metrics.state import Names, aligned, metric_variable, published
+from flowstone.layers.metrics.state import Names, aligned, gathered, metric_variable, published
 from flowstone.layers.weights_broadcast import broadcast_weights
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.identities import identity
@@ -84,7 +84,7 @@ def counts_at(
         if weights is not None:
             found *= weights
         updates[name] = assign_add(variable, reduce_sum(found, 1))
-        values[name] = variable
+        values[name] = gathered(variable)
     return values, updates
 
 

@@ -172,7 +172,9 @@ def dataset_op(
 ) -> OpDeclaration:
     """Declares an op whose result is a dataset; `make(node, env)` is its kernel."""
     texts = [text for text in (attributes, elements) if text]
-    declaration = op(name, f"{inputs} -> {output}: variant", " ; ".join(texts), capturable=False, **traits)
+    declared = " ; ".join(texts)
+    traits = {"capturable": False, "role": "dataset", **traits}
+    declaration = op(name, f"{inputs} -> {output}: variant", declared, **traits)
     declaration.infer(_dims_of_handle)
     declaration.kernel(CPU)(make)
     declaration.not_differentiable()

@@ -32,6 +32,7 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import format_dims
 from flowstone.framework.types.tensor_proto import messages
+from flowstone.ops.variables.replicas import is_first_replica
 
 __all__ = ["merge", "merge_all", "scalar"]
 
@@ -165,7 +166,9 @@ def summary_scope(name: str, family: str | None = None, default_name: str | None
 
 
 def collect(summary: Tensor, collections: Iterable[Any] | None) -> None:
-    """Adds a summary to `collections`; None is [SUMMARIES]."""
+    """Adds a summary to `collections`; None is [SUMMARIES]. Of several replicas the first one's is added."""
+    if not is_first_replica():
+        return
     names = [GraphKeys.SUMMARIES] if collections is None else collections
     get_default_graph().add_to_collections(names, summary)
 

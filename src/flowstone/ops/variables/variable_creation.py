@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ __all__ = ["VariableAggregation", "VariableSynchronization", "variable_creator_s
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a distributed variable are brought together. Kept for programs that name it."""
+    """When a strategy brings the replicas' copies of a variable together."""
 
     AUTO = 0
     NONE = 1
@@ -25,7 +26,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How updates of copies of a distributed variable are combined. Kept for programs that name it."""
+    """How a strategy makes one of the replicas' updates of a variable."""
 
     NONE = 0
     SUM = 1
@@ -54,7 +55,16 @@ def _mode(kind: type[_Mode], of: str, given: Any, name: str | None) -> _Mode:
 
 
 _default_use_resource = [False]
-_creators: dict[int, list[Callable[..., Any]]] = {}
+
+
+class _Creators(threading.local):
+    """The creators in scope of this thread, by the `id` of the graph."""
+
+    def __init__(self) -> None:
+        self.by_graph: dict[int, tuple[Callable[..., Any], ...]] = {}
+
+
+creators = _Creators()
 kinds: dict[bool, Callable[..., Any]] = {}  # by whether a variable is a resource
 
 
@@ -73,14 +83,13 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
     """Within the context `variable_creator(next_creator, **arguments)` makes the default
     graph's variables.
     """
-    stack = _creators.setdefault(id(scope.get_default_graph()), [])
-    stack.append(variable_creator)
+    graph = scope.get_default_graph()
+    before = creators.by_graph
+    creators.by_graph = {**before, id(graph): (*before.get(id(graph), ()), variable_creator)}
     try:
         yield
     finally:
-        stack.pop()
-        if not stack:
-            _creators.pop(id(scope.get_default_graph()), None)
+        creators.by_graph = before
 
 
 class KindOfVariable(type):
@@ -96,7 +105,7 @@ class KindOfVariable(type):
         given = dict(zip(_PARAMETERS, arguments))
         given.update(keywords)
         create: Callable[..., Any] = _create_default
-        for creator in _creators.get(id(scope.get_default_graph()), ()):
+        for creator in creators.by_graph.get(id(scope.get_default_graph()), ()):
             create = _wrapped(creator, create)
         return create(**given)
 

@@ -126,6 +126,8 @@ def _of(value: Any, name: str) -> Iterable[SaveableObject]:
         return [value]
     if isinstance(value, (list, tuple, PartitionedVariable)):
         return [*_of_parts(value, name)]
+    if hasattr(value, "_saveable"):  # it has parts on several devices
+        return [value._saveable(name)]
     if isinstance(value, ResourceVariable):
         return [ResourceVariableSaveable(value, "", name)]
     if _is_variable(value):

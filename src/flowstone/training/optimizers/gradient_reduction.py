@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["reduced", "reducing_gradients"]
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.ops.variables.replicas import current_replica
+
+__all__ = ["reduced", "reducing_gradients", "scaled_loss"]
 
 Pairs = list[tuple[Any, Any]]  # gradients and variables
 
@@ -17,19 +20,30 @@ class _Reductions(threading.local):
         self.stack: list[Callable[[Pairs], Pairs]] = []
 
 
-_reductions = _Reductions()
+reductions = _Reductions()
 
 
 @contextmanager
 def reducing_gradients(function: Callable[[Pairs], Pairs]) -> Iterator[None]:
     """Within, optimisers apply what `function` gives for the pairs of gradients and variables."""
-    _reductions.stack.append(function)
+    reductions.stack.append(function)
     try:
         yield
     finally:
-        _reductions.stack.pop()
+        reductions.stack.pop()
 
 
 def reduced(pairs: Pairs) -> Pairs:
     """The pairs as they are to be applied."""
-    return _reductions.stack[-1](pairs) if _reductions.stack else pairs
+    return reductions.stack[-1](pairs) if reductions.stack else pairs
+
+
+def scaled_loss(loss: Any) -> Any:
+    """The loss of which gradients are taken: where a strategy's replicas apply the sum of their gradients
+    although their losses become one by the mean, a replica's part of that mean."""
+    replica = current_replica()
+    if replica is None:
+        return loss
+    parts = replica.strategy.parts_of_loss()
+    get_default_graph().scales_losses = parts > 1
+    return loss if parts == 1 else loss * (1.0 / parts)

@@ -18,6 +18,7 @@ from flowstone.framework.types import dtypes
 from flowstone.ops.control.control_flow import group
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.variables.initializers import zeros_initializer
+from flowstone.ops.variables.replicas import container_of, current_replica
 from flowstone.ops.variables.variable_scope import get_variable, variable_scope
 from flowstone.training.optimizers.slot_creator import create_slot, create_zeros_slot, is_resource
 
@@ -30,9 +31,30 @@ def assign_moving_average(
     """Moves `variable` towards `value`: ``variable -= (1 − decay) · (variable − value)``.
 
     With `zero_debias` the variable, which must begin at zero, is corrected for that start (Kingma and Ba,
-    2014) by two variables of its own, ``biased`` and ``local_step``. Returns the variable after the
-    assignment.
+    2014) by two variables of its own, ``biased`` and ``local_step``. Of several replicas, which move the
+    variable together, `value` is the mean. Returns the variable after the assignment.
     """
+    replica = current_replica()
+    if replica is None:
+        return move_average(variable, value, decay, zero_debias, name)
+
+    def moved(strategy: Any, variable: Any, value: Any) -> Any:
+        extended = strategy.extended
+        mean = extended.reduce_to("MEAN", value, variable)
+
+        def move(part: Any, mean: Any) -> Any:
+            return move_average(part, mean, decay, zero_debias, name)
+
+        return extended.update(variable, move, (mean,))
+
+    whole = container_of(variable)
+    return whole._updated(replica.merge_call(moved, (whole, value)))
+
+
+def move_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """`assign_moving_average` of this replica alone."""
     graph = scope.get_default_graph()
     with graph.name_scope(name or "AssignMovingAvg") as full_name:
         rate = convert_to_tensor(1.0 - decay, name="decay")

@@ -28,8 +28,9 @@ from flowstone.gradients.gradient_computation import gradients
 from flowstone.ops.control.control_flow import group, tuple_
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.variables.assignments import assign_add
+from flowstone.ops.variables.replicas import container_of, current_replica
 from flowstone.ops.variables.variables import Variable
-from flowstone.training.optimizers.gradient_reduction import reduced
+from flowstone.training.optimizers.gradient_reduction import reduced, scaled_loss
 from flowstone.training.optimizers.slot_creator import (
     create_slot,
     create_slot_with_initializer,
@@ -119,6 +120,7 @@ class Optimizer:
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
                 f"Optimizer.GATE_GRAPH.  Not {gate_gradients}"
             )
+        loss = scaled_loss(loss)
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
             self._assert_valid_dtypes([grad_loss])
@@ -149,11 +151,10 @@ class Optimizer:
         variable.
         """
         pairs = reduced([(_as_gradient(gradient), variable) for gradient, variable in grads_and_vars])
-        if not pairs:
-            raise ValueError("No variables provided.")
-        updates = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
-        if not updates:
-            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+        replica = current_replica()
+        if replica is not None:
+            return replica.merge_call(self._apply_for_all, (_with_gradients(pairs), global_step, name))  # type: ignore[no-any-return]
+        updates = _with_gradients(pairs)
         for _, variable in pairs:
             _gradient_target(variable)
         first = updates[0][1]
@@ -168,6 +169,36 @@ class Optimizer:
         if operation not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
             graph.add_to_collection(GraphKeys.TRAIN_OP, operation)
         return operation
+
+    def _apply_for_all(self, strategy: Any, updates: GradsAndVars, global_step: Any, name: str | None) -> Any:
+        """`apply_gradients` for all replicas of a strategy: the sums of their gradients, to every component
+        of a variable on its device."""
+        extended, graph = strategy.extended, scope.get_default_graph()
+        variables = [variable for _, variable in updates]
+        totals = extended.batch_reduce_to("SUM", updates)
+        with graph.control_dependencies(None):
+            self._create_slots(variables)
+
+        def update(variable: Any, gradient: Any) -> Any:
+            return self._update(graph, gradient, variable)
+
+        with graph.name_scope(name or self._name) as full_name:
+            self._prepare()
+            ops = [
+                each
+                for total, variable in zip(totals, variables)
+                for each in extended.update(variable, update, (total,), group=False)
+            ]
+            devices = extended.non_slot_devices(variables)
+            ended = extended.update_non_slot(devices, self._finish, (ops, "update"), group=False)
+            if global_step is None:
+                train_op = group(*ended, name=full_name)
+            else:
+                with graph.control_dependencies(ended):
+                    counted = extended.update(global_step, lambda step: step.assign_add(1, read_value=False))
+                    train_op = group(counted, name=full_name)
+        graph.add_to_collection(GraphKeys.TRAIN_OP, train_op)
+        return train_op
 
     def _count(self, graph: Any, ops: list[Any], global_step: Any, name: str) -> Any:
         if global_step is None:
@@ -327,7 +358,19 @@ def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Tensor
     return F.UnsortedSegmentSum(values, positions, F.Shape(unique)[0]), unique
 
 
+def _with_gradients(pairs: GradsAndVars) -> GradsAndVars:
+    """The pairs that have a gradient. ValueError if none has."""
+    if not pairs:
+        raise ValueError("No variables provided.")
+    found = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+    if not found:
+        raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+    return found
+
+
 def _var_key(var: Any) -> Any:
+    whole = container_of(var)
+    var = whole.primary if whole is not var else getattr(var, "primary", var)
     return var.graph, var.op.name
 
 

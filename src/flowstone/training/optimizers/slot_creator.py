@@ -17,6 +17,7 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.variables.initializers import zeros_initializer
+from flowstone.ops.variables.replicas import container_of
 from flowstone.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
@@ -77,10 +78,16 @@ def _shape_of(value: Any) -> TensorShape:
 @contextlib.contextmanager
 def _slot_scope(primary: Any, name: str, colocate_with_primary: bool) -> Any:
     with contextlib.ExitStack() as stack:
-        stack.enter_context(variable_scope(None, primary.op.name + "/" + name))
+        stack.enter_context(variable_scope(None, _name_of(primary) + "/" + name))
         if colocate_with_primary:
             stack.enter_context(scope.get_default_graph().colocate_with(primary.op))
         yield
+
+
+def _name_of(primary: Any) -> str:
+    whole = container_of(primary)
+    name: str = getattr(whole, "primary", whole).op.name
+    return name
 
 
 def _create_slot_var(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: Any) -> Any:
