@@ -16,16 +16,9 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.types.dtypes import DType
 from flowstone.io.proto.example_pb2 import SequenceExample
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.parsing.columns import KIND_OF, columns_of, parsed
-from flowstone.ops.parsing.examples import (
-    Features,
-    batch_outputs,
-    checked_names,
-    key_list,
-    messages_of,
-    single_outputs,
-    wanted_of,
-)
+from flowstone.ops.parsing.columns import KIND_OF, parsed
+from flowstone.ops.parsing.examples import check_vector, checked_names, key_list
+from flowstone.ops.parsing.feature_outputs import Features, batch_outputs, single_outputs, wanted_of
 from flowstone.ops.parsing.feature_tensors import Rows, as_value, splits
 from flowstone.ops.parsing.layouts import Array
 from flowstone.ops.parsing.sequences import (
@@ -165,12 +158,11 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
         )
         if not serialized.ndim:
             own = names.reshape(-1).tolist()
-            outputs = single_outputs(serialized.item(), context, own)
+            outputs = single_outputs(serialized, context, own)
             return (*outputs, *_list_outputs([serialized.item()], asked, Rows(own), True))
-        texts = messages_of(serialized)
-        rows = Rows(checked_names(names, len(texts)))
-        columns = columns_of(texts, context.kinds(), rows.refusal)
-        outputs = batch_outputs(columns, context, rows)
-        return (*outputs, *_list_outputs(texts, asked, rows, False))
+        check_vector(serialized)
+        rows = Rows(checked_names(names, len(serialized)))
+        outputs = batch_outputs(serialized, context, rows)
+        return (*outputs, *_list_outputs(serialized.tolist(), asked, rows, False))
 
     return run

@@ -18,17 +18,9 @@ from flowstone.framework.types.shape import format_dims
 from flowstone.io.proto.example_pb2 import SequenceExample
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
-from flowstone.ops.parsing.columns import KIND_OF, Column, column_of, columns_of, parsed, within
-from flowstone.ops.parsing.examples import (
-    Features,
-    attribute_keys,
-    batch_outputs,
-    checked_names,
-    key_list,
-    messages_of,
-    single_outputs,
-    wanted_of,
-)
+from flowstone.ops.parsing.columns import KIND_OF, Column, column_of, parsed, within
+from flowstone.ops.parsing.examples import attribute_keys, check_vector, checked_names, key_list
+from flowstone.ops.parsing.feature_outputs import Features, batch_outputs, single_outputs, wanted_of
 from flowstone.ops.parsing.feature_tensors import Rows, Wanted, as_value, dense, zero_of
 from flowstone.ops.parsing.layouts import Array
 
@@ -182,7 +174,7 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
         rows = Rows([rest[-1].item()] if rest[-1].size else ())
         shapes = attributes["context_dense_shapes"]
         context = Features(list(zip(names[0], types[0])), wanted_of(names[1], types[1], shapes, defaults))
-        outputs = list(single_outputs(serialized.item(), context))
+        outputs = list(single_outputs(serialized, context))
         message = [parsed(SequenceExample, serialized.item())]
         found = [lists_of(message, k, KIND_OF[t], rows, True) for k, t in zip(names[2], types[2])]
         parts = [sparse_steps(each) for each in found]
@@ -202,12 +194,12 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
 
 
 def _batch(
-    texts: Sequence[bytes], rows: Rows, context: Features, sparse: Any, lists: Sequence[Wanted],
+    serialized: Array, rows: Rows, context: Features, sparse: Any, lists: Sequence[Wanted],
     optional: Collection[bytes],
 ) -> tuple[Any, ...]:  # fmt: skip
     """The outputs for a batch: of its context, of sparse lists (keys and types) and of dense ones."""
-    outputs = list(batch_outputs(columns_of(texts, context.kinds(), rows.refusal), context, rows))
-    messages = [parsed(SequenceExample, text) for text in texts]
+    outputs = list(batch_outputs(serialized, context, rows))
+    messages = [parsed(SequenceExample, text) for text in serialized.tolist()]
     parts = [sparse_steps(lists_of(messages, k, KIND_OF[t], rows, True)) for k, t in sparse]
     outputs += [as_value(part[i]) for i in range(3) for part in parts]
     lengths = []
@@ -261,8 +253,8 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
             names["context_dense"], attributes["Tcontext_dense"], attributes["context_dense_shapes"], defaults
         )
         sparse_context = list(zip(names["context_sparse"], attributes["context_sparse_types"]))
-        texts = messages_of(serialized)
-        rows = Rows(checked_names(debug_name, len(texts)))
-        return _batch(texts, rows, Features(sparse_context, wanted), sparse_lists, lists, optional)
+        check_vector(serialized)
+        rows = Rows(checked_names(debug_name, len(serialized)))
+        return _batch(serialized, rows, Features(sparse_context, wanted), sparse_lists, lists, optional)
 
     return run
