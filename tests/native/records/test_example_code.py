@@ -112,3 +112,40 @@ def test_counts_of_each_message(code):
     walk = code.walk(messages, code.keys(KINDS))
     assert walk.counts(0).tolist() == [3, 0, 1] and walk.counts(1).tolist() == [2, 0, 2]
     assert walk.totals == [4, 4, 0] and walk.missing == [1, 1, 3] and walk.most == [3, 2, 0]
+
+
+def feature_list(key: bytes, *features: bytes) -> bytes:
+    return field(1, field(1, key) + field(2, b"".join(field(1, each) for each in features)))
+
+
+FLOATS_LIST = field(2, field(1, FLOAT))
+
+
+def test_lists_of_features(code):
+    lists = [feature_list(b"x", FLOATS_LIST, b"", field(2, b"")), feature_list(b"y"), feature_list(b"q", b"")]
+    data = field(1, b"skipped") + field(2, b"".join(lists))
+    walk = code.walk_lists(np.array([data, b"", data], object), code.keys(KINDS))
+    assert [walk.steps(i).tolist() for i in range(3)] == [[3, -1, 3], [0, -1, 0], [-1, -1, -1]]
+    features = walk.features(0)
+    assert features.counts(0).tolist() == [3, 0, 0] * 2
+    assert features.is_there(0).tolist() == [True, False, True] * 2
+    assert (features.totals, features.missing, features.most) == ([6], [2], [3])
+    values = np.empty(6, np.float32)
+    features.fill_list(0, values)
+    features.read()
+    assert values.tolist() == [1, 2, 3] * 2
+    assert walk.features(1).totals == walk.features(2).totals == [0]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        field(2, feature_list(b"x", field(3, b""))),
+        field(2, feature_list(b"q", field(3, field(1, b"\x80")))),
+        field(2, feature_list(b"x", FLOATS_LIST)[:-1]),
+        field(2, field(1, field(1, b"x") + field(2, field(2, b"")))),
+        b"\x10\x01",
+    ],
+)
+def test_lists_that_are_left_to_protobuf(code, damaged):
+    assert code.walk_lists(np.array([b"", damaged], object), code.keys(KINDS)) is None

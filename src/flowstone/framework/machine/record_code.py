@@ -1,7 +1,7 @@
 """What the native tier offers to kernels that parse records, in slots as those of `machine_code.py`.
 
-`example_reader()` reads serialised Examples. It is None where there is no machine code, or none yet; kernels
-then read them by NumPy and protobuf, with the same results.
+`example_reader()` reads serialised Examples and SequenceExamples. It is None where there is no machine code,
+or none yet; kernels then read them by NumPy and protobuf, with the same results.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from flowstone.framework.machine.machine_code import Slot
 
-__all__ = ["ExampleReader", "Walk", "example_reader"]
+__all__ = ["ExampleReader", "ListWalk", "Walk", "example_reader"]
 
 Array = np.ndarray[Any, Any]
 
@@ -36,6 +36,9 @@ class Walk(Protocol):
     def counts(self, feature: int) -> Array:
         """How many values each message has."""
 
+    def is_there(self, feature: int) -> Array:
+        """Whether each message has the feature."""
+
     def fill_rows(self, feature: int, out: Array, width: int, fill: Array | None, step: int) -> None:
         """Has `out` filled with rows of so many elements, which no message has more of. What it has less is
         filled: with the elements of `fill` at the same places (`step` 1), or the one that it has (0)."""
@@ -50,8 +53,18 @@ class Walk(Protocol):
         """Does the jobs. MemoryError where there is no memory for a string."""
 
 
+class ListWalk(Protocol):
+    """What SequenceExamples have of wanted lists of features."""
+
+    def steps(self, feature: int) -> Array:
+        """How many features the list of each message has, -1 where there is no list."""
+
+    def features(self, feature: int) -> Walk:
+        """Those of all lists of a key, which is feature 0, as if each were a message's."""
+
+
 class ExampleReader(Protocol):
-    """Serialised Examples, objects of bytes."""
+    """Serialised Examples and SequenceExamples, objects of bytes."""
 
     def keys(self, kinds: Mapping[bytes, int]) -> Any:
         """Features by their keys, in UTF-8, with their kinds: bytes 1, floats 2, integers 3."""
@@ -59,6 +72,9 @@ class ExampleReader(Protocol):
     def walk(self, messages: Array, keys: Any) -> Walk | None:
         """What a contiguous vector of messages has of these features. None where one is damaged, has a
         feature of another kind, or is written in an unusual way."""
+
+    def walk_lists(self, messages: Array, keys: Any) -> ListWalk | None:
+        """The same of SequenceExamples and lists of features; their contexts are skipped."""
 
 
 example_reader: Slot[[], ExampleReader] = Slot()

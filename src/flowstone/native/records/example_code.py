@@ -9,8 +9,11 @@ the walk end, and protobuf decide.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from flowstone.native.codegen.structured import Code
 from flowstone.native.records.wire_code import (
+    KEY_WORDS,
     Unusual,
     add_to,
     byte,
@@ -22,6 +25,7 @@ from flowstone.native.records.wire_code import (
     skip_field,
     unless_unusual,
     until,
+    walked,
 )
 
 __all__ = ["BYTES", "ENTRY", "FIRST", "FLOATS", "INTEGERS", "MESSAGE", "SINGLE", "SUMMARY", "walk_code"]
@@ -38,40 +42,58 @@ FIRST, _SECOND = 0x0A, 0x12  # tags
 SINGLE = {FLOATS: 0x0D, INTEGERS: 0x08}
 """The tags of numbers that are not packed."""
 _HIGH_BITS = -9187201950435737472  # 0x80 in each byte of a word
+_WriteValue = Callable[[Code, str, str, tuple[str, str], Unusual], Sequence[str]]
 
 
 def walk_code(declarations: dict[str, str]) -> list[str]:
-    """The functions of ``walk(objects, rows, type, table, features, found)``, of the addresses of Examples.
+    """The functions of ``walk(objects, rows, type, table, features, found)``, of the addresses of Examples,
+    and of ``walk_lists``, the same of the lists of SequenceExamples, in field 2, each a list of Features in
+    field 1: how many steps these have. Of the latter ``steps`` finds the Features.
 
     `found`, int64, is a status, which becomes 0, or 1 where the walk ended before its time; SUMMARY of each
     feature; and ENTRY of each feature of each message.
     """
-    e = Code(
-        "walk", ["ptr objects", "i64 rows", "ptr type", "ptr table", "i64 features", "ptr found"],
-        1, declarations, is_public=True,
-    )  # fmt: skip
+    parts = (("features", _feature), ("lists", _feature_list))
+    maps = [_map_code(name, write, declarations) for name, write in parts]
+    return [_count_code(declarations), *maps, *_walks(declarations), _steps_code(declarations)]
+
+
+def _walks(declarations: dict[str, str]) -> list[str]:
+    texts = []
+    for name, tag, part in (("walk", FIRST, "features"), ("walk_lists", _SECOND, "lists")):
+        e = Code(
+            name, ["ptr objects", "i64 rows", "ptr type", "ptr table", "i64 features", "ptr found"],
+            1, declarations, is_public=True,
+        )  # fmt: skip
+        _write_walk(e, tag, part)
+        texts.append(e.text())
+    return texts
+
+
+def _write_walk(e: Code, tag: int, part: str) -> None:
     summary = e.at("%found", 1, "i64")
     width = e.mul("%features", len(ENTRY))
-    with e.loop(0, "%features") as i:
-        own = e.at(summary, e.mul(i, len(SUMMARY)), "i64")
-        for place in range(len(SUMMARY)):
-            e.set("i64", e.at(own, place, "i64"), "0")
+    with e.loop(0, e.mul("%features", len(SUMMARY))) as i:
+        e.set("i64", e.at(summary, i, "i64"), "0")
     with unless_unusual(e, "%found") as unusual, e.loop(0, "%rows") as row:
         entries = e.at(e.at(summary, e.mul("%features", len(SUMMARY)), "i64"), e.mul(row, width), "i64")
         with e.loop(0, "%features") as i:
             e.set("i64", e.at(entries, e.mul(i, len(ENTRY)), "i64"), "-1")
-        _walk_one(e, e.get("ptr", e.at("%objects", row, "ptr")), entries, unusual)
+        message = e.get("ptr", e.at("%objects", row, "ptr"))
+        _walk_one(e, message, tag, part, entries, unusual)
         with e.loop(0, "%features") as i:
             count = e.get("i64", e.at(entries, e.mul(i, len(ENTRY)), "i64"))
-            own = e.at(summary, e.mul(i, len(SUMMARY)), "i64")
-            add_to(e, own, e.most(count, 0))
-            add_to(e, e.at(own, 1, "i64"), e.let(f"lshr i64 {count}, 63"))
-            most = e.at(own, 2, "i64")
-            e.set("i64", most, e.most(e.get("i64", most), count))
-    return [_count_code(declarations), _features_code(declarations), e.text()]
+            _summarise(e, e.at(summary, e.mul(i, len(SUMMARY)), "i64"), count)
 
 
-def _walk_one(e: Code, message: str, entries: str, unusual: Unusual) -> None:
+def _summarise(e: Code, summary: str, count: str) -> None:
+    add_to(e, summary, e.most(count, 0))
+    add_to(e, e.at(summary, 1, "i64"), e.let(f"lshr i64 {count}, 63"))
+    most = e.at(summary, 2, "i64")
+    e.set("i64", most, e.most(e.get("i64", most), count))
+
+
+def _walk_one(e: Code, message: str, known: int, part: str, entries: str, unusual: Unusual) -> None:
     kind = e.get("ptr", e.at(message, MESSAGE["type"], "i8"))
     unusual(e.let(f"icmp ne ptr {kind}, %type"))
     start = e.at(message, MESSAGE["bytes"], "i8")
@@ -79,22 +101,22 @@ def _walk_one(e: Code, message: str, entries: str, unusual: Unusual) -> None:
     cursor, status = e.variable("ptr", start), e.array("i64", 1)
     with until(e, cursor, end):
         tag = number(e, cursor, end, unusual, 5)
-        is_known = e.let(f"icmp eq i64 {tag}, {FIRST}")
+        is_known = e.let(f"icmp eq i64 {tag}, {known}")
         with e.when(is_known):
             count = size(e, cursor, end, unusual)
             begin = e.get("ptr", cursor)
             stop = moved(e, cursor, count)
-            e.do(f"call void @features(ptr {begin}, ptr {stop}, ptr %table, ptr {entries}, ptr {status})")
+            e.do(f"call void @{part}(ptr {begin}, ptr {stop}, ptr %table, ptr {entries}, ptr {status})")
             unusual(e.let(f"icmp ne i64 {e.get('i64', status)}, 0"))
         with e.when(e.let(f"xor i1 {is_known}, true")):
-            unusual(e.let(f"icmp eq i64 {e.let(f'lshr i64 {tag}, 3')}, 1"))
+            unusual(e.let(f"icmp eq i64 {e.let(f'lshr i64 {tag}, 3')}, {known >> 3}"))
             skip_field(e, cursor, end, tag, unusual)
 
 
-def _features_code(declarations: dict[str, str]) -> str:
-    """``features(at, end, table, entries, status)``: the entries of the keys that are found in Features."""
-    e = Code("features", ["ptr at", "ptr end", "ptr table", "ptr entries", "ptr status"], 1, declarations)
-    result, cursor = e.array("i64", 1), e.variable("ptr", "%at")
+def _map_code(name: str, write: _WriteValue, declarations: dict[str, str]) -> str:
+    """``name(at, end, table, entries, status)``: the entries of the keys that are found in a map."""
+    e = Code(name, ["ptr at", "ptr end", "ptr table", "ptr entries", "ptr status"], 1, declarations)
+    cursor = e.variable("ptr", "%at")
     with unless_unusual(e, "%status") as unusual, until(e, cursor, "%end"):
         length = _tagged(e, cursor, "%end", FIRST, unusual)
         stop = e.at(e.get("ptr", cursor), length, "i8")
@@ -105,22 +127,66 @@ def _features_code(declarations: dict[str, str]) -> str:
         rest = _tagged(e, cursor, stop, _SECOND, unusual)
         unusual(e.let(f"icmp ne i64 {rest}, {left(e, cursor, stop)}"))
         is_wanted = e.let(f"icmp sge i64 {found}, 0")
-        own = e.at("%entries", e.mul(found, len(ENTRY)), "i64")
-        is_empty = e.let(f"icmp eq i64 {rest}, 0")
-        with e.when(e.let(f"and i1 {is_empty}, {is_wanted}")):
-            e.set("i64", own, "-1")
-        with e.when(e.let(f"xor i1 {is_empty}, true")):
-            kind, list_size = _list(e, cursor, stop, unusual)
-            begin = e.get("ptr", cursor)
-            e.do(f"call void @count(ptr {begin}, ptr {stop}, i64 {kind}, ptr {result})")
-            values = e.get("i64", result)
-            unusual(e.let(f"icmp slt i64 {values}, 0"))
-            with e.when(is_wanted):
-                unusual(e.let(f"icmp ne i64 {kind}, {e.word(words, 4)}"))
-                entry = (values, e.let(f"ptrtoint ptr {begin} to i64"), list_size)
-                for place, value in enumerate(entry):
-                    e.set("i64", e.at(own, place, "i64"), value)
-            moved(e, cursor, list_size)
+        values = write(e, cursor, stop, (is_wanted, words), unusual)
+        with e.when(is_wanted):
+            own = e.at("%entries", e.mul(found, len(ENTRY)), "i64")
+            for i, value in enumerate(values):
+                e.set("i64", e.at(own, i, "i64"), value)
+    return e.text()
+
+
+def _feature(e: Code, cursor: str, end: str, wanted: tuple[str, str], unusual: Unusual) -> tuple[str, ...]:
+    """The ENTRY of a Feature, all up to the end; `wanted`: whether it is, and the words of its key."""
+    entry = [e.variable("i64", start) for start in ("-1", "0", "0")]
+    with e.when(e.let(f"icmp ne i64 {left(e, cursor, end)}, 0")):
+        kind, list_size = _list(e, cursor, end, unusual)
+        begin, result = e.get("ptr", cursor), e.array("i64", 1)
+        e.do(f"call void @count(ptr {begin}, ptr {end}, i64 {kind}, ptr {result})")
+        values = e.get("i64", result)
+        unusual(e.let(f"icmp slt i64 {values}, 0"))
+        is_wanted, words = wanted
+        with e.when(is_wanted):
+            unusual(e.let(f"icmp ne i64 {kind}, {e.word(words, KEY_WORDS.index('kind'))}"))
+        for place, value in zip(entry, (values, e.let(f"ptrtoint ptr {begin} to i64"), list_size)):
+            e.set("i64", place, value)
+        moved(e, cursor, list_size)
+    return tuple([e.get("i64", place) for place in entry])
+
+
+def _feature_list(
+    e: Code, cursor: str, end: str, wanted: tuple[str, str], unusual: Unusual
+) -> tuple[str, ...]:
+    """The same of a list of Features: how many there are, and where."""
+    begin, bytes_left = e.get("ptr", cursor), left(e, cursor, end)
+    steps = e.variable("i64", "0")
+    with until(e, cursor, end):
+        length = _tagged(e, cursor, end, FIRST, unusual)
+        _feature(e, cursor, e.at(e.get("ptr", cursor), length, "i8"), wanted, unusual)
+        add_to(e, steps, 1)
+    return e.get("i64", steps), e.let(f"ptrtoint ptr {begin} to i64"), bytes_left
+
+
+def _steps_code(declarations: dict[str, str]) -> str:
+    """``steps(entries, rows, pitch, found)``: what a walk would have found of one feature, if each Feature in
+    lists that have been walked over were a message's."""
+    e = Code("steps", ["ptr entries", "i64 rows", "i64 pitch", "ptr found"], 1, declarations, is_public=True)
+    summary = e.at("%found", 1, "i64")
+    with e.loop(0, 1 + len(SUMMARY)) as i:
+        e.set("i64", e.at("%found", i, "i64"), "0")
+    out = e.variable("ptr", e.at(summary, len(SUMMARY), "i64"))
+    with e.loop(0, "%rows") as row:
+        entry = e.at("%entries", e.mul(row, "%pitch"), "i64")
+        with e.when(e.let(f"icmp sgt i64 {e.get('i64', entry)}, 0")):
+            cursor = e.variable("ptr", e.pointer(entry, 1))
+            end = e.at(e.get("ptr", cursor), e.word(entry, 2), "i8")
+            with until(e, cursor, end):
+                length = _tagged(e, cursor, end, FIRST, walked)
+                stop = e.at(e.get("ptr", cursor), length, "i8")
+                values = _feature(e, cursor, stop, ("false", "%found"), walked)
+                for value in values:
+                    e.set("i64", e.get("ptr", out), value)
+                    moved(e, out, 8)
+                _summarise(e, summary, values[0])
     return e.text()
 
 

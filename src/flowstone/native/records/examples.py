@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import array
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from flowstone.native.records.wire_code import key_table
 __all__ = ["ExampleCode", "Walk", "example_code", "example_reader"]
 
 Array = np.ndarray[Any, Any]
-_FUNCTIONS = {"walk": 6, "read": 5}  # and how many words each takes
+_FUNCTIONS = {"walk": 6, "walk_lists": 6, "steps": 4, "read": 5}  # and how many words each takes
 _DATA = 16  # in an object of an array, of the address of its elements
 
 
@@ -42,27 +42,36 @@ class ExampleCode:
 
     def __init__(self) -> None:
         self._module = compiler.compiled(example_code(), list(_FUNCTIONS))
-        self._walk, self.read = self._functions(ctypes.PYFUNCTYPE)
-        self._walk_unlocked, self.read_unlocked = self._functions(ctypes.CFUNCTYPE)
+        locked, unlocked = map(self._functions, (ctypes.PYFUNCTYPE, ctypes.CFUNCTYPE))
+        self._walks = locked["walk"], unlocked["walk"]
+        self._list_walks = locked["walk_lists"], unlocked["walk_lists"]
+        self.steps, self.read, self.read_unlocked = locked["steps"], locked["read"], unlocked["read"]
         self._much = machine.current().profile.copies_unlocked
 
-    def _functions(self, kind: Any) -> tuple[Any, Any]:
+    def _functions(self, kind: Any) -> dict[str, Any]:
         word = ctypes.c_int64
-        walk, read = (
-            kind(None, *[word] * count)(self._module.address(name)) for name, count in _FUNCTIONS.items()
-        )
-        return walk, read
+        return {
+            name: kind(None, *[word] * count)(self._module.address(name))
+            for name, count in _FUNCTIONS.items()
+        }
 
     def keys(self, kinds: Mapping[bytes, int]) -> Keys:
         return Keys(kinds)
 
     def walk(self, messages: Array, keys: Keys) -> Walk | None:
+        return self._walk(self._walks, messages, keys)
+
+    def walk_lists(self, messages: Array, keys: Keys) -> ListWalk | None:
+        walk = self._walk(self._list_walks, messages, keys)
+        return None if walk is None else ListWalk(self, walk, keys)
+
+    def _walk(self, functions: tuple[Any, Any], messages: Array, keys: Keys) -> Walk | None:
         rows, features = len(messages), keys.count
         found = np.empty(1 + features * (len(SUMMARY) + rows * len(ENTRY)), np.int64)
         is_much = rows > 0 and isinstance(messages[0], bytes) and len(messages[0]) * rows >= self._much
-        walk = self._walk_unlocked if is_much else self._walk
+        walk = functions[is_much]
         walk(_place(messages), rows, id(bytes), _place(keys.table), features, _place(found))
-        return None if found[0] else Walk(self, messages, keys, found, is_much)
+        return None if found[0] else Walk(self, messages, keys.kinds, found, is_much)
 
 
 class Keys:
@@ -75,18 +84,25 @@ class Keys:
 class Walk:
     """`record_code.Walk`; what its jobs write to is held until they are done."""
 
-    def __init__(self, code: ExampleCode, messages: Array, keys: Keys, found: Array, is_much: bool) -> None:
-        self._code, self._messages, self._keys, self._found = code, messages, keys, found
+    def __init__(
+        self, code: ExampleCode, messages: Array, kinds: Sequence[int], found: Array, is_much: bool
+    ) -> None:
+        self._code, self.messages, self._kinds, self._found = code, messages, kinds, found
         self._is_much = is_much
-        start = 1 + keys.count * len(SUMMARY)
+        start = 1 + len(kinds) * len(SUMMARY)
         numbers = found[1:start].tolist()
         self.totals, self.missing, self.most = numbers[::3], numbers[1::3], numbers[2::3]
-        self._entries = found[start:].reshape(len(messages), keys.count, len(ENTRY))
+        rows = (len(found) - start) // max(len(kinds) * len(ENTRY), 1)
+        self.entries = found[start:].reshape(rows, len(kinds), len(ENTRY))
         self._jobs, self._held = array.array("q"), list[Any]()
         self._has_objects = False
 
     def counts(self, feature: int) -> Array:
-        return np.maximum(self._entries[:, feature, 0], 0)
+        return np.maximum(self.entries[:, feature, 0], 0)
+
+    def is_there(self, feature: int) -> Array:
+        found: Array = self.entries[:, feature, 0] >= 0
+        return found
 
     def fill_rows(self, feature: int, out: Array, width: int, fill: Array | None, step: int) -> None:
         self._add(feature, out, width, 0 if fill is None else _place(fill), step, 0, 0, 0)
@@ -102,7 +118,7 @@ class Walk:
             self._held += (places, shape)
 
     def _add(self, feature: int, out: Array, width: int, fill: int, step: int, *rest: int) -> None:
-        kind = self._keys.kinds[feature]
+        kind = self._kinds[feature]
         self._has_objects |= kind == BYTES
         self._jobs.extend((feature, kind, width, fill, step, _place(out), *rest))
         self._held.append(out)
@@ -110,10 +126,28 @@ class Walk:
     def read(self) -> None:
         read = self._code.read_unlocked if self._is_much and not self._has_objects else self._code.read
         jobs, _ = self._jobs.buffer_info()
-        rows, features, count = *self._entries.shape[:2], len(self._jobs) // len(JOB)
+        rows, features, count = *self.entries.shape[:2], len(self._jobs) // len(JOB)
         read(_place(self._found), rows, features, jobs, count)
         if self._found[0]:
             raise MemoryError("No memory for the values of features")
+
+
+class ListWalk:
+    """`record_code.ListWalk`."""
+
+    def __init__(self, code: ExampleCode, walk: Walk, keys: Keys) -> None:
+        self._code, self._walk, self._keys = code, walk, keys
+
+    def steps(self, feature: int) -> Array:
+        counts: Array = self._walk.entries[:, feature, 0]
+        return counts
+
+    def features(self, feature: int) -> Walk:
+        walk, entries = self._walk, self._walk.entries
+        found = np.empty(1 + len(SUMMARY) + walk.totals[feature] * len(ENTRY), np.int64)
+        rows, pitch = len(entries), entries.shape[1] * len(ENTRY)
+        self._code.steps(_place(entries[:, feature]), rows, pitch, _place(found))
+        return Walk(self._code, walk.messages, [self._keys.kinds[feature]], found, False)
 
 
 def _place(x: Array) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from flowstone.native.codegen.structured import Code
 from flowstone.native.records.example_code import BYTES, ENTRY, FIRST, FLOATS, INTEGERS, SINGLE, SUMMARY
-from flowstone.native.records.wire_code import byte, moved, number, until
+from flowstone.native.records.wire_code import byte, moved, number, until, walked
 
 __all__ = ["JOB", "reading_code"]
 
@@ -80,13 +80,9 @@ def _reader(kind: int, declarations: dict[str, str]) -> str:
     return e.text()
 
 
-def _unchecked(condition: str) -> None:
-    """The walk has looked at all."""
-
-
 def _read_bytes(e: Code, cursor: str, end: str, out: str) -> None:
     moved(e, cursor, 1)
-    length = number(e, cursor, end, _unchecked, 5)
+    length = number(e, cursor, end, walked, 5)
     made = e.let(f"call ptr @PyBytes_FromStringAndSize(ptr {e.get('ptr', cursor)}, i64 {length})")
     moved(e, cursor, length)
     with e.when(e.let(f"icmp eq ptr {made}, null")):
@@ -105,9 +101,9 @@ def _put_object(e: Code, place: str, value: str) -> None:
 
 
 def _read_floats(e: Code, cursor: str, end: str, out: str) -> None:
-    tag, part = byte(e, cursor, end, _unchecked), e.variable("i64", "4")
+    tag, part = byte(e, cursor, end, walked), e.variable("i64", "4")
     with e.when(e.let(f"icmp eq i64 {tag}, {FIRST}")):
-        e.set("i64", part, number(e, cursor, end, _unchecked, 5))
+        e.set("i64", part, number(e, cursor, end, walked, 5))
     length = e.get("i64", part)
     source, to = e.get("ptr", cursor), e.get("ptr", out)
     is_one = e.let(f"icmp eq i64 {length}, 4")
@@ -120,21 +116,21 @@ def _read_floats(e: Code, cursor: str, end: str, out: str) -> None:
 
 
 def _read_integers(e: Code, cursor: str, end: str, out: str) -> None:
-    tag = byte(e, cursor, end, _unchecked)
+    tag = byte(e, cursor, end, walked)
     stop = e.variable("ptr", e.get("ptr", cursor))
     is_single = e.let(f"icmp eq i64 {tag}, {SINGLE[INTEGERS]}")
     with e.when(is_single):
         _read_integer(e, cursor, end, out)
         e.set("ptr", stop, e.get("ptr", cursor))
     with e.when(e.let(f"xor i1 {is_single}, true")):
-        length = number(e, cursor, end, _unchecked, 5)
+        length = number(e, cursor, end, walked, 5)
         e.set("ptr", stop, e.at(e.get("ptr", cursor), length, "i8"))
     with until(e, cursor, e.get("ptr", stop)):
         _read_integer(e, cursor, end, out)
 
 
 def _read_integer(e: Code, cursor: str, end: str, out: str) -> None:
-    e.set("i64", e.get("ptr", out), number(e, cursor, end, _unchecked, 10))
+    e.set("i64", e.get("ptr", out), number(e, cursor, end, walked, 10))
     moved(e, out, 8)
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "skip_field",
     "unless_unusual",
     "until",
+    "walked",
 ]
 
 Unusual = Callable[[str], None]
@@ -35,6 +36,10 @@ _LONGEST_SIZE = 5  # bytes of a size
 _FACTORS = (-7046029254386353131, -4417276706812531889, -1800455987208640293)  # odd, of many bits
 KEY_WORDS = ("first", "last", "length", "offset", "kind")
 """What the table has of each key: `_ends` of its bytes, how many these are, where they are, the kind."""
+
+
+def walked(condition: str) -> None:
+    """Instead of `unusual` where all has been looked at before."""
 
 
 @contextlib.contextmanager

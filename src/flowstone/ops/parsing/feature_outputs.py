@@ -57,7 +57,7 @@ class Features:
                 raise invalid(f"Feature {key!r} is asked for with two types")
         self._places = [list(self.kinds).index(key) for key, _ in pairs]
         self._keys: Any = None
-        self._are_texts = all(map(_is_text, self.kinds))
+        self._are_texts = all(map(is_text, self.kinds))
 
     def walk(self, messages: Array) -> record_code.Walk | None:
         """What machine code finds in a vector of messages."""
@@ -74,7 +74,8 @@ class Features:
         return self._places[:first], self._places[first:last], self._places[last:]
 
 
-def _is_text(key: bytes) -> bool:
+def is_text(key: bytes) -> bool:
+    """Whether a key is in UTF-8, as those in messages are."""
     try:
         key.decode()
     except UnicodeDecodeError:
