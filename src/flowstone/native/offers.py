@@ -20,6 +20,7 @@ from flowstone.native.arrays import (
     spaced_numbers,
     spread_rows,
     step_passes,
+    string_hashes,
     tuple_rows,
 )
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
@@ -64,6 +65,7 @@ def offer_all() -> None:
     array_code.filled_rows.offer(filled_rows.filled_rows)
     array_code.framed_rows.offer(framed_rows.framed_rows)
     array_code.spread_rows.offer(spread_rows.spread_rows)
+    array_code.string_hashes.offer(string_hashes.string_hashes)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)
