@@ -94,7 +94,7 @@ class Walk:
         self.totals, self.missing, self.most = numbers[::3], numbers[1::3], numbers[2::3]
         rows = (len(found) - start) // max(len(kinds) * len(ENTRY), 1)
         self.entries = found[start:].reshape(rows, len(kinds), len(ENTRY))
-        self._jobs, self._held = array.array("q"), list[Any]()
+        self._jobs, self._held = list[int](), list[Any]()
         self._has_objects = False
 
     def counts(self, feature: int) -> Array:
@@ -105,29 +105,29 @@ class Walk:
         return found
 
     def fill_rows(self, feature: int, out: Array, width: int, fill: Array | None, step: int) -> None:
-        self._add(feature, out, width, 0 if fill is None else _place(fill), step, 0, 0, 0)
-        self._held.append(fill)
+        self._add(feature, width, 0 if fill is None else _place(fill), step, _place(out), 0, 0, 0)
+        self._held += (out, fill)
 
     def fill_list(
         self, feature: int, out: Array, places: Array | None = None, shape: Array | None = None
     ) -> None:
-        if places is None or shape is None:
-            self._add(feature, out, -1, 0, 0, 0, 0, 0)
-        else:
-            self._add(feature, out, -1, 0, 0, _place(places), len(shape), _place(shape))
-            self._held += (places, shape)
+        places_and_shape = (0, 0, 0)
+        if places is not None and shape is not None:
+            places_and_shape = _place(places), len(shape), _place(shape)
+        self._add(feature, -1, 0, 0, _place(out), *places_and_shape)
+        self._held += (out, places, shape)
 
-    def _add(self, feature: int, out: Array, width: int, fill: int, step: int, *rest: int) -> None:
+    def _add(self, feature: int, *words: int) -> None:
         kind = self._kinds[feature]
-        self._has_objects |= kind == BYTES
-        self._jobs.extend((feature, kind, width, fill, step, _place(out), *rest))
-        self._held.append(out)
+        if kind == BYTES:
+            self._has_objects = True
+        self._jobs += (feature, kind, *words)
 
     def read(self) -> None:
         read = self._code.read_unlocked if self._is_much and not self._has_objects else self._code.read
-        jobs, _ = self._jobs.buffer_info()
-        rows, features, count = *self.entries.shape[:2], len(self._jobs) // len(JOB)
-        read(_place(self._found), rows, features, jobs, count)
+        jobs = array.array("q", self._jobs)
+        rows, features, count = *self.entries.shape[:2], len(jobs) // len(JOB)
+        read(_place(self._found), rows, features, jobs.buffer_info()[0], count)
         if self._found[0]:
             raise MemoryError("No memory for the values of features")
 

@@ -37,7 +37,10 @@ _Made = TypeVar("_Made")
 
 class Features:
     """What is asked of each message: sparse, dense and ragged features; ragged ones with the splits' type.
-    `kinds`: of each key. InvalidArgumentError for one that is asked for as two."""
+
+    `kinds`: of each key. InvalidArgumentError for one that is asked for as two. `places`: which feature of a
+    walk each sparse, dense and ragged one is. `widths`: how many values a row, or a step, of a dense one has.
+    """
 
     def __init__(
         self,
@@ -55,7 +58,10 @@ class Features:
         for key, dtype in pairs:
             if self.kinds.setdefault(key, KIND_OF[dtype]) != KIND_OF[dtype]:
                 raise invalid(f"Feature {key!r} is asked for with two types")
-        self._places = [list(self.kinds).index(key) for key, _ in pairs]
+        places = [list(self.kinds).index(key) for key, _ in pairs]
+        first, last = len(sparse), len(sparse) + len(dense)
+        self.places = places[:first], places[first:last], places[last:]
+        self.widths = [math.prod(each.dims[1:] if each.is_padded else each.dims) for each in dense]
         self._keys: Any = None
         self._are_texts = all(map(is_text, self.kinds))
 
@@ -67,11 +73,6 @@ class Features:
         if self._keys is None:
             self._keys = reader.keys(self.kinds)
         return reader.walk(messages, self._keys)
-
-    def places(self) -> tuple[list[int], list[int], list[int]]:
-        """Which features of a walk the sparse, the dense and the ragged ones are."""
-        first, last = len(self.sparse), len(self.sparse) + len(self.dense)
-        return self._places[:first], self._places[first:last], self._places[last:]
 
 
 def is_text(key: bytes) -> bool:
@@ -149,7 +150,7 @@ def _column_outputs(columns: dict[bytes, Column], features: Features, rows: Rows
     outputs = [as_value(part[i]) for i in range(3) for part in parts]
     for each in features.dense:
         column = columns[each.key.encode(errors="surrogateescape")]
-        make = padded if each.dims and each.dims[0] is None else dense
+        make = padded if each.is_padded else dense
         outputs.append(as_value(make(column, each, rows)))
     outputs += [as_value(columns[key].values) for key, _, _ in features.ragged]
     outputs += [as_value(splits(columns[k].counts, t.as_numpy_dtype)) for k, _, t in features.ragged]
@@ -165,11 +166,11 @@ class _Reading:
     def outputs(self) -> tuple[Any, ...] | None:
         """All outputs; None where a feature is missing, or of another number of values."""
         features, walk = self._features, self._walk
-        sparse_places, dense_places, ragged_places = features.places()
+        sparse_places, dense_places, ragged_places = features.places
         parts = [self._sparse(i, dtype) for i, (_, dtype) in zip(sparse_places, features.sparse)]
         arrays = [part[i] for i in range(3) for part in parts]
-        for i, wanted in zip(dense_places, features.dense):
-            found = (self._padded if wanted.dims and wanted.dims[0] is None else self._dense)(i, wanted)
+        for i, wanted, width in zip(dense_places, features.dense, features.widths):
+            found = (self._padded if wanted.is_padded else self._dense)(i, wanted, width)
             if found is None:
                 return None
             arrays.append(found)
@@ -189,8 +190,8 @@ class _Reading:
         self._walk.fill_list(i, values, indices, shape)
         return indices, values, shape
 
-    def _dense(self, i: int, wanted: Wanted) -> Array | None:
-        walk, width, missing = self._walk, math.prod(wanted.dims), self._walk.missing[i]
+    def _dense(self, i: int, wanted: Wanted, width: int) -> Array | None:
+        walk, missing = self._walk, self._walk.missing[i]
         present = (self._batch[0] if self._batch else 1) - missing
         if walk.most[i] > width or walk.totals[i] != width * present:
             return None
@@ -201,8 +202,8 @@ class _Reading:
         walk.fill_rows(i, out, width, np.ascontiguousarray(default) if missing else None, 1)
         return out
 
-    def _padded(self, i: int, wanted: Wanted) -> Array | None:
-        walk, stride = self._walk, math.prod(wanted.dims[1:])
+    def _padded(self, i: int, wanted: Wanted, stride: int) -> Array | None:
+        walk = self._walk
         if stride != 1 and (not stride or (walk.counts(i) % stride).any()):
             return None
         out = np.empty((*self._batch, walk.most[i] // stride, *wanted.dims[1:]), wanted.dtype.as_numpy_dtype)
