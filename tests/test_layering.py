@@ -55,7 +55,7 @@ ROOMS = {
         {"clusters"},
         {"products"},
         {"matrices", "randomness"},
-        {"networks", "images", "arrays"},
+        {"networks", "images", "arrays", "records"},
         {"programs"},
         {"updates"},
     ],

@@ -1,9 +1,9 @@
 """What the native tier offers to kernels of the rooms below it: the slots of `machine_code`, `array_code`,
-`image_code` and `network_code` in `framework/machine`."""
+`image_code`, `network_code` and `record_code` in `framework/machine`."""
 
 from __future__ import annotations
 
-from flowstone.framework.machine import array_code, image_code, machine_code, network_code
+from flowstone.framework.machine import array_code, image_code, machine_code, network_code, record_code
 from flowstone.native.arrays import (
     byte_strings,
     counting,
@@ -20,6 +20,7 @@ from flowstone.native.arrays import (
     spaced_numbers,
     spread_rows,
     step_passes,
+    string_hashes,
     tuple_rows,
 )
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
@@ -35,6 +36,7 @@ from flowstone.native.networks import (
 from flowstone.native.numerics import incomplete_functions, quotients
 from flowstone.native.products import integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
+from flowstone.native.records import examples
 
 __all__ = ["offer_all"]
 
@@ -59,10 +61,12 @@ def offer_all() -> None:
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)
     array_code.distinct.offer(distinct.distinct)
+    record_code.example_reader.offer(examples.example_reader)
     array_code.filled_rows.offer(filled_rows.filled_rows)
     array_code.framed_rows.offer(framed_rows.framed_rows)
     array_code.spread_rows.offer(spread_rows.spread_rows)
     array_code.stepped_numbers.offer(spaced_numbers.stepped_numbers)
+    array_code.string_hashes.offer(string_hashes.string_hashes)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)

@@ -3,14 +3,14 @@
 `framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes, `distinct(dtype)`
 finds distinct integers, `filled_rows(dtype)` gives rows of sparse tensors that have no element one, of values
 of this type, `spread_rows(how, dtype, ids)` gives elements the scaled rows of their segments,
-`stepped_numbers(dtype)` counts by a step. They are None where there is no machine code, or none yet; kernels
-then do the same by ATen, with the same results.
+`stepped_numbers(dtype)` counts by a step, `string_hashes()` puts strings into buckets. They are None where
+there is no machine code, or none yet; kernels then do the same by ATen and NumPy, with the same results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -22,11 +22,13 @@ __all__ = [
     "FramedRows",
     "SpreadRows",
     "SteppedNumbers",
+    "StringHashes",
     "distinct",
     "filled_rows",
     "framed_rows",
     "spread_rows",
     "stepped_numbers",
+    "string_hashes",
 ]
 
 
@@ -83,8 +85,17 @@ class SteppedNumbers(Protocol):
         """start + k step for k below `count`: integers wrap around, floats are rounded as float64 first."""
 
 
+class StringHashes(Protocol):
+    """FarmHash's Fingerprint64 of strings, modulo a number of buckets."""
+
+    def __call__(self, strings: Any, buckets: int) -> Any:
+        """Of a contiguous object array, the buckets in its shape, int64; None where something is no bytes, or
+        too long."""
+
+
 distinct: Slot[[torch.dtype | None], Distinct] = Slot()
 filled_rows: Slot[[torch.dtype | None], FilledRows] = Slot()
 framed_rows: Slot[[int], FramedRows] = Slot()
 spread_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SpreadRows] = Slot()
 stepped_numbers: Slot[[torch.dtype | None], SteppedNumbers] = Slot()
+string_hashes: Slot[[], StringHashes] = Slot()

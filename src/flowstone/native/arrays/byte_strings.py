@@ -1,8 +1,9 @@
 """Many strings of bytes read and made by machine code: CPython's objects of them, as C code sees them.
 
 A list is an array of addresses of objects. An object of the type bytes has its length and its bytes at fixed
-offsets, which `_check` asks for. The code is called with Python's lock, for it makes objects. It is compiled
-on a thread when it is first asked for; until then, and where there is no native tier, `byte_strings` is None.
+offsets, which `are_as_expected` asks for. The code is called with Python's lock, for it makes objects. It is
+compiled on a thread when it is first asked for; until then, and where there is no native tier, `byte_strings`
+is None.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import numpy as np
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 
-__all__ = ["StringCode", "byte_strings", "string_code_text"]
+__all__ = ["OBJECT", "StringCode", "are_as_expected", "byte_strings", "string_code_text"]
 
-_TYPE, _LENGTH, _BYTES = 8, 16, 32  # offsets in an object of bytes
+OBJECT = {"type": 8, "length": 16, "bytes": 32}
+"""Offsets in an object of bytes."""
+_TYPE, _LENGTH, _BYTES = OBJECT.values()
 _ITEMS = 24  # in a list, of the address of its array
 
 _TEXT = f"""
@@ -161,7 +164,7 @@ def _items(strings: list[bytes]) -> int:
     return ctypes.c_int64.from_address(id(strings) + _ITEMS).value
 
 
-def _check() -> bool:
+def are_as_expected() -> bool:
     """Whether lists and bytes of this Python are laid out as the code takes them to be."""
     some = [b"abc", b"defgh"]
     if type(some).__basicsize__ < _ITEMS + 8 or bytes.__basicsize__ != _BYTES + 1:
@@ -174,5 +177,5 @@ def _check() -> bool:
     return found and ctypes.string_at(place + _BYTES, 5) == b"defgh"
 
 
-byte_strings = when_asked(lambda: StringCode() if _check() else None)
+byte_strings = when_asked(lambda: StringCode() if are_as_expected() else None)
 """The machine code, if it is there by now."""

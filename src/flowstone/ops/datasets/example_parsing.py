@@ -16,14 +16,8 @@ from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Dataset, Element, dataset_op
 from flowstone.ops.datasets.parallel_mapping import MappedAtOnce, calls_at_once
 from flowstone.ops.datasets.selection import Derived
-from flowstone.ops.parsing.columns import columns_of
-from flowstone.ops.parsing.examples import (
-    Features,
-    attribute_keys,
-    batch_outputs,
-    messages_of,
-    wanted_of,
-)
+from flowstone.ops.parsing.examples import attribute_keys, check_vector
+from flowstone.ops.parsing.feature_outputs import Features, batch_outputs, wanted_of
 from flowstone.ops.parsing.feature_tensors import Rows
 
 __all__: list[str] = []
@@ -42,10 +36,11 @@ def _parser(features: Features) -> Callable[..., Element]:
     keys = [key for key, _ in features.sparse]
     keys += [each.key.encode(errors="surrogateescape") for each in features.dense]
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    count, rows, kinds = len(features.sparse), Rows(), features.kinds()
+    count, rows = len(features.sparse), Rows()
 
     def parse(step: Any, serialized: Any) -> Element:
-        outputs = batch_outputs(columns_of(messages_of(serialized), kinds, rows.refusal), features, rows)
+        check_vector(serialized)
+        outputs = batch_outputs(serialized, features, rows)
         found = [_boxed(outputs[i : 3 * count : count]) for i in range(count)]
         found += outputs[3 * count :]
         return tuple([found[i] for i in order])

@@ -22,7 +22,8 @@ from flowstone.ops.parsing.layouts import BYTES, FLOATS, INTEGERS, Array, Field,
 
 KIND_OF = {dtypes.string: BYTES, dtypes.float32: FLOATS, dtypes.int64: INTEGERS}
 _LISTS = {BYTES: "bytes_list", FLOATS: "float_list", INTEGERS: "int64_list"}
-_TYPES: dict[int, Any] = {BYTES: object, FLOATS: np.float32, INTEGERS: np.int64}
+VALUE_TYPES: dict[int, Any] = {BYTES: object, FLOATS: np.float32, INTEGERS: np.int64}
+"""Of the values of each kind."""
 _NAMES = {BYTES: "string", FLOATS: "float", INTEGERS: "int64"}
 _LEAST_GROUP = 4  # messages that are worth to be read as one array
 _MOST_GROUPS = 8
@@ -110,14 +111,14 @@ def _as_one_array(
 
 
 def _absent(rows: int, kind: int) -> Column:
-    return Column(np.zeros(rows, np.int64), np.zeros(rows, bool), np.empty(0, _TYPES[kind]))
+    return Column(np.zeros(rows, np.int64), np.zeros(rows, bool), np.empty(0, VALUE_TYPES[kind]))
 
 
 def _sliced(messages: Sequence[bytes], table: Array, field: Field) -> Column | None:
     rows, spans = len(messages), field.spans
     counts = np.full(rows, len(spans), np.int64)
     if not spans:
-        values = np.empty(0, _TYPES[field.kind])
+        values = np.empty(0, VALUE_TYPES[field.kind])
     elif field.kind == BYTES:
         values = np.empty(rows * len(spans), object)
         for i, (begin, end) in enumerate(spans):
@@ -195,7 +196,7 @@ def _joined(parts: Sequence[Any], kind: int, total: int) -> Array:
     if kind == FLOATS and total > _LONG * len(parts):
         return np.concatenate([_floats(each, len(each.value)) for each in parts])
     values = itertools.chain.from_iterable([each.value for each in parts])
-    return np.fromiter(values, object if kind == BYTES else _TYPES[kind], total)
+    return np.fromiter(values, object if kind == BYTES else VALUE_TYPES[kind], total)
 
 
 def _floats(values: Any, count: int) -> Array:

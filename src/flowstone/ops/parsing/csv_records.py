@@ -73,16 +73,41 @@ def _quoted(record: bytes, at: int, delimiter: bytes) -> tuple[bytes, int]:
 # ---- columns
 
 
-def _column(texts: Sequence[bytes], place: int, dtype: DType, default: Array, missing: bytes) -> Array:
-    """The values of a column; where a field is empty or says `missing`, `default`."""
-    gaps = [i for i, text in enumerate(texts) if not text or text == missing]
+def columns_of(
+    records: Sequence[bytes], delimiter: bytes, quotes: bool, chosen: Sequence[int], count: int
+) -> tuple[list[Sequence[bytes]], bool]:
+    """The fields of each of the `count` columns, or of the chosen ones, and whether any may be empty.
+
+    Records without quotes and line ends, all of one number of fields, are split in one go. Raises as
+    `fields_of`, and InvalidArgumentError for records of other numbers of fields.
+    """
+    text = delimiter.join(records)
+    is_plain = b"\n" not in text and b"\r" not in text and (not quotes or b'"' not in text)
+    width = records[0].count(delimiter) + 1 if records else 0
+    fits = width > chosen[-1] if chosen else width == count
+    if is_plain and fits and {each.count(delimiter) for each in records} == {width - 1}:
+        fields = text.split(delimiter)
+        has_gaps = delimiter * 2 in text or text[:1] in (b"", delimiter) or text[-1:] == delimiter
+        return [fields[i::width] for i in chosen or range(width)], has_gaps
+    rows = _chosen([fields_of(each, delimiter, quotes) for each in records], chosen, count)
+    return list(zip(*rows)) or [()] * count, True
+
+
+def _column(
+    texts: Sequence[bytes], place: int, dtype: DType, default: Array, missing: bytes, has_gaps: bool
+) -> Array:
+    """The values of a column; where a field is empty, which it is only if it `has_gaps`, or says `missing`,
+    `default`."""
+    has_gaps = has_gaps or (missing != b"" and missing in texts)
+    gaps = [i for i, text in enumerate(texts) if not text or text == missing] if has_gaps else []
     if gaps and not default.size:
         raise invalid(f"Field {place} is required but missing in record {gaps[0]}!")
     if dtype is dtypes.string:
         values = np.empty(len(texts), object)
         values[:] = texts
     else:
-        values = _numbers([text if text and text != missing else b"0" for text in texts], place, dtype)
+        known = [text if text and text != missing else b"0" for text in texts] if gaps else list(texts)
+        values = _numbers(known, place, dtype)
     if gaps:
         values[gaps] = default.reshape(-1)[0]
     return values
@@ -146,10 +171,9 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
                     f"There should only be 1 default per field but field {i} has {default.size} or is of "
                     "higher rank"
                 )
-        rows = [fields_of(each, delimiter, quotes) for each in records.reshape(-1).tolist()]
-        rows = _chosen(rows, chosen, len(types))
-        columns = list(zip(*rows)) or [()] * len(types)
-        found = [_column(texts, i, types[i], given[i], missing) for i, texts in enumerate(columns)]
+        lines = records.reshape(-1).tolist()
+        columns, has_gaps = columns_of(lines, delimiter, quotes, chosen, len(types))
+        found = [_column(texts, i, types[i], given[i], missing, has_gaps) for i, texts in enumerate(columns)]
         return tuple([as_value(each.reshape(records.shape)) for each in found])
 
     return run

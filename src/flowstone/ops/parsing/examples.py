@@ -1,74 +1,29 @@
-"""The ops that parse serialised Examples into tensors: a batch, or one.
-
-Outputs are, for the sparse features, all indices, all values and all shapes; then the dense features; then of
-ragged ones all values and all row splits.
-"""
+"""The ops that parse serialised Examples into tensors: a batch, or one (`feature_outputs`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import Shapes, op
 from flowstone.framework.tensors.node import Node
-from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
-from flowstone.ops.parsing.columns import KIND_OF, Column, columns_of
-from flowstone.ops.parsing.feature_tensors import (
-    Rows,
-    Wanted,
-    as_array,
-    as_value,
-    check_default,
-    dense,
-    padded,
-    sparse,
-    splits,
+from flowstone.ops.parsing.feature_outputs import (
+    Features,
+    Remembered,
+    batch_outputs,
+    single_outputs,
+    wanted_of,
 )
+from flowstone.ops.parsing.feature_tensors import Rows
 from flowstone.ops.parsing.layouts import Array
 
 _KINDS = "list(type) in [float32, int64, string] >= 0"
-
-
-class Features(NamedTuple):
-    """What is asked of each message: sparse, dense and ragged features; ragged ones with the splits' type."""
-
-    sparse: Sequence[tuple[bytes, DType]]
-    dense: Sequence[Wanted]
-    ragged: Sequence[tuple[bytes, DType, DType]] = ()
-
-    def kinds(self) -> dict[bytes, int]:
-        """The kind of each feature. InvalidArgumentError for one that is asked for as two."""
-        kinds: dict[bytes, int] = {}
-        pairs = [
-            *self.sparse,
-            *((each.key.encode(errors="surrogateescape"), each.dtype) for each in self.dense),
-            *((key, dtype) for key, dtype, _ in self.ragged),
-        ]
-        for key, dtype in pairs:
-            if kinds.setdefault(key, KIND_OF[dtype]) != KIND_OF[dtype]:
-                raise invalid(f"Feature {key!r} is asked for with two types")
-        return kinds
-
-
-def wanted_of(
-    keys: Sequence[bytes], types: Sequence[DType], shapes: Sequence[Any], defaults: Sequence[Any]
-) -> list[Wanted]:
-    """The dense features of attributes and inputs. InvalidArgumentError for defaults of other shapes."""
-    if len(keys) != len(types):
-        raise invalid(f"Expected {len(types)} dense keys, one a default value, but got {len(keys)}")
-    wanted = [
-        Wanted(key.decode(errors="surrogateescape"), dtype, dims, as_array(default))
-        for key, dtype, dims, default in zip(keys, types, shapes, defaults)
-    ]
-    for each in wanted:
-        check_default(each)
-    return wanted
 
 
 def key_list(value: Any) -> list[bytes]:
@@ -76,25 +31,10 @@ def key_list(value: Any) -> list[bytes]:
     return value.reshape(-1).tolist() if isinstance(value, np.ndarray) else [value]
 
 
-def batch_outputs(columns: dict[bytes, Column], features: Features, names: Rows) -> tuple[Any, ...]:
-    """The outputs for a batch."""
-    parts = [sparse(columns[key]) for key, _ in features.sparse]
-    outputs = [as_value(part[i]) for i in range(3) for part in parts]
-    for each in features.dense:
-        column = columns[each.key.encode(errors="surrogateescape")]
-        make = padded if each.dims and each.dims[0] is None else dense
-        outputs.append(as_value(make(column, each, names)))
-    outputs += [as_value(columns[key].values) for key, _, _ in features.ragged]
-    outputs += [as_value(splits(columns[k].counts, t.as_numpy_dtype)) for k, _, t in features.ragged]
-    return tuple(outputs)
-
-
-def messages_of(serialized: Array) -> list[bytes]:
-    """The messages of a vector of them."""
+def check_vector(serialized: Array) -> None:
+    """InvalidArgumentError for messages that are no vector."""
     if serialized.ndim != 1:
         raise invalid(f"Expected serialized to be a vector, got shape: {format_dims(serialized.shape)}.")
-    messages: list[bytes] = serialized.tolist()
-    return messages
 
 
 def checked_names(names: Array, count: int) -> Sequence[bytes]:
@@ -149,16 +89,19 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
     attributes = node.attributes
     sparse_types, dense_types = attributes["sparse_types"], attributes["Tdense"]
     shapes = attributes["dense_shapes"]
-    first, last = 2 + len(sparse_types), 2 + len(sparse_types) + len(dense_types)
+    first, last = len(sparse_types), len(sparse_types) + len(dense_types)
+
+    def asked(*inputs: Any) -> Features:
+        sparse_features = list(zip([key_list(key)[0] for key in inputs[:first]], sparse_types))
+        dense_keys = [key_list(key)[0] for key in inputs[first:last]]
+        return Features(sparse_features, wanted_of(dense_keys, dense_types, shapes, inputs[last:]))
+
+    features = Remembered(asked)
 
     def run(serialized: Array, names: Array, *rest: Any) -> tuple[Any, ...]:
-        inputs = (serialized, names, *rest)
-        messages = messages_of(serialized)
-        rows = Rows(checked_names(names, len(messages)))
-        dense_keys = [key_list(key)[0] for key in inputs[first:last]]
-        sparse_features = list(zip([key_list(key)[0] for key in inputs[2:first]], sparse_types))
-        features = Features(sparse_features, wanted_of(dense_keys, dense_types, shapes, inputs[last:]))
-        return batch_outputs(columns_of(messages, features.kinds(), rows.refusal), features, rows)
+        check_vector(serialized)
+        rows = Rows(checked_names(names, len(serialized)))
+        return batch_outputs(serialized, features(rest), rows)
 
     return run
 
@@ -201,45 +144,30 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
     sparse_types, dense_types = attributes["sparse_types"], attributes["Tdense"]
     ragged_types = list(zip(attributes["ragged_value_types"], attributes["ragged_split_types"]))
 
-    def run(serialized: Array, names: Array, sparse_keys: Array, dense_keys: Array, ragged_keys: Array,
-            *defaults: Any) -> tuple[Any, ...]:  # fmt: skip
+    def asked(sparse_keys: Array, dense_keys: Array, ragged_keys: Array, *defaults: Any) -> Features:
         chosen = key_list(sparse_keys), key_list(dense_keys), key_list(ragged_keys)
         for what, keys, types in zip(("sparse", "ragged"), chosen[::2], (sparse_types, ragged_types)):
             if len(keys) != len(types):
                 raise invalid(f"Expected {len(types)} {what} keys, one a type, but got {len(keys)}")
-        features = Features(
+        return Features(
             list(zip(chosen[0], sparse_types)),
             wanted_of(chosen[1], dense_types, attributes["dense_shapes"], defaults),
             [(key, *types) for key, types in zip(chosen[2], ragged_types)],
         )
+
+    features = Remembered(asked)
+
+    def run(serialized: Array, names: Array, *rest: Any) -> tuple[Any, ...]:
+        found = features(rest)
         if serialized.ndim:
-            messages = messages_of(serialized)
-            rows = Rows(checked_names(names, len(messages)))
-            return batch_outputs(columns_of(messages, features.kinds(), rows.refusal), features, rows)
-        return single_outputs(serialized.item(), features, names.reshape(-1).tolist())
+            check_vector(serialized)
+            return batch_outputs(serialized, found, Rows(checked_names(names, len(serialized))))
+        return single_outputs(serialized, found, names.reshape(-1).tolist())
 
     return run
 
 
 # ---- one
-
-
-def single_outputs(message: bytes, features: Features, names: Sequence[bytes] = ()) -> tuple[Any, ...]:
-    """The outputs for one message: those of a batch of one, without the dimension of the batch."""
-    rows = Rows(names, is_one=True)
-    columns = columns_of([message], features.kinds(), rows.refusal)
-    outputs = list(batch_outputs(columns, features, rows))
-    count = len(features.sparse)
-    for i in range(count):
-        outputs[i] = outputs[i][:, 1:]
-        outputs[2 * count + i] = outputs[2 * count + i][1:]
-    for i in range(3 * count, 3 * count + len(features.dense)):
-        dims = outputs[i].shape[1:]
-        outputs[i] = outputs[i].reshape(dims)
-    for i in range(len(outputs) - len(features.ragged), len(outputs)):
-        outputs[i] = outputs[i][:0]  # one list has no rows
-    return tuple(outputs)
-
 
 parse_single_example_op = op(
     "ParseSingleExample",
@@ -271,10 +199,15 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
     sparse_features = list(zip(attribute_keys(attributes["sparse_keys"]), attributes["sparse_types"]))
     dense_keys = attribute_keys(attributes["dense_keys"])
 
+    def asked(*defaults: Any) -> Features:
+        wanted = wanted_of(dense_keys, attributes["Tdense"], attributes["dense_shapes"], defaults)
+        return Features(sparse_features, wanted)
+
+    features = Remembered(asked)
+
     def run(serialized: Array, *defaults: Any) -> tuple[Any, ...]:
         if serialized.ndim:
             raise invalid(f"Expected serialized to be a scalar, got shape: {format_dims(serialized.shape)}")
-        wanted = wanted_of(dense_keys, attributes["Tdense"], attributes["dense_shapes"], defaults)
-        return single_outputs(serialized.item(), Features(sparse_features, wanted))
+        return single_outputs(serialized, features(defaults))
 
     return run

@@ -54,6 +54,11 @@ class Wanted(NamedTuple):
     dims: tuple[Any, ...]
     default: Array
 
+    @property
+    def is_padded(self) -> bool:
+        """Whether rows are of any length, and filled up to the longest."""
+        return len(self.dims) > 0 and self.dims[0] is None
+
 
 def as_value(array: Array) -> Any:
     """An array as a step's value."""

@@ -14,27 +14,18 @@ from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import Shapes, op
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types.dtypes import DType
-from flowstone.io.proto.example_pb2 import SequenceExample
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.parsing.columns import KIND_OF, columns_of, parsed
-from flowstone.ops.parsing.examples import (
-    Features,
-    batch_outputs,
-    checked_names,
-    key_list,
-    messages_of,
-    single_outputs,
-    wanted_of,
-)
+from flowstone.ops.parsing.columns import KIND_OF
+from flowstone.ops.parsing.examples import check_vector, checked_names, key_list
+from flowstone.ops.parsing.feature_lists import FeatureLists, Lists
+from flowstone.ops.parsing.feature_outputs import Features, batch_outputs, single_outputs, wanted_of
 from flowstone.ops.parsing.feature_tensors import Rows, as_value, splits
 from flowstone.ops.parsing.layouts import Array
 from flowstone.ops.parsing.sequences import (
     CONTEXT,
     KINDS,
     LISTS,
-    Lists,
     check_shapes,
-    lists_of,
     no_default,
     padded_steps,
     sparse_steps,
@@ -56,12 +47,14 @@ class _Asked(NamedTuple):
     ragged: Sequence[tuple[bytes, DType, DType]]
 
 
-def _list_outputs(texts: Sequence[bytes], asked: _Asked, rows: Rows, is_one: bool) -> list[Any]:
+def _list_outputs(texts: Array, asked: _Asked, rows: Rows, is_one: bool) -> list[Any]:
     """The outputs for the lists."""
-    messages = [parsed(SequenceExample, text) for text in texts]
+    keys = [*asked.sparse, *[each[:2] for each in asked.dense], *[each[:2] for each in asked.ragged]]
+    kinds = [(key, KIND_OF[dtype]) for key, dtype in keys]
+    all_lists = FeatureLists(texts, kinds)
 
     def lists(key: bytes, dtype: DType, is_optional: bool = True) -> Lists:
-        return lists_of(messages, key, KIND_OF[dtype], rows, is_optional)
+        return all_lists.lists(key, KIND_OF[dtype], rows, is_optional)
 
     first = 1 if is_one else 0
     parts = [sparse_steps(lists(*each)) for each in asked.sparse]
@@ -165,12 +158,11 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
         )
         if not serialized.ndim:
             own = names.reshape(-1).tolist()
-            outputs = single_outputs(serialized.item(), context, own)
-            return (*outputs, *_list_outputs([serialized.item()], asked, Rows(own), True))
-        texts = messages_of(serialized)
-        rows = Rows(checked_names(names, len(texts)))
-        columns = columns_of(texts, context.kinds(), rows.refusal)
-        outputs = batch_outputs(columns, context, rows)
-        return (*outputs, *_list_outputs(texts, asked, rows, False))
+            outputs = single_outputs(serialized, context, own)
+            return (*outputs, *_list_outputs(serialized.reshape(1), asked, Rows(own), True))
+        check_vector(serialized)
+        rows = Rows(checked_names(names, len(serialized)))
+        outputs = batch_outputs(serialized, context, rows)
+        return (*outputs, *_list_outputs(serialized, asked, rows, False))
 
     return run

@@ -7,7 +7,7 @@ sparse ones, and dense ones; a batch has also the lengths of the dense ones, and
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,52 +15,16 @@ from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import Shapes, op
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types.shape import format_dims
-from flowstone.io.proto.example_pb2 import SequenceExample
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.networks.windows import require_rank
-from flowstone.ops.parsing.columns import KIND_OF, Column, column_of, columns_of, parsed, within
-from flowstone.ops.parsing.examples import (
-    Features,
-    attribute_keys,
-    batch_outputs,
-    checked_names,
-    key_list,
-    messages_of,
-    single_outputs,
-    wanted_of,
-)
+from flowstone.ops.parsing.columns import KIND_OF, within
+from flowstone.ops.parsing.examples import attribute_keys, check_vector, checked_names, key_list
+from flowstone.ops.parsing.feature_lists import FeatureLists, Lists
+from flowstone.ops.parsing.feature_outputs import Features, batch_outputs, single_outputs, wanted_of
 from flowstone.ops.parsing.feature_tensors import Rows, Wanted, as_value, dense, zero_of
 from flowstone.ops.parsing.layouts import Array
 
 KINDS = "list(type) in [float32, int64, string] >= 0"
-
-
-class Lists(NamedTuple):
-    """The lists of one key in a batch: how many steps each message has, and the column of all steps."""
-
-    steps: Array
-    column: Column
-
-
-def lists_of(messages: Sequence[Any], key: bytes, kind: int, rows: Rows, is_optional: bool) -> Lists:
-    """The lists of `key`. InvalidArgumentError where one is missing, unless `is_optional`."""
-    name = key.decode(errors="replace")
-    steps, features, owners = np.zeros(len(messages), np.int64), list[Any](), list[int]()
-    for row, message in enumerate(messages):
-        found = message.feature_lists.feature_list.get(name)
-        if found is None and not is_optional:
-            raise invalid(
-                f"{rows.key(row, name)}  Feature list '{name}' is required but could not be found.  Did you "
-                "mean to include it in feature_list_dense_missing_assumed_empty or "
-                "feature_list_dense_defaults?"
-            )
-        if found is not None:
-            steps[row] = len(found.feature)
-            features += found.feature
-            owners += [row] * len(found.feature)
-    return Lists(
-        steps, column_of(features, kind, lambda i, kind, other: rows.refusal(key, owners[i], kind, other))
-    )
 
 
 def _dense_steps(lists: Lists, wanted: Wanted, rows: Rows) -> Array:
@@ -182,17 +146,17 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
         rows = Rows([rest[-1].item()] if rest[-1].size else ())
         shapes = attributes["context_dense_shapes"]
         context = Features(list(zip(names[0], types[0])), wanted_of(names[1], types[1], shapes, defaults))
-        outputs = list(single_outputs(serialized.item(), context))
-        message = [parsed(SequenceExample, serialized.item())]
-        found = [lists_of(message, k, KIND_OF[t], rows, True) for k, t in zip(names[2], types[2])]
-        parts = [sparse_steps(each) for each in found]
+        outputs = list(single_outputs(serialized, context))
+        asked = [(k, KIND_OF[t]) for i in (2, 3) for k, t in zip(names[i], types[i])]
+        lists = FeatureLists(serialized.reshape(1), asked)
+        parts = [sparse_steps(lists.lists(*each, rows, True)) for each in asked[: len(names[2])]]
         outputs += [as_value(indices[:, 1:]) for indices, _, _ in parts]
         outputs += [as_value(values) for _, values, _ in parts]
         outputs += [as_value(sizes[1:]) for _, _, sizes in parts]
         optional = set(assumed.reshape(-1).tolist())
         for key, dtype, dims in zip(names[3], types[3], attributes["feature_list_dense_shapes"]):
-            lists = lists_of(message, key, KIND_OF[dtype], rows, key in optional)
-            outputs.append(as_value(_dense_steps(lists, no_default(key, dtype, dims), rows)))
+            found = lists.lists(key, KIND_OF[dtype], rows, key in optional)
+            outputs.append(as_value(_dense_steps(found, no_default(key, dtype, dims), rows)))
         return tuple(outputs)
 
     return run
@@ -202,18 +166,20 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
 
 
 def _batch(
-    texts: Sequence[bytes], rows: Rows, context: Features, sparse: Any, lists: Sequence[Wanted],
+    serialized: Array, rows: Rows, context: Features, sparse: Any, lists: Sequence[Wanted],
     optional: Collection[bytes],
 ) -> tuple[Any, ...]:  # fmt: skip
     """The outputs for a batch: of its context, of sparse lists (keys and types) and of dense ones."""
-    outputs = list(batch_outputs(columns_of(texts, context.kinds(), rows.refusal), context, rows))
-    messages = [parsed(SequenceExample, text) for text in texts]
-    parts = [sparse_steps(lists_of(messages, k, KIND_OF[t], rows, True)) for k, t in sparse]
+    outputs = list(batch_outputs(serialized, context, rows))
+    asked = [(key, KIND_OF[dtype]) for key, dtype in sparse]
+    dense_keys = [each.key.encode(errors="surrogateescape") for each in lists]
+    kinds = [(key, KIND_OF[each.dtype]) for key, each in zip(dense_keys, lists)]
+    found_lists = FeatureLists(serialized, [*asked, *kinds])
+    parts = [sparse_steps(found_lists.lists(*each, rows, True)) for each in asked]
     outputs += [as_value(part[i]) for i in range(3) for part in parts]
     lengths = []
-    for wanted in lists:
-        key = wanted.key.encode(errors="surrogateescape")
-        found = lists_of(messages, key, KIND_OF[wanted.dtype], rows, key in optional)
+    for (key, kind), wanted in zip(kinds, lists):
+        found = found_lists.lists(key, kind, rows, key in optional)
         outputs.append(as_value(padded_steps(found, wanted, rows)))
         lengths.append(as_value(found.steps))
     return (*outputs, *lengths)
@@ -261,8 +227,8 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
             names["context_dense"], attributes["Tcontext_dense"], attributes["context_dense_shapes"], defaults
         )
         sparse_context = list(zip(names["context_sparse"], attributes["context_sparse_types"]))
-        texts = messages_of(serialized)
-        rows = Rows(checked_names(debug_name, len(texts)))
-        return _batch(texts, rows, Features(sparse_context, wanted), sparse_lists, lists, optional)
+        check_vector(serialized)
+        rows = Rows(checked_names(debug_name, len(serialized)))
+        return _batch(serialized, rows, Features(sparse_context, wanted), sparse_lists, lists, optional)
 
     return run

@@ -10,6 +10,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.machine import array_code
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, format_dims
@@ -36,8 +37,13 @@ def _declare(name: str, argument: str, attributes: str, make: Callable[[Node], H
     @declaration.kernel(CPU)  # strings are in host memory
     def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
         hashes, buckets = make(node), np.uint64(node.attributes["num_buckets"])
+        is_fast = hashes is fingerprint64
 
         def sort(strings: Strings) -> torch.Tensor:
+            code = array_code.string_hashes() if is_fast and strings.flags.c_contiguous else None
+            fast = None if code is None else code(strings, int(buckets))
+            if fast is not None:
+                return torch.from_numpy(fast)
             found = (hashes(as_list(strings)) % buckets).astype(np.int64)
             return torch.from_numpy(found.reshape(strings.shape))
 

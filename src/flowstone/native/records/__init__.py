@@ -1,0 +1,1 @@
+"""Records: serialised Examples read by machine code."""
