@@ -35,7 +35,8 @@ def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str
         waits = (x for node in members.nodes for x in node.control_inputs if x not in inside)
         new.control_inputs = list(dict.fromkeys(waits))
         for node in inside:
-            places[node], replacements[node] = [], [new]
+            is_free = node.is_constant and not node.control_inputs  # those who wait for it wait for nothing
+            places[node], replacements[node] = [], [] if is_free else [new]
         places[next(node for node in reversed(members.nodes) if node in inside)] = [new]
         replaced.update(zip(members.outputs, new.outputs))
         new_nodes.append((new, members))
