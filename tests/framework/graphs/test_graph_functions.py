@@ -55,6 +55,7 @@ def test_operations_go_to_the_graph_of_what_they_take(graph) -> None:
         x[0],
         x[:, None],
         tf.concat([x, x], 0),
+        tf.concat([v, [3.0]], 0),
         tf.matmul(x[None], x[:, None]),
         tf.assign(v, x),
         tf.cond(x[0] > 0.0, lambda: x, lambda: x),

@@ -111,7 +111,7 @@ def graph_of(values: list[Any]) -> Graph:
         if type(value) is Tensor:
             owner = value.op.graph
         elif type(value) in (list, tuple):
-            owner = next((item.op.graph for item in value if type(item) is Tensor), None)
+            owner = next((item.graph for item in value if getattr(item, "graph", None) is not None), None)
         else:
             owner = getattr(value, "graph", None)
         if owner is None or owner is found:

@@ -35,6 +35,7 @@ class RegionMembers:
         for node in subgraph.nodes:
             for source in node.control_inputs:
                 self._waiting.setdefault(source, []).append(node)
+        self._asked: dict[tuple[PlanNode, ...], list[PlanOutput]] = {}
         self._known: dict[tuple[Limits, tuple[PlanNode, ...], tuple[PlanOutput, ...]], ProgramMembers] = {}
 
     def members(
@@ -131,11 +132,12 @@ class RegionMembers:
         return [] if node.is_constant else found
 
     def _predicates(self, nodes: Sequence[PlanNode]) -> list[PlanOutput]:
-        """What decides the branches of the nodes, where others compute it."""
-        inside, found = set(nodes), []
-        for node in nodes:
-            conditions = [self._liveness.node(node), *(self._liveness.output(x) for x in node.outputs)]
-            for predicate in (p for condition in conditions for term in condition for p, _ in term):
-                if predicate.op not in inside:
-                    found.append(predicate)
-        return found
+        """What decides the branches of the nodes, where others compute it; looked for once."""
+        key = tuple(nodes)
+        if key not in self._asked:
+            inside = set(nodes)
+            conditions = [self._liveness.node(node) for node in nodes]
+            conditions += [self._liveness.output(x) for node in nodes for x in node.outputs]
+            predicates = (p for condition in dict.fromkeys(conditions) for term in condition for p, _ in term)
+            self._asked[key] = [x for x in predicates if x.op not in inside]
+        return self._asked[key]
