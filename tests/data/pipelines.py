@@ -187,9 +187,43 @@ expression("single element", lambda tf, D: D.from_tensors(
 expression("single element of many", lambda tf, D: D.from_tensors(
     X(tf).get_single_element(D.range(2))))  # fmt: skip
 
+expression("map to a list", lambda tf, D: D.range(3).map(lambda x: [x, tf.as_string(x)]))
+expression("map by Python to a list", lambda tf, D: D.range(3).map(
+    lambda x: tf.py_func(lambda v: [v, -v], [x], [tf.int64, tf.int64])))  # fmt: skip
+expression("map to a list in a tuple", lambda tf, D: D.range(3).map(lambda x: (x, [x, x])))
+expression("scan of growing states", lambda tf, D: D.range(3).apply(X(tf).scan(
+    ([0], tf.constant(1, tf.int64)), lambda s, x: [(tf.concat([s[0], s[0]], 0), x), s[0]])))  # fmt: skip
+expression("scan of states of other ranks", lambda tf, D: D.range(3).apply(
+    X(tf).scan(0, lambda s, x: (tf.expand_dims(s, 0), s))))  # fmt: skip
+expression("reduce of growing states", lambda tf, D: D.from_tensors(
+    D.range(3).reduce(tf.zeros([1], tf.int64), lambda s, x: tf.concat([s, [x]], 0))))  # fmt: skip
+expression("shuffle beside itself", lambda tf, D: _twice(D.range(6).shuffle(6, 5), lambda a: D.zip((a, a))))
+expression("shuffle beside itself again", lambda tf, D: _twice(
+    D.range(4).shuffle(4, 5).map(lambda x: x), lambda a: (
+        D.zip((a.map(lambda x: -x), {"a": a})).repeat(3))))  # fmt: skip
+expression("shuffle after itself", lambda tf, D: _twice(
+    D.range(4).shuffle(4, 5), lambda a: a.concatenate(a.concatenate(a)).repeat(2).batch(4)))  # fmt: skip
+expression("shuffle chosen beside itself", lambda tf, D: _twice(D.range(4).shuffle(4, 5), lambda a: (
+    X(tf).choose_from_datasets([a, a], D.range(8).map(lambda x: x % 2)))))  # fmt: skip
+expression("interleave more at once than turns", lambda tf, D: D.range(3).interleave(
+    lambda x: D.range(x), 1, 1, num_parallel_calls=2))  # fmt: skip
+expression("interleave none at once", lambda tf, D: D.range(3).interleave(
+    lambda x: D.range(x), 1, 1, num_parallel_calls=0))  # fmt: skip
+expression("unbatch uneven components", lambda tf, D: D.from_tensors(([1, 2], [1])).apply(X(tf).unbatch()))
+expression("unique sparse", lambda tf, D: D.from_tensor_slices(_sparse(tf)).apply(X(tf).unique()))
+expression("generator after its end", lambda tf, D: D.from_generator(
+    lambda: iter([1, 2, 3]), tf.int64, []).batch(1).window(2, 1).flat_map(lambda w: w))  # fmt: skip
+expression("padded to an unknown rank", lambda tf, D: D.from_generator(
+    lambda: iter([1]), tf.int64).padded_batch(2, tf.TensorShape(None)))  # fmt: skip
+expression("padded to None", lambda tf, D: D.range(3).padded_batch(2, None))
+
 
 def X(tf: Any) -> Any:
     return tf.data.experimental
+
+
+def _twice(dataset: Any, function: Callable[[Any], Any]) -> Any:
+    return function(dataset)
 
 
 def _captured(tf: Any, D: Any) -> Any:

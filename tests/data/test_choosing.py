@@ -136,6 +136,9 @@ def test_buckets() -> None:
     short = E.bucket_by_sequence_length(tf.size, [2], [2, 2], pad_to_bucket_boundary=True)
     with pytest.raises(tf.errors.InvalidArgumentError, match="must have length < max"):
         elements(lengths(3).apply(short))
+    of_known_sizes = E.bucket_by_sequence_length(lambda x: x, [2], [2, 2], pad_to_bucket_boundary=True)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have length < max"):
+        elements(D.range(4).apply(of_known_sizes))
 
 
 def test_a_row_that_is_too_long_begins_a_batch_anew() -> None:

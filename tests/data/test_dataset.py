@@ -57,3 +57,17 @@ def test_batches_of_mapped_elements_are_nodes_that_tensorflow_1_15_knows() -> No
         types = {operation.type for operation in graph.get_operations()}
     assert "MapAndBatchDataset" not in types
     assert {"ParallelMapDataset", "BatchDatasetV2"} <= types
+
+
+def test_an_error_in_a_function_of_elements_names_the_line_that_made_the_node() -> None:
+    def inverse(x: tf.Tensor) -> tf.Tensor:
+        return tf.check_numerics(1.0 / tf.to_float(x), "oh")  # here
+
+    line = inverse.__code__.co_firstlineno + 1
+    with tf.Graph().as_default(), tf.Session() as session:
+        inner = tf.data.Dataset.range(3).map(inverse)
+        element = tf.data.Dataset.range(1).flat_map(lambda _: inner).make_one_shot_iterator().get_next()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"defined at .*:{line}]") as raised:
+            session.run(element)
+    assert raised.value.op.name == "CheckNumerics"
+    assert (__file__, line) in {frame[:2] for frame in raised.value.op.traceback}

@@ -57,7 +57,7 @@ def test_a_pass_goes_on_from_a_checkpoint(tmp_path: Path, done: int) -> None:
 def test_states_of_passes_as_bytes(name: str) -> None:
     try:
         iterator = pipelines.PROGRAMS[name](tf).make_initializable_iterator()
-    except TypeError:
+    except (TypeError, ValueError):
         return  # refused when it is built
     handle, element = iterator._iterator_resource, iterator.get_next()
     saved = tf.raw_ops.SerializeIterator(resource_handle=handle)

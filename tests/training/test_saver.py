@@ -320,3 +320,17 @@ def test_operations_that_save_tables_have_tensorflows_names() -> None:
         tf.train.Saver()
         restore = graph.get_operation_by_name("a/save/tt_table_restore/LookupTableImportV2")
         assert restore.colocation_groups() == [b"loc:@a/tt"]
+
+
+def test_a_saver_is_in_the_graph_of_its_variables(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        variable = tf.Variable([1.0, 2.0])
+        initializer = tf.global_variables_initializer()
+    with tf.Graph().as_default() as other, tf.Session(graph=graph) as session:
+        saver = tf.train.Saver([variable])
+        session.run(initializer)
+        path = saver.save(session, str(tmp_path / "model"))
+        session.run(variable.assign([5.0, 6.0]))
+        saver.restore(session, path)
+        np.testing.assert_array_equal(session.run(variable), [1.0, 2.0])
+    assert other.get_operations() == []

@@ -49,10 +49,3 @@ def prefixed_by(size: Tensor, drops: Tensor) -> Callable[[TensorShape], TensorSh
     known = static_value(size) if static_value(drops) else None
     first = [None if known is None else int(known)]
     return lambda shape: TensorShape(first).concatenate(shape)
-
-
-def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
-    """The shape of which both are special cases."""
-    if a.ndims is None or b.ndims is None or a.ndims != b.ndims:
-        return TensorShape(None)
-    return TensorShape([m.value if m.value == n.value else None for m, n in zip(a, b)])

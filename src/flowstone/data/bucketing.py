@@ -86,7 +86,10 @@ def bucket_by_sequence_length(
         if shapes is None:
             shapes = window.output_shapes
         if pad_to_bucket_boundary:
-            shapes = _filled(shapes, window, _last_length(bucket, bucket_boundaries))
+            length = _last_length(bucket, bucket_boundaries)
+            shapes = _filled(shapes, window, length)
+            with get_default_graph().control_dependencies([length.op]):
+                size = F.Identity(size)
         return window.padded_batch(size, shapes, padding_values, drop_remainder)
 
     return group_by_window(bucket_of, batch_of, window_size_func=size_of)

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.data.arguments import common_shape, seed_tensors
+from flowstone.data.arguments import seed_tensors
 from flowstone.data.dataset import Dataset, OpDataset, op_dataset
 from flowstone.data.experimental import scan
 from flowstone.data.functions import MapFunction
-from flowstone.data.structure import Leaf, Structure, packed
+from flowstone.data.structure import Structure, packed
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -99,17 +99,13 @@ def _drawn(logits: Tensor, seed: Tensor) -> Tensor:
 
 def _directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
     first = datasets[0]
-    leaves = list(first._structure.leaves)
+    structure = first._structure
     for other in datasets[1:]:
         if str(other.output_types) != str(first.output_types):
             raise TypeError(
                 f"Datasets to choose from have different types {first.output_types} and {other.output_types}"
             )
-        leaves = [
-            Leaf(mine.kind, mine.dtype, common_shape(mine.shape, theirs.shape))
-            for mine, theirs in zip(leaves, other._structure.leaves)
-        ]
-    structure = Structure(packed(first._structure.form, leaves))
+        structure = structure.common_with(other._structure)
     return op_dataset("DirectedInterleaveDataset", structure, lambda: F.DirectedInterleaveDataset(
         selector._as_variant_tensor(), [each._as_variant_tensor() for each in datasets],
         **structure.attributes))  # fmt: skip

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from flowstone.data.arguments import as_bool, as_int64, common_shape, prefixed_by, seed_tensors
+from flowstone.data.arguments import as_bool, as_int64, prefixed_by, seed_tensors
 from flowstone.data.elements import Described
 from flowstone.data.found_files import found_files
-from flowstone.data.functions import DatasetFunction, MapFunction, with_function
+from flowstone.data.functions import DatasetFunction, MapFunction, state_function, with_function
 from flowstone.data.generators import generated
 from flowstone.data.iterator import Iterator, initializable_iterator, one_shot_iterator
 from flowstone.data.options import Options, Tunable, as_optimized, is_made_apart
@@ -27,6 +27,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.datasets.mapping import AUTOTUNE
 
 __all__ = ["Dataset"]
 
@@ -236,11 +237,7 @@ class Dataset(Described, Tunable, Windowed, ABC):
             raise TypeError(
                 f"Two datasets to concatenate have different classes {mine.classes} and {others.classes}"
             )
-        leaves = [
-            replace(mine_leaf, shape=common_shape(mine_leaf.shape, other.shape))
-            for mine_leaf, other in zip(mine.leaves, others.leaves)
-        ]
-        structure = Structure(packed(mine.form, leaves))
+        structure = mine.common_with(others)
         return op_dataset("ConcatenateDataset", structure, lambda: F.ConcatenateDataset(
             self._as_variant_tensor(), dataset._as_variant_tensor(), **structure.attributes))  # fmt: skip
 
@@ -326,19 +323,15 @@ class Dataset(Described, Tunable, Windowed, ABC):
         as the state. TypeError or ValueError if a state has other types or another form."""
         with get_default_graph().name_scope("initial_state"):
             values = converted(initial_state)
-        state = Structure.of_values(values)
-        function = MapFunction(reduce_func, state, self._structure, name="reduce_func", whole=True)
-        if str(function.structure.types) != str(state.types):
-            raise TypeError(
-                f"The element types for the new state must match the initial state. Expected {state.types}; "
-                f"got {function.structure.types}."
-            )
+        function, state = state_function(
+            reduce_func, Structure.of_values(values), self._structure, lambda form: form, "reduce_func"
+        )
         results: Any = F.ReduceDataset(
             self._as_variant_tensor(), components(values), function.captured,
             f=function.name_in(get_default_graph()), Targuments=function.captured_types,
-            **function.structure.attributes,
+            **state.attributes,
         )  # fmt: skip
-        return function.structure.unpacked(results)
+        return state.unpacked(results)
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets ``map_func(element)``, one dataset after the other. TypeError if it
@@ -351,12 +344,13 @@ class Dataset(Described, Tunable, Windowed, ABC):
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: Any,
+        cycle_length: Any = AUTOTUNE,
         block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Dataset:
         """The elements of the datasets ``map_func(element)``, of which `cycle_length` take turns, each giving
-        `block_length` elements. `num_parallel_calls`: how many of them are asked at once."""
+        `block_length` elements. `num_parallel_calls`: how many of them are asked at once. -1 of the first or
+        last: as many as the machine runs at once."""
         function = DatasetFunction(map_func, self._structure, name="tf_map_func", what="map_func")
         structure = function.dataset._structure
         numbers = [as_int64(cycle_length, "cycle_length"), as_int64(block_length, "block_length")]

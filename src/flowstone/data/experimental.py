@@ -11,7 +11,7 @@ from typing import Any
 
 from flowstone.data.arguments import as_int64, seed_tensors
 from flowstone.data.dataset import Dataset, op_dataset
-from flowstone.data.functions import DatasetFunction, MapFunction
+from flowstone.data.functions import DatasetFunction, MapFunction, state_function
 from flowstone.data.readers import SqlDataset
 from flowstone.data.structure import Leaf, Structure, components, converted
 from flowstone.framework.declarations.operation import F
@@ -182,25 +182,22 @@ def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transforma
 
     def apply(dataset: Dataset) -> Dataset:
         values = converted(initial_state)
-        state = Structure.of_values(values)
-        function = MapFunction(scan_func, state, dataset._structure, name="tf_scan_func", whole=True)
-        form = function.structure.form
-        if not isinstance(form, tuple) or len(form) != 2:
-            raise TypeError(
-                "The scan function must return a pair comprising the new state and the output value."
-            )
-        after, structure = Structure(form[0]), Structure(form[1])
-        if str(after.types) != str(state.types):
-            raise TypeError(
-                f"The element types for the new state must match the initial state. Expected {state.types}; "
-                f"got {after.types}."
-            )
+        function, _ = state_function(
+            scan_func, Structure.of_values(values), dataset._structure, _next_state, "tf_scan_func"
+        )
+        structure = Structure(function.structure.form[1])
         return op_dataset("ScanDataset", structure, lambda: F.ScanDataset(
             dataset._as_variant_tensor(), components(values), function.captured,
             f=function.name_in(get_default_graph()), Targuments=function.captured_types,
             **structure.attributes))  # fmt: skip
 
     return apply
+
+
+def _next_state(form: Any) -> Any:
+    if not isinstance(form, tuple) or len(form) != 2:
+        raise TypeError("The scan function must return a pair comprising the new state and the output value.")
+    return form[0]
 
 
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:

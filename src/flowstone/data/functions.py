@@ -72,7 +72,8 @@ def as_arguments(element: Any) -> list[Any]:
 
 
 class MapFunction(ElementFunction):
-    """A function from elements to elements; `structure` is that of the results."""
+    """A function from elements to elements; `structure` is that of the results. What returns a list, such as
+    `py_func`, returns a tuple."""
 
     def __init__(
         self, function: Callable[..., Any], *structures: Structure, name: str, whole: bool = False
@@ -82,11 +83,35 @@ class MapFunction(ElementFunction):
         def returned(result: Any) -> list[Tensor]:
             if result is None:
                 raise TypeError("The function of a dataset must return tensors, not None")
-            values = as_results(result)
+            values = as_results(tuple(result) if isinstance(result, list) else result)
             self.structure = Structure.of_values(values)
             return components(values)
 
         super().__init__(function, structures, returned, name, whole)
+
+
+def state_function(
+    function: Callable[..., Any],
+    state: Structure,
+    element: Structure,
+    next_state: Callable[[Any], Any],
+    name: str,
+) -> tuple[MapFunction, Structure]:
+    """A function of a state and an element, and the structure of the states, whose shapes are as general as
+    the states that it gives need. ``next_state(form)`` is the state's part of the form of the results.
+    TypeError if that has other types."""
+    while True:
+        traced = MapFunction(function, state, element, name=name, whole=True)
+        after = Structure(next_state(traced.structure.form))
+        if str(after.types) != str(state.types):
+            raise TypeError(
+                f"The element types for the new state must match the initial state. Expected {state.types}; "
+                f"got {after.types}."
+            )
+        common = state.common_with(after)
+        if str(common.shapes) == str(state.shapes):
+            return traced, state
+        state = common
 
 
 class DatasetFunction(ElementFunction):

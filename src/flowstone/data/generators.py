@@ -31,10 +31,9 @@ class _Generators:
         return np.array(number, np.int64)
 
     def next(self, number: Any) -> Any:
-        """What the generator yields next. StopIteration at its end."""
-        values = self._running[int(number)]
+        """What the generator yields next. StopIteration at its end, and ever after."""
         try:
-            return next(values)
+            return next(self._running.get(int(number), iter(())))
         except StopIteration:
             with self._lock:
                 self._running.pop(int(number), None)

@@ -19,6 +19,8 @@ def padded_shapes_of(structure: Structure, padded_shapes: Any) -> tuple[list[Ten
     TypeError or ValueError for shapes that are nested otherwise, are no vectors or have another rank than
     the component, or a smaller dimension.
     """
+    if padded_shapes is None:
+        raise ValueError("padded_shapes must be given")
     given = flatten_like(structure.form, padded_shapes, "padded_shapes")
     vectors, static = [], []
     for leaf, shape in zip(structure.leaves, given):
@@ -33,6 +35,8 @@ def padded_shapes_of(structure: Structure, padded_shapes: Any) -> tuple[list[Ten
 
 def _as_vector(shape: Any) -> Tensor:
     if not isinstance(shape, Tensor):
+        if isinstance(shape, TensorShape) and shape.ndims is None:
+            raise ValueError("Padded shape <unknown> must be a 1-D tensor of tf.int64 values")
         try:
             sizes = [n.value for n in TensorShape(shape)]
         except (TypeError, ValueError):

@@ -157,11 +157,21 @@ class Structure:
         """That of the elements of batches. ValueError for components that are scalars."""
         if any(leaf.shape.ndims == 0 for leaf in self.leaves):
             raise ValueError("Cannot unbatch an input with scalar components.")
+        known = [leaf.shape[0].value for leaf in self.leaves if leaf.shape.ndims and not leaf.is_sparse]
+        sizes = {size for size in known if size is not None}
+        if len(sizes) > 1:
+            raise ValueError("Cannot unbatch an input whose components have different batch sizes.")
         return self.with_shapes(lambda shape: shape if shape.ndims is None else shape[1:])
 
     def with_shapes(self, change: Callable[[TensorShape], TensorShape]) -> Structure:
         """The same with ``change(shape)`` in place of each shape."""
         return Structure(mapped(lambda leaf: replace(leaf, shape=change(leaf.shape)), self.form))
+
+    def common_with(self, other: Structure) -> Structure:
+        """The same with shapes of which those of both are special cases."""
+        pairs = zip(self.leaves, other.leaves, strict=True)
+        leaves = [replace(a, shape=a.shape.most_specific_compatible_shape(b.shape)) for a, b in pairs]
+        return Structure(packed(self.form, leaves))
 
     # ---- as components of ops
 

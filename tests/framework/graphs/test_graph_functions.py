@@ -45,6 +45,30 @@ def test_name_scopes_are_entered_in_the_graph_of_their_values(graph) -> None:
         entered("n", values=[theirs, tf.constant(1)])
 
 
+def test_operations_go_to_the_graph_of_what_they_take(graph) -> None:
+    other = tf.Graph()
+    with other.as_default():
+        x, v = tf.constant([1.0, 2.0]), tf.Variable([1.0, 2.0])
+    made = [
+        tf.exp(x),
+        x + 1.0,
+        x[0],
+        x[:, None],
+        tf.concat([x, x], 0),
+        tf.concat([v, [3.0]], 0),
+        tf.matmul(x[None], x[:, None]),
+        tf.assign(v, x),
+        tf.cond(x[0] > 0.0, lambda: x, lambda: x),
+        tf.map_fn(lambda y: y * 2.0, x),
+        tf.gradients(x * x, x)[0],
+    ]
+    assert {each.graph for each in made} == {other}
+    assert graph.get_operations() == []
+    with tf.Session(graph=other) as session:
+        np.testing.assert_allclose(session.run(made[0]), np.exp([1.0, 2.0]), rtol=1e-6)
+        np.testing.assert_array_equal(session.run(made[-2]), [2.0, 4.0])
+
+
 def test_a_name_scope_can_be_entered_again() -> None:
     scope = tf.name_scope("a")
     with scope as outer, scope as inner:

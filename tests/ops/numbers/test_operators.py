@@ -191,3 +191,17 @@ def test_named_sums_are_those_of_tensorflow_1_15(graph: tf.Graph) -> None:
     ]
     assert [each.op.type for each in sums] == ["Add"] * len(sums)
     assert sums[5].op.name == "whole/Add" and (x + 1.0).op.type == "AddV2"
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_a_variable_of_another_type_is_a_type_error_that_names_the_input(resource: bool) -> None:
+    x, wide = tf.ones([2, 2]), tf.Variable(np.ones([2, 2]), use_resource=resource)
+    kinds = "type float64 that does not match type float32"
+    with pytest.raises(TypeError, match=f"'y' of 'Add.*{kinds} of argument 'x'"):
+        x + wide
+    with pytest.raises(TypeError, match=f"'b' of 'MatMul'.*{kinds} of argument 'a'"):
+        tf.matmul(x, wide)
+    for function in tf.stack, lambda values: tf.concat(values, 0):
+        for other, type_name in (wide, "float64"), (tf.no_op(), "<NOT CONVERTIBLE TO TENSOR>"):
+            with pytest.raises(TypeError, match=rf"types \[float32, {type_name}\] that don't all match"):
+                function([x, other])

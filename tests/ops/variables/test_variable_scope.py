@@ -229,3 +229,10 @@ def test_an_empty_dict_of_regularizers_is_none() -> None:
     with tf.Graph().as_default() as graph:
         tf.get_variable("v", [2], regularizer={})
         assert not graph.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+
+
+@pytest.mark.parametrize("value", [3, [1.5, 2.0], True, "x", np.ones(2, np.float32)], ids=repr)
+def test_a_value_of_another_type_than_the_one_asked_for(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"Initializer type .* and explicit dtype 'float64' don't match"):
+        tf.get_variable("v", dtype=tf.float64, initializer=value)
+    assert tf.get_variable("v", dtype=tf.float64, initializer=np.ones(2)).dtype.base_dtype is tf.float64

@@ -145,7 +145,7 @@ class Dataset(tf.data.Dataset):
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: Any,
+        cycle_length: Any = -1,
         block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Dataset:

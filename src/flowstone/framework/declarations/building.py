@@ -86,6 +86,12 @@ def add_by_type(
     return _add(declaration, graph, values, attributes, name)
 
 
+def operand(value: Any, dtype: dtypes.DType, name: str) -> Tensor:
+    """`value` as a tensor: of `dtype`, unless it has a type of its own, which the operation then judges."""
+    has_type = isinstance(getattr(value, "dtype", None), dtypes.DType)
+    return convert_to_tensor(value, None if has_type else dtype, name)
+
+
 def place_of(tensor: Any) -> Graph:
     """Where an operation on `tensor` goes: to its graph, or to the function that is being built."""
     stack = scope.graphs.items
@@ -93,7 +99,8 @@ def place_of(tensor: Any) -> Graph:
 
 
 def graph_of(values: list[Any]) -> Graph:
-    """The default graph, or the inputs' where they belong to another one; ValueError if they disagree."""
+    """The graph of the inputs, whichever is the default one; that one if they have none. ValueError if they
+    disagree."""
     stack = scope.graphs.items
     graph: Graph | None = stack[-1] if stack else None
     if graph is not None and graph.building_function:
@@ -104,7 +111,7 @@ def graph_of(values: list[Any]) -> Graph:
         if type(value) is Tensor:
             owner = value.op.graph
         elif type(value) in (list, tuple):
-            owner = next((item.op.graph for item in value if type(item) is Tensor), None)
+            owner = next((item.graph for item in value if getattr(item, "graph", None) is not None), None)
         else:
             owner = getattr(value, "graph", None)
         if owner is None or owner is found:
@@ -112,13 +119,6 @@ def graph_of(values: list[Any]) -> Graph:
         if found is not None:
             raise ValueError(f"{value!r} must be from the same graph as {values[0]!r}.")
         found = owner
-    if graph is not None and found is not None and found is not graph:
-        offender = next(
-            value
-            for value in values
-            if getattr(value, "graph", None) is found or type(value) in (list, tuple)
-        )
-        raise ValueError(f"{offender!r} is not from the passed-in graph.")
     return found or graph or scope.get_default_graph()
 
 
@@ -214,7 +214,7 @@ def _to_tensor(declaration: OpDeclaration, argument: Argument, value: Any, wante
         actual = getattr(value, "dtype", None)
         if wanted is None or actual is None or not isinstance(actual, dtypes.DType):
             raise
-        raise _type_mismatch(declaration, argument, actual, wanted) from None
+        raise _type_mismatch(declaration, argument, actual.base_dtype, wanted) from None
 
 
 def _type_mismatch(declaration: OpDeclaration, argument: Argument, dtype: Any, wanted: Any) -> TypeError:
@@ -244,20 +244,18 @@ def _convert_list(
         wanted = known.base_dtype if known is not None else None
     tensors = []
     for i, item in enumerate(value):
-        tensor = (
-            item
-            if isinstance(item, Tensor)
-            else convert_to_tensor(item, wanted, f"{argument.name}_{i}", as_ref=argument.is_ref)
-        )
+        try:
+            tensor = (
+                item
+                if isinstance(item, Tensor)
+                else convert_to_tensor(item, wanted, f"{argument.name}_{i}", as_ref=argument.is_ref)
+            )
+        except (TypeError, ValueError):
+            raise _types_differ(declaration, argument, value, wanted) from None
         if wanted is None:
             wanted = tensor.dtype.base_dtype
         if tensor.dtype.base_dtype is not wanted:
-            types = ", ".join(getattr(getattr(x, "dtype", None), "name", type(x).__name__) for x in value)
-            raise TypeError(
-                f"Tensors in list passed to '{argument.name}' of '{declaration.name}' Op have types "
-                f"[{types}] "
-                f"that don't all match: expected {wanted.name}."
-            )
+            raise _types_differ(declaration, argument, value, wanted)
         if argument.is_ref and not tensor.dtype.is_ref:
             raise TypeError(
                 f"'{declaration.name}' Op requires that input '{argument.name}' be a mutable tensor (e.g.: a "
@@ -269,6 +267,22 @@ def _convert_list(
         spec = declaration.attributes[argument.type_attr]
         attributes[argument.type_attr] = spec.canonical(wanted, declaration.name)
     return tensors
+
+
+def _types_differ(declaration: OpDeclaration, argument: Argument, values: Any, wanted: Any) -> TypeError:
+    types = ", ".join([_type_name(x) for x in values])
+    expected = "" if wanted is None else f": expected {wanted.name}"
+    return TypeError(
+        f"Tensors in list passed to '{argument.name}' of '{declaration.name}' Op have types [{types}] that "
+        f"don't all match{expected}."
+    )
+
+
+def _type_name(value: Any) -> str:
+    try:
+        return convert_to_tensor(value).dtype.base_dtype.name
+    except (TypeError, ValueError):
+        return "<NOT CONVERTIBLE TO TENSOR>"
 
 
 def _note_length(

@@ -63,6 +63,7 @@ class DefinedFunction:
         self._graph: FunctionGraph | None = None
         self._inputs: list[Tensor] = []
         self._results: list[Tensor] = []
+        self._frames: dict[str, Any] = {}
 
     # ---- what it is
 
@@ -130,6 +131,9 @@ class DefinedFunction:
             _write_attribute(definition.attr[f"_{key}"], value)
         definition.signature.name = self._func_name or self._made_name(definition)
         self._definition = definition
+        given = {x.op for x in inputs}
+        operations = [op for op in graph.get_operations() if op not in given]
+        self._frames = {node.name: op._frames for node, op in zip(definition.node_def, operations)}
 
     def _outputs(self, result: Any) -> list[Tensor]:
         name = self._func_name or _name_of(self._function)
@@ -159,6 +163,7 @@ class DefinedFunction:
             library.add(definition)
         except ValueError as error:
             raise errors.InvalidArgumentError(None, None, str(error)) from None
+        library.frames[self.name] = self._frames
         declaration = library.declaration(self.name)
         if self._python_grad_func is not None and declaration is not None:
             declaration.gradient_function = self._python_grad_func

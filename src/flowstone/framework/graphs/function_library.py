@@ -93,6 +93,7 @@ class FunctionLibrary(dict[str, Any]):
         self._declarations: dict[str, OpDeclaration] = {}
         self._bodies: dict[Any, FunctionBody] = {}
         self.built: dict[str, FunctionBody] = {}
+        self.frames: dict[str, dict[str, Any]] = {}  # where each node of a function was created, by name
 
     def add(self, definition: Any) -> None:
         """Adds a definition. ValueError if there is a different one, or an op, of this name."""
@@ -167,7 +168,11 @@ class FunctionLibrary(dict[str, Any]):
     def _read(self, name: str, attributes: dict[str, Any]) -> FunctionBody:
         if name not in self:
             raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
-        return FunctionLibrary.read_body(self[name], self, attributes)
+        body = FunctionLibrary.read_body(self[name], self, attributes)
+        frames = self.frames.get(name, {})
+        for operation in body.graph.get_operations():
+            operation._frames = frames.get(operation.name, ())
+        return body
 
     def remember(self, key: Any, body: FunctionBody) -> FunctionBody:
         """Keeps a body made elsewhere, such as a function's gradient."""

@@ -91,10 +91,10 @@ class _Search:
         for _ in range(_MOST_UNITS_LEFT_OUT - self._tries):
             self._tries += 1
             self._groups = self._units.groups(self._may_join)
+            groups = self._worthwhile()
+            asked = self._members.asked_of_others(groups)
             try:
-                return [
-                    self._members.members(nodes, self.left_out, self._limits) for nodes in self._worthwhile()
-                ]
+                return [self._members.members(nodes, self.left_out, self._limits, asked) for nodes in groups]
             except Untranslatable as error:
                 self._leave_out(self._units.of[error.node], error.reason)
         return []

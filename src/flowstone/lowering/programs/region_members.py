@@ -6,7 +6,7 @@ neither come from outside nor leave.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.program_limits import Limits, Untranslatable
@@ -35,23 +35,33 @@ class RegionMembers:
         for node in subgraph.nodes:
             for source in node.control_inputs:
                 self._waiting.setdefault(source, []).append(node)
-        self._known: dict[tuple[Limits, tuple[PlanNode, ...]], ProgramMembers] = {}
+        self._asked: dict[tuple[PlanNode, ...], list[PlanOutput]] = {}
+        self._known: dict[tuple[Limits, tuple[PlanNode, ...], tuple[PlanOutput, ...]], ProgramMembers] = {}
 
     def members(
-        self, nodes: Sequence[PlanNode], left_out: Mapping[PlanNode, str], limits: Limits
+        self,
+        nodes: Sequence[PlanNode],
+        left_out: Mapping[PlanNode, str],
+        limits: Limits,
+        asked: Collection[PlanOutput] = (),
     ) -> ProgramMembers:
         """Nodes, in order, as a program; translated once. `left_out`: the first nodes of units that are in no
-        program, and why. Raises Untranslatable."""
+        program, and why. `asked`: the predicates that programs take of others. Raises Untranslatable."""
         nodes = self._needed(nodes)
         inside = set(nodes)
         self._check_waits(nodes, inside)
         inputs = self._inputs(nodes, inside, left_out)
-        outputs = [x for node in nodes for x in self._taken_by_others(node, inside)]
-        key = limits, tuple(nodes)
+        outputs = [x for node in nodes for x in self._taken_by_others(node, inside, asked)]
+        key = limits, tuple(nodes), tuple(outputs)
         if key not in self._known:
-            self._add_predicates(nodes, inside, inputs)
+            inputs.update(dict.fromkeys(self._predicates(nodes)))
             self._known[key] = self._translated(nodes, list(inputs), outputs, limits)
         return self._known[key]
+
+    def asked_of_others(self, groups: Sequence[Sequence[PlanNode]]) -> set[PlanOutput]:
+        """The predicates that groups take of others, though perhaps no node of theirs does: they decide its
+        branches."""
+        return {x for nodes in groups for x in self._predicates(self._needed(nodes))}
 
     def _translated(
         self,
@@ -99,11 +109,17 @@ class RegionMembers:
                 raise Untranslatable(taker, "it takes what only a branch computes")
         return dict.fromkeys(x for x, _ in takers)
 
-    def _taken_by_others(self, node: PlanNode, inside: set[PlanNode]) -> list[PlanOutput]:
+    def _taken_by_others(
+        self, node: PlanNode, inside: set[PlanNode], asked: Collection[PlanOutput]
+    ) -> list[PlanOutput]:
         """The outputs of a node that others take, or that are fetched."""
         found = []
         for x in node.outputs:
-            if x in self._fetched or any(each not in inside for each in self._consumers.get(x, ())):
+            if (
+                x in self._fetched
+                or x in asked
+                or any(each not in inside for each in self._consumers.get(x, ()))
+            ):
                 if self._liveness.output(x) != TRUE:
                     raise Untranslatable(node, "others take what only a branch computes")
                 if x.dtype.name not in KINDS and not node.is_constant:
@@ -115,12 +131,13 @@ class RegionMembers:
             raise Untranslatable(node, "others run only where its branch does")
         return [] if node.is_constant else found
 
-    def _add_predicates(
-        self, nodes: Sequence[PlanNode], inside: set[PlanNode], inputs: dict[PlanOutput, None]
-    ) -> None:
-        """What decides the branches is an input, too."""
-        for node in nodes:
-            conditions = [self._liveness.node(node), *(self._liveness.output(x) for x in node.outputs)]
-            for predicate in (p for condition in conditions for term in condition for p, _ in term):
-                if predicate.op not in inside:
-                    inputs.setdefault(predicate)
+    def _predicates(self, nodes: Sequence[PlanNode]) -> list[PlanOutput]:
+        """What decides the branches of the nodes, where others compute it; looked for once."""
+        key = tuple(nodes)
+        if key not in self._asked:
+            inside = set(nodes)
+            conditions = [self._liveness.node(node) for node in nodes]
+            conditions += [self._liveness.output(x) for node in nodes for x in node.outputs]
+            predicates = (p for condition in dict.fromkeys(conditions) for term in condition for p, _ in term)
+            self._asked[key] = [x for x in predicates if x.op not in inside]
+        return self._asked[key]

@@ -13,7 +13,7 @@ import torch
 
 from flowstone.framework import errors
 from flowstone.framework.declarations import work
-from flowstone.framework.declarations.building import graph_of
+from flowstone.framework.declarations.building import graph_of, operand
 from flowstone.framework.declarations.kernel import (
     CPU,
     FOLDING,
@@ -325,7 +325,7 @@ def matmul(
     graph = graph_of([a, b])
     with graph.as_default(), graph.name_scope(name or "MatMul") as scope:
         a = convert_to_tensor(a, name="a")
-        b = b if isinstance(b, Tensor) else convert_to_tensor(b, a.dtype.base_dtype, name="b")
+        b = operand(b, a.dtype.base_dtype, "b")
         if any(x.ndim is None or x.ndim > 2 for x in (a, b)):
             a, adjoint_a = _as_adjoint(a, transpose_a, adjoint_a)
             b, adjoint_b = _as_adjoint(b, transpose_b, adjoint_b)

@@ -131,7 +131,7 @@ def sliced(tensor: Tensor, index: Any, variable: Any = None) -> Tensor:
             spec.add(0, 0, 1)
         else:
             spec.add_place(item)
-    with place_of(tensor).name_scope("strided_slice") as scope:
+    with (graph := place_of(tensor)).as_default(), graph.name_scope("strided_slice") as scope:
         if spec.begin:
             vectors = _of_one_type([stack(entries) for entries in (spec.begin, spec.end, spec.strides)])
         else:

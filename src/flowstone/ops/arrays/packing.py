@@ -161,6 +161,8 @@ def _packed(values: Any, dtype: dtypes.DType, name: str) -> Any:
         parts = []
         for i, value in enumerate(values):
             if _is_tensor_kind(type(value)):
+                if not isinstance(value.dtype, dtypes.DType):
+                    raise TypeError(f"{value!r} is no value")
                 if value.dtype.base_dtype is not dtype:
                     raise TypeError(
                         f"Cannot convert a list containing a tensor of dtype "

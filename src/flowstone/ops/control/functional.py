@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flowstone.framework.declarations.building import graph_of
 from flowstone.framework.names.argument_orders import or_in_order
 from flowstone.framework.tensors import nest
 from flowstone.framework.tensors.composite import SparseTensor
-from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types.dimension import as_dimension
 from flowstone.ops.arrays.constants import constant
@@ -48,7 +48,7 @@ def map_fn(
     Raises TypeError if `fn` is not callable or `elems` sparse, ValueError for scalars, no elements, or
     results whose structure differs from that of `dtype`."""
     _check_function(fn)
-    with get_default_graph().name_scope(name or "map"):
+    with (graph := graph_of(nest.flatten(elems))).as_default(), graph.name_scope(name or "map"):
         rows = _Rows(elems)
         rows.check()
         count = rows.unstack()
@@ -92,7 +92,7 @@ def foldl(
 
     Raises TypeError if `fn` is not callable, ValueError for scalars or no elements."""
     _check_function(fn)
-    with get_default_graph().name_scope(name or "foldl"):
+    with (graph := graph_of(nest.flatten(elems))).as_default(), graph.name_scope(name or "foldl"):
         rows = _Rows(elems)
         count = rows.unstack(in_turn=True)
         first = 0
@@ -127,7 +127,7 @@ def foldr(
     """``fn(... fn(fn(initializer, row n-1), row n-2) ..., row 0)``: as `foldl`, beginning with the last
     row."""
     _check_function(fn)
-    with get_default_graph().name_scope(name or "foldr"):
+    with (graph := graph_of(nest.flatten(elems))).as_default(), graph.name_scope(name or "foldr"):
         rows = _Rows(elems)
         count = after = rows.unstack(in_turn=True)
         if initializer is None:
@@ -172,7 +172,7 @@ def scan(
     changes."""
     _check_function(fn)
     like = elems if initializer is None else initializer
-    with get_default_graph().name_scope(name or "scan"):
+    with (graph := graph_of(nest.flatten(elems))).as_default(), graph.name_scope(name or "scan"):
         rows = _Rows(elems)
         rows.check()
         count = rows.unstack(dims_known=True)

@@ -11,8 +11,17 @@ import torch
 
 from flowstone.framework.declarations.kernel import Environment, FunctionCall
 from flowstone.framework.tensors.node import Node
+from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op, stacked
+from flowstone.ops.datasets.iteration import (
+    Dataset,
+    Element,
+    Iteration,
+    OneInput,
+    dataset_op,
+    each_apart,
+    stacked,
+)
 from flowstone.ops.datasets.selection import Derived
 
 __all__: list[str] = []
@@ -25,7 +34,7 @@ class DirectedDataset(Dataset):
     """The next element of the dataset that each number of the selector names."""
 
     def __init__(self, selector: Dataset, parts: Sequence[Dataset]) -> None:
-        self.selector, self.parts = selector, parts
+        self.selector, self.parts = selector, each_apart(parts)
 
     def iterate(self) -> Iteration:
         """A pass over the selector and all parts at once."""
@@ -117,7 +126,17 @@ def _key(value: Any) -> Any:
 
 
 def _make_unique(node: Node, env: Environment) -> Callable[..., Dataset]:
-    return lambda source: Derived(source, _Unique)
+    types = node.attributes["output_types"]
+
+    def make(source: Dataset) -> Dataset:
+        if len(types) != 1 or types[0] not in _COMPARED:
+            raise invalid("UniqueDataset only supports inputs with a component of int32, int64 or string.")
+        return Derived(source, _Unique)
+
+    return make
+
+
+_COMPARED = (dtypes.int32, dtypes.int64, dtypes.string)
 
 
 unique_dataset_op = dataset_op("UniqueDataset", "input_dataset: variant", _make_unique)

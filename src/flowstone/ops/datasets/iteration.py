@@ -7,8 +7,9 @@ and passes a step, whose cancellation ends every wait. One thread at a time uses
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -71,6 +72,41 @@ class Dataset(ABC):
     def repeated(self) -> Dataset:
         """The dataset whose passes, one after the other, are a repetition of this one."""
         return self
+
+    def inputs(self) -> list[Dataset]:
+        """The datasets that it is made of."""
+        found: list[Dataset] = []
+        for value in vars(self).values():
+            if isinstance(value, Dataset):
+                found.append(value)
+            elif isinstance(value, (list, tuple)):
+                found += [each for each in value if isinstance(each, Dataset)]
+        return found
+
+    def apart(self) -> Dataset:
+        """An equal dataset, whose passes draw random numbers as if this one had none."""
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, Dataset):
+                setattr(other, name, value.apart())
+            elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Dataset):
+                setattr(other, name, [each.apart() for each in value])
+        return other
+
+    def drawn(self) -> list[int]:
+        """How much was drawn for the passes so far, of it and what it is made of."""
+        return [count for each in self.inputs() for count in each.drawn()]
+
+    def go_on_after(self, drawn: Iterator[int]) -> None:
+        """Takes back what `drawn` gave of an equal dataset: later passes are those after it."""
+        for each in self.inputs():
+            each.go_on_after(drawn)
+
+
+def each_apart(parts: Sequence[Dataset]) -> list[Dataset]:
+    """The datasets as parts of one, where a dataset may stand several times: the passes of each part draw
+    from streams of their own, so that a shuffled dataset beside itself has one order."""
+    return [*parts[:1], *(part.apart() for part in parts[1:])]
 
 
 class OneInput(Iteration):

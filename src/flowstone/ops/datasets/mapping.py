@@ -244,15 +244,24 @@ def _make_interleave(node: Node, env: Environment) -> Callable[..., Dataset]:
     def make(source: Dataset, *rest: Any) -> Dataset:
         captured = rest[:count]
         cycle, block = int(rest[count]), int(rest[count + 1])
-        if cycle == AUTOTUNE and node.type != "InterleaveDataset":
+        if cycle == AUTOTUNE:
             cycle = max(1, torch.get_num_threads())
         if cycle < 1:
             raise invalid("cycle_length must be greater than zero.")
         if block < 1:
             raise invalid("block_length must be greater than zero.")
+        if node.type == "ParallelInterleaveDatasetV2":
+            _check_calls(int(rest[count + 2]), cycle)
         return Derived(source, lambda each: _Interleaved(each, function, captured, cycle, block))
 
     return make
+
+
+def _check_calls(at_once: int, cycle: int) -> None:
+    if at_once != AUTOTUNE and at_once < 1:
+        raise invalid("num_parallel_calls must be greater than zero.")
+    if at_once > cycle:
+        raise invalid("num_parallel_calls must less than or equal to cycle_length.")
 
 
 _CYCLE = "cycle_length: int64[], block_length: int64[]"

@@ -18,6 +18,7 @@ from flowstone.ops.datasets.iteration import (
     Iteration,
     OneInput,
     dataset_op,
+    each_apart,
     joined_parts,
 )
 from flowstone.ops.datasets.rows import Rows
@@ -325,7 +326,7 @@ class ConcatenatedDataset(Dataset):
     """The elements of one dataset, then those of another."""
 
     def __init__(self, first: Dataset, second: Dataset) -> None:
-        self.parts = first, second
+        self.parts = each_apart([first, second])
 
     def iterate(self) -> Iteration:
         """A pass over both."""
@@ -349,10 +350,13 @@ class _Concatenated(Iteration):
         self.place, self.source = place, self.parts[place].iterate()
 
     def save(self) -> Any:
-        return {"place": self.place, "source": self.source.save()}
+        drawn = [each.drawn() for each in self.parts]
+        return {"place": self.place, "source": self.source.save(), "drawn": drawn}
 
     def restore(self, step: Any, state: Any) -> None:
         self._go_to(state["place"])
+        for part, drawn in zip(self.parts, state["drawn"], strict=True):
+            part.go_on_after(iter(drawn))
         self.source.restore(step, state["source"])
 
     def close(self) -> None:
@@ -372,7 +376,7 @@ class ZippedDataset(Dataset):
     """Elements of several datasets side by side, until the first ends."""
 
     def __init__(self, parts: Sequence[Dataset]) -> None:
-        self.parts = parts
+        self.parts = each_apart(parts)
 
     def iterate(self) -> Iteration:
         """A pass over all at once."""

@@ -10,7 +10,7 @@ of a `ShuffledDataset.repeated` draw from one stream, that of the seeds themselv
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import torch
@@ -54,6 +54,10 @@ class PassSeeds:
         """Where the passes of a repetition draw from."""
         return OneStream(self._seeds) if self._differ else self
 
+    def apart(self) -> PassSeeds:
+        """Equal ones, from the first pass on."""
+        return type(self)(self._seeds, self._differ)
+
     def save(self) -> int:
         """How much was drawn."""
         return self._words.drawn
@@ -67,12 +71,20 @@ class PassSeeds:
 class OneStream(PassSeeds):
     """One stream, from which all passes draw, one after the other."""
 
-    def __init__(self, seeds: tuple[int, int]) -> None:
+    def __init__(self, seeds: tuple[int, int], differ: bool = False) -> None:
         super().__init__(seeds, differ=False)
 
     def words(self, seeds: tuple[int, int]) -> RandomWords:
         """The stream."""
         return self._words
+
+
+class SharedSeeds(PassSeeds):
+    """A resource: all passes of all datasets that name it draw from it."""
+
+    def apart(self) -> PassSeeds:
+        """Itself."""
+        return self
 
 
 class _Shuffled(Iteration):
@@ -173,6 +185,19 @@ class ShuffledDataset(Dataset):
         """The same, of which all passes draw from one stream, if a repetition is joined with it."""
         return ShuffledDataset(self.source, self.size, self.passes.repeated()) if self.joins else self
 
+    def apart(self) -> Dataset:
+        """An equal dataset, with equal seeds of its own."""
+        return ShuffledDataset(self.source.apart(), self.size, self.passes.apart(), self.joins)
+
+    def drawn(self) -> list[int]:
+        """With its own seeds first."""
+        return [self.passes.save(), *super().drawn()]
+
+    def go_on_after(self, drawn: Iterator[int]) -> None:
+        """With its own seeds first."""
+        self.passes.restore(next(drawn))
+        super().go_on_after(drawn)
+
 
 def _buffer_size(number: Any) -> int:
     size = int(number)
@@ -233,7 +258,7 @@ shuffle_and_repeat_dataset_op = dataset_op(
 
 
 def _new_source(seed: Any, seed2: Any, reshuffles: Any = True) -> SeedSource:
-    return PassSeeds(seeds_of((seed, seed2)), bool(reshuffles))
+    return SharedSeeds(seeds_of((seed, seed2)), bool(reshuffles))
 
 
 resource_op("DummySeedGenerator", lambda: None)  # the dataset's own seeds are meant

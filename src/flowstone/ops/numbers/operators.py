@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.framework.declarations.building import place_of
+from flowstone.framework.declarations.building import operand, place_of
 from flowstone.framework.declarations.operation import F, OpDeclaration
 from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -76,16 +76,16 @@ def _operators(name: str, reflected: str, function: _Function) -> tuple[_Method,
             return NotImplemented  # it knows how to combine with a tensor
         with (graph := place_of(x)).as_default(), graph.name_scope(name) as scope:
             try:
-                operand = convert_to_tensor(y, x.dtype.base_dtype, "y")
+                other = operand(y, x.dtype.base_dtype, "y")
             except TypeError:
                 if type(y).__module__ in ("builtins", "numpy") or not hasattr(type(y), reflected):
                     raise
                 return NotImplemented
-            return function(x, operand, scope)
+            return function(x, other, scope)
 
     def right(y: Tensor, x: Any) -> Any:
         with (graph := place_of(y)).as_default(), graph.name_scope(name) as scope:
-            return function(convert_to_tensor(x, y.dtype.base_dtype, "x"), y, scope)
+            return function(operand(x, y.dtype.base_dtype, "x"), y, scope)
 
     return left, right
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from flowstone.framework.graphs.graph import GraphKeys
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.tensor_proto import constant_array
 from flowstone.ops.variables.variable_creation import VariableAggregation, VariableSynchronization
 
 if TYPE_CHECKING:
@@ -142,8 +144,8 @@ class VariableScope:
         full_name = f"{self._name}/{name}" if self._name else name
         with get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
-                value_type = dtypes.as_dtype(getattr(initializer, "dtype", dtype)).base_dtype
-                if hasattr(initializer, "dtype") and value_type != dtypes.as_dtype(dtype).base_dtype:
+                value_type = type_of_value(initializer)
+                if value_type is not dtypes.as_dtype(dtype).base_dtype:
                     raise ValueError(
                         f"Initializer type '{value_type.name}' and explicit dtype "
                         f"'{dtypes.as_dtype(dtype).name}' don't match."
@@ -166,3 +168,11 @@ class VariableScope:
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
+
+
+def type_of_value(value: Any) -> DType:
+    """The type of an initial value: its own, or the one that a Python or NumPy value is converted to."""
+    own = getattr(value, "dtype", None)
+    if isinstance(own, DType):
+        return own.base_dtype
+    return dtypes.as_dtype(constant_array(value, None, None, False).dtype)

@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flowstone.framework.graphs.graph import Graph, GraphKeys
-from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import TensorShape, as_shape
-from flowstone.framework.types.tensor_proto import constant_array
 from flowstone.ops.variables.initializers import GlorotUniform, Zeros
 from flowstone.ops.variables.partitioned_variables import get_partitioned_variable
-from flowstone.ops.variables.scope_defaults import VariableScope
+from flowstone.ops.variables.scope_defaults import VariableScope, type_of_value
 from flowstone.ops.variables.variable_creation import (
     VariableSynchronization,
     scope_default_use_resource,
@@ -263,10 +261,8 @@ class VariableStore:
         is_value = not callable(initializer)
         if is_value and shape is not None:
             raise ValueError("If initializer is a constant, do not specify shape.")
-        if is_value and isinstance(initializer, Tensor):
-            dtype = initializer.dtype.base_dtype
-        elif is_value:
-            dtype = _type_of_value(initializer, dtype)
+        if is_value:
+            dtype = type_of_value(initializer)
         initial = initializer if is_value else _initial_value(name, initializer, shape, dtype, partition_info)
         variable_type: DType | None = dtype
         if not is_value and shape is None:
@@ -325,14 +321,6 @@ def _definition(variable: Any) -> str:
     if trace is None:
         return ""
     return f' Originally defined at:\n\n  File "{trace[0]}", line {trace[1]}, in {trace[2]}\n'
-
-
-def _type_of_value(value: Any, dtype: DType) -> DType:
-    """The type of a Python or NumPy initial value, as TensorFlow would convert it."""
-    if isinstance(getattr(value, "dtype", None), DType):
-        return value.dtype.base_dtype  # type: ignore[no-any-return]
-
-    return dtypes.as_dtype(constant_array(value, None, None, False).dtype)
 
 
 def _initial_value(

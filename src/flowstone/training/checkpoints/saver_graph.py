@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework.declarations.building import graph_of
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.graphs.graph import Operation
 from flowstone.framework.tensors.scope import get_default_graph
@@ -40,8 +41,8 @@ class SaverGraph:
     ) -> Any:
         """Adds the operations; returns the SaverDef that names them. For the arguments see `Saver`."""
         saveables = saveables_of(names_to_saveables)
-        graph = get_default_graph()
-        with graph.name_scope(name or "save"):
+        graph = graph_of([each.op for each in saveables])
+        with graph.as_default(), graph.name_scope(name or "save"):
             given = F.PlaceholderWithDefault(filename or "model", shape=[], name="filename")
             path = F.PlaceholderWithDefault(given, shape=[], name="Const")
             if sharded:
