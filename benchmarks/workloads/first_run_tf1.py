@@ -58,7 +58,7 @@ def run_first_steps(program: str) -> None:
         values = timed(run, self, fetches, feed_dict, options, run_metadata)
         if isinstance(fetches, list):
             ends.append(spent)
-            if len(ends) > MOST_STEPS or len(ends) > 1 and spent - ends[0] > MOST_S:
+            if len(ends) > MOST_STEPS or (len(ends) > 1 and spent - ends[0] > MOST_S):
                 print(json.dumps([ends[0], (spent - ends[0]) / (len(ends) - 1)]), flush=True)
                 os._exit(0)
         return values
