@@ -245,6 +245,12 @@ class Scale:
     def of(self, x: Any) -> Any:
         return x * self.factor
 
+    @tf.function
+    def above_one(self, x: Any) -> Any:
+        if x > 1.0:
+            x = self.of(x)
+        return x
+
 
 def test_methods() -> None:
     a, b = Scale(2.0), Scale(3.0)
@@ -253,6 +259,11 @@ def test_methods() -> None:
     assert [name for name, _ in op_types() if "Call" in name] == [
         "PartitionedCall", "PartitionedCall_1", "PartitionedCall_2",
     ]  # fmt: skip
+
+
+def test_statements_of_methods_are_converted() -> None:
+    scale = Scale(2.0)
+    assert run([scale.above_one(1.0), scale.above_one(tf.constant(3.0))]) == [1.0, 6.0]
 
 
 def test_an_input_signature_makes_one_trace() -> None:

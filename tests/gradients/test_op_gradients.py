@@ -70,6 +70,7 @@ SKIPPED = {
                 "Resize",
                 "Scatter",
                 "ScatterV2",
+                "ScatterIntoExistingList",
                 "SetItem",
                 "Split",
                 "Stack",

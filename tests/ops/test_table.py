@@ -283,6 +283,8 @@ EXEMPT: dict[str, str] = {
                     "Resize",
                     "Scatter",
                     "ScatterV2",
+                    "ConcatLists",
+                    "ScatterIntoExistingList",
                     "SetItem",
                     "Split",
                     "Stack",

@@ -192,6 +192,7 @@ _PYTHON = {
     "ops.losses.losses": "losses",
     "ops.losses.losses_impl": "losses",
     "ops.losses.util": "losses",
+    "ops.list_ops": "framework.declarations.generated_ops",
     "ops.manip_ops": "manip",
     "ops.math_ops": "flowstone math ops.numbers.elementwise ops.numbers.reductions ops.algebra.matrices",
     "ops.metrics": "metrics",

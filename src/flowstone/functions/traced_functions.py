@@ -112,7 +112,7 @@ class Function:
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
         body = self._python_function
         if self._autograph:
-            body = conversion.convert(body, self._options)
+            body = conversion.convert(body.bound if isinstance(body, _Method) else body, self._options)
         state: _Traces = outermost_graph().traces.setdefault(self, _Traces())
         first, state.has_run = not state.has_run, True
         names = _argument_names(self._signature, args, kwargs)

@@ -32,7 +32,7 @@ from flowstone.gradients.loop_gradients import LoopGradients, is_loop_primitive,
 from flowstone.gradients.registration import gradient_function
 from flowstone.ops.arrays.constants import constant, zeros, zeros_like
 from flowstone.ops.control.control_flow import tuple_ as tie_together
-from flowstone.ops.control.control_flow import zeros_for_gradient
+from flowstone.ops.control.control_flow import variable_behind, zeros_for_gradient
 
 _TRAINABLE = frozenset(
     {
@@ -355,7 +355,8 @@ def _ones(y: Any, name: str) -> Any:
 
 def _zeros(x: Any) -> Any:
     if x.dtype is dtypes.resource:
-        return zeros(x.op.attributes["shape"], x.op.attributes["dtype"])
+        variable = variable_behind(x).attributes
+        return zeros(variable["shape"], variable["dtype"])
     return zeros_like(x)
 
 

@@ -2,7 +2,7 @@
 
 A dataset is read from its beginning in each epoch, an iterator or a tensor goes on where it was. The
 elements are what `fit` takes: (inputs, targets) or (inputs, targets, weights), each an array, or a tuple,
-list or dict.
+list or dict, or inputs alone.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ def batches_of(x: Any, y: Any = None, weights: Any = None, steps: int | None = N
         )
     if whole:
         return Batches(x.get_next(), steps)
+    if y is None:
+        return Batches(_as_lists(x), steps)
     parts = [part for part in (x, y, weights) if part is not None]
     return Batches(tuple(parts), steps)
 
@@ -98,7 +100,7 @@ class Batches:
             for _ in range(self._steps):
                 element = session.run(self._tensors)
                 if not isinstance(element, tuple):
-                    element = (element,)
+                    element = (element, None)
                 parts = [_as_lists(part) for part in element]
                 yield parts[0] if inputs_only else tuple(parts)
 

@@ -180,6 +180,9 @@ GRADIENTS = {
     ),
     "scattered": lambda x: stack(F.TensorListScatter(x, [3, 0, 1], np.array([2], np.int32))),
     "scattered among more": lambda x: stack(F.TensorListScatterV2(x, [3, 0, 1], np.array([2], np.int32), 6)),
+    "scattered among others": lambda x: stack(
+        F.TensorListScatterIntoExistingList(from_rows(x), x[:2] * 3.0, [2, 0])
+    ),
     "split and joined": lambda x: concat(
         F.TensorListSplit(x, np.array([-1, 2], np.int32), np.array([1, 2], np.int64))
     )[0],
@@ -237,6 +240,9 @@ MISTAKES = {
     "Invalid number of rows in input tensor. Expected: 1 Actual: 2": lambda: F.TensorListScatter(
         np.ones((2, 2), np.float32), [0], np.array([2], np.int32)
     ),
+    "Row element shape: [3] list shape: [2]": lambda: F.TensorListScatterIntoExistingList(
+        reserved(), np.ones((1, 3), np.float32), [1]
+    ),
     "Trying to scatter at index 3 in list with size 2": lambda: F.TensorListScatterV2(
         np.ones((2, 2), np.float32), [3, 0], np.array([2], np.int32), 2
     ),
@@ -248,6 +254,25 @@ MISTAKES = {
         [reserved(2), reserved(3)]
     ),
 }
+
+
+def test_rows_among_others() -> None:
+    rows = from_rows(tf.constant([[1.0, 2.0], [3.0, 4.0]]))
+    more = F.TensorListScatterIntoExistingList(rows, np.array([[5.0, 6.0], [7.0, 8.0]], np.float32), [3, 0])
+    before, after = run([stack(rows), stack(more)])
+    assert before.tolist() == [[1, 2], [3, 4]]
+    assert after.tolist() == [[7, 8], [3, 4], [0, 0], [5, 6]]  # TensorFlow leaves the third row undefined
+
+
+def test_lists_joined() -> None:
+    a, b = from_rows(tf.constant([[1.0, 2.0]])), from_rows(tf.constant([[3.0, 4.0], [5.0, 6.0]]))
+    joined = F.TensorListConcatLists(a, b, element_dtype=tf.float32)
+    pairs = F.TensorListConcatLists(tf.stack([a, b]), tf.stack([b, b]), element_dtype=tf.float32)
+    whole, lengths = run([stack(joined), [F.TensorListLength(each) for each in tf.unstack(pairs)]])
+    assert whole.tolist() == [[1, 2], [3, 4], [5, 6]] and lengths == [3, 4]
+    assert pairs.shape == [2] and tf.gradients(stack(joined), a) == [None]
+    with pytest.raises(ValueError, match="equal rank"):
+        F.TensorListConcatLists(tf.stack([a, b]), b, element_dtype=tf.float32)
 
 
 @pytest.mark.parametrize("words", MISTAKES)

@@ -93,6 +93,9 @@ def test_initialisers_of_all_sorts() -> None:
         "of a shape": tf.get_variable(
             "shape", [2], initializer=lambda shape, dtype, partition_info: tf.ones(shape, dtype)
         ),
+        "keywords": tf.get_variable(
+            "keywords", [2], initializer=lambda shape, **more: tf.fill(shape, 7.0 * len(more))
+        ),
         "integer": tf.get_variable("integer", [2], tf.int32),
     }
     with tf.Session() as session:
@@ -104,6 +107,7 @@ def test_initialisers_of_all_sorts() -> None:
         "class": [0, 0],
         "function": [1, 1],
         "of a shape": [1, 1],
+        "keywords": [7, 7],  # its type, but no partition
         "integer": [0, 0],
     }
     assert made["value"].dtype.base_dtype == tf.int32

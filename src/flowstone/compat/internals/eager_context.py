@@ -9,6 +9,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.client.devices import list_local_devices
 from flowstone.compat.behaviour import executing_eagerly
+from flowstone.framework.names.refusals import refused_function
 
 __all__ = [
     "EAGER_MODE",
@@ -16,6 +17,7 @@ __all__ = [
     "Context",
     "context",
     "device",
+    "eager_mode",
     "graph_mode",
     "in_eager_mode",
     "in_graph_mode",
@@ -75,6 +77,11 @@ def context() -> Context:
 def graph_mode() -> Iterator[None]:
     """A context in which operations build a graph, as everywhere."""
     yield
+
+
+eager_mode = refused_function(
+    "tensorflow.python.eager.context.eager_mode", "graph_mode, and session.run, which gives values"
+)
 
 
 def device(name: str | None) -> Any:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
+from flowstone import conversion
 from flowstone.framework.tensors import nest
 from flowstone.keras import sessions
 from flowstone.keras.extensions.operation_layers import with_history
@@ -101,7 +102,7 @@ def call_layer(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
             kwargs["mask"] = mask
         kept = {name: copy(getattr(self, name)) for name in _ADDED if hasattr(self, name)}
         with _casting(self, flat):
-            outputs = self.call(inputs, **kwargs)
+            outputs = _converted(self.call)(inputs, **kwargs)
         if _calls.is_outline:  # what the layer adds comes with the call that follows
             vars(self).update(kept)
         outputs = nest.map_structure(lambda y: tf.identity(y) if any(y is x for x in flat) else y, outputs)
@@ -112,6 +113,11 @@ def call_layer(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
     if hasattr(self, "_set_inputs") and not self.inputs:
         self._set_inputs(inputs, outputs)
     return outputs
+
+
+def _converted(call: Any) -> Any:
+    """The method `call`; if it is a program's or a library's, its statements on tensors become nodes."""
+    return call if str(getattr(call, "__module__", "")).startswith("flowstone.") else conversion.convert(call)
 
 
 def compute_dtype(self: Any, x: Any) -> Any:

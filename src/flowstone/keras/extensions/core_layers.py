@@ -48,8 +48,11 @@ def _flatten_shape(self: Any, input_shape: Any) -> Any:
 
 def _changed_call(published: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, inputs: Any) -> Any:
-        """The outputs, computed in the type of the layer."""
-        return published(self, tf.cast(inputs, compute_dtype(self, inputs)))
+        """The outputs, computed in the type of the weights, or in that of a policy that casts these."""
+        policy = getattr(self, "_policy", None)
+        casts = policy is not None and policy.should_cast_variables
+        kind = compute_dtype(self, inputs) if casts else self.kernel.dtype.base_dtype
+        return published(self, tf.cast(inputs, kind))
 
     return call
 

@@ -14,6 +14,7 @@ import numpy as np
 import flowstone as tf
 from flowstone.framework.tensors import nest
 from flowstone.keras.extensions import known_data
+from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.published import own
 
 __all__ = ["changed_set_inputs", "changed_standardize", "prepare"]
@@ -58,6 +59,8 @@ def changed_set_inputs(published: Callable[..., None]) -> Callable[..., None]:
             made = [_placeholder(f"input_{i + 1}", value) for i, value in enumerate(tensors)]
             self.inputs = made  # so that the call below does not come here
             packed = nest.pack_sequence_as(inputs, made) if nest.is_nested(inputs) else made[0]
+            if training is None and has_argument(self.call, "training"):
+                training = own("backend").learning_phase()
             told = {"training": training} if training is not None else {}
             outputs, inputs = self(packed, **told), made
         self.inputs = None

@@ -48,25 +48,27 @@ def _changed_init_subclassed(published: Callable[..., None]) -> Callable[..., No
 
 def _changed_init_graph(published: Callable[..., None]) -> Callable[..., None]:
     def _init_graph_network(self: Any, inputs: Any, outputs: Any, name: Any = None, **options: Any) -> None:
+        form = outputs[0] if isinstance(outputs, list) and len(outputs) == 1 else outputs
         inputs, outputs = _listed(inputs), with_history(_listed(outputs))
         published(self, inputs, outputs, name=name, **options)
         self._expects_training_arg = True
+        self.__dict__["_form_of_outputs"] = nest.map_structure(lambda _: None, form)
 
     return _init_graph_network
 
 
 def _listed(tensors: Any) -> Any:
-    return nest.flatten(tensors) if isinstance(tensors, Mapping) else tensors
+    return nest.flatten(tensors) if nest.is_nested(tensors) else tensors
 
 
 # ---- calls
 
 
 def call(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-    """The outputs for `inputs`, computed by the network's layers anew.
+    """The outputs for `inputs`, computed by the network's layers anew, in the structure of its own.
 
     Args:
-        inputs: a tensor, or one for each input in order, or a dict by the names of the inputs.
+        inputs: a tensor, or a structure with one for each input in order, or a dict by the inputs' names.
         training: whether layers train; by default what the learning phase says.
         mask: masks of the inputs.
     """
@@ -74,11 +76,11 @@ def call(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         raise NotImplementedError("When subclassing the `Model` class, you should implement a `call` method.")
     masks = nest.flatten(mask) if mask is not None else []
     outputs = run_internal_graph(self, _ordered(self, inputs), masks, training)
-    return outputs[0] if len(outputs) == 1 else outputs
+    return nest.pack_sequence_as(self._form_of_outputs, outputs)
 
 
 def _ordered(self: Any, inputs: Any) -> list[Any]:
-    if isinstance(inputs, Mapping):
+    if isinstance(inputs, Mapping) and inputs.keys() >= set(self.input_names):
         return [inputs[name] for name in self.input_names]
     return nest.flatten(inputs)
 

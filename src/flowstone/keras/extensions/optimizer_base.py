@@ -257,10 +257,14 @@ class Optimizer:
 
     def minimize(self, loss: Any, var_list: Any, grad_loss: Any = None, name: str | None = None) -> Any:
         """The operation of a step; `loss` is a function without arguments, or a tensor."""
+        pairs = self._compute_gradients(loss, var_list=var_list, grad_loss=grad_loss)
+        return self.apply_gradients(pairs, name=name)
+
+    def _compute_gradients(self, loss: Any, var_list: Any, grad_loss: Any = None) -> list[Any]:
+        """Pairs of a clipped gradient and a variable; subclasses may have another kind of loss."""
         params = nest.flatten(var_list() if callable(var_list) else var_list)
         value = loss() if callable(loss) else loss
-        gradients = self._clipped(tf.gradients(value, params, grad_loss))
-        return self.apply_gradients(zip(gradients, params), name=name)
+        return list(zip(self._clipped(tf.gradients(value, params, grad_loss)), params))
 
     def apply_gradients(self, grads_and_vars: Any, name: str | None = None) -> Any:
         """The operation of a step with these gradients; ValueError if there is none.

@@ -1,10 +1,14 @@
-"""Cells of recurrent layers: `AbstractRNNCell`, the peephole cell, and the initial state of every cell.
+"""Cells of recurrent layers: `AbstractRNNCell`, the peephole cell, states of stacked cells, and the initial
+state of every cell.
 
 Source of the peepholes: Gers and Schmidhuber (2000), "Recurrent nets that time and count".
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -50,6 +54,73 @@ def _state_of_stack(self: Any, inputs: Any = None, batch_size: Any = None, dtype
         made = make(inputs=inputs, batch_size=batch_size, dtype=dtype) if make is not None else None
         states.append(zeros_of_state(cell.state_size, inputs, batch_size, dtype) if made is None else made)
     return tuple(states)
+
+
+_FLAT = "_has_flat_states"
+
+
+@contextmanager
+def _flat_states(layer: Any) -> Iterator[bool]:
+    """A context in which stacked cells of a recurrent layer have a list of the states of all cells.
+
+    The package's layers know such lists alone. It gives whether states have a structure outside of it.
+    """
+    cell = vars(layer).get("cell")
+    if not isinstance(getattr(type(cell), "state_size", None), _StackedSizes) or getattr(cell, _FLAT):
+        yield False
+        return
+    setattr(cell, _FLAT, True)
+    try:
+        yield True
+    finally:
+        setattr(cell, _FLAT, False)
+
+
+def _with_flat_states(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def called(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        with _flat_states(self):
+            return method(self, *arguments, **keywords)
+
+    return called
+
+
+def _changed_layer_call(published: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(published)
+    def __call__(
+        self: Any, inputs: Any, initial_state: Any = None, constants: Any = None, **keywords: Any
+    ) -> Any:
+        """The outputs, and the states in the structure of the cell's `state_size`, as `initial_state` is."""
+        with _flat_states(self) as have_structure:
+            if have_structure:
+                inputs = nest.flatten(inputs) if isinstance(inputs, (list, tuple)) else inputs
+                initial_state = None if initial_state is None else nest.flatten(initial_state)
+            outputs = published(self, inputs, initial_state=initial_state, constants=constants, **keywords)
+        if not have_structure or not self.return_state:
+            return outputs
+        return [outputs[0], *nest.pack_sequence_as(self.cell.state_size, outputs[1:])]
+
+    return __call__
+
+
+class _StackedSizes(property):
+    """The sizes of the states of stacked cells: in a tuple those of each, or all in one list."""
+
+
+def _stacked_sizes(self: Any) -> tuple[Any, ...]:
+    cells = self.cells[::-1] if self.reverse_state_order else self.cells
+    sizes = tuple(cell.state_size for cell in cells)
+    return tuple(nest.flatten(sizes)) if getattr(self, _FLAT) else sizes
+
+
+def _changed_stack(published: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(published)
+    def call(self: Any, inputs: Any, states: Any, constants: Any = None, **keywords: Any) -> Any:
+        """The outputs and states of a step; the states in any structure, and in that of `state_size`."""
+        outputs, after = published(self, inputs, nest.flatten(states), constants=constants, **keywords)
+        return outputs, nest.pack_sequence_as(self.state_size, nest.flatten(after))
+
+    return call
 
 
 def _abstract_class(layer: Any) -> Any:
@@ -163,5 +234,20 @@ def extend(module: ModuleType) -> None:
         names[name].__module__, names[name].__qualname__ = module.__name__, name
     for name in ("SimpleRNNCell", "GRUCell", "LSTMCell"):
         names[name].get_initial_state = get_initial_state
-    names["StackedRNNCells"].get_initial_state = _state_of_stack
-    names["RNN"].get_initial_state = _changed_initial_state(names["RNN"].get_initial_state)
+    stack = names["StackedRNNCells"]
+    stack.get_initial_state, stack.state_size = _state_of_stack, _StackedSizes(_stacked_sizes)
+    stack.call = _changed_stack(stack.call)
+    setattr(stack, _FLAT, False)
+    layer = names["RNN"]
+    layer.get_initial_state = _changed_initial_state(layer.get_initial_state)
+    for name in (
+        "get_initial_state",
+        "build",
+        "call",
+        "reset_states",
+        "compute_output_shape",
+        "compute_mask",
+    ):
+        setattr(layer, name, _with_flat_states(getattr(layer, name)))
+    layer.states = property(_with_flat_states(layer.states.fget), layer.states.fset)
+    layer.__call__ = _changed_layer_call(layer.__call__)

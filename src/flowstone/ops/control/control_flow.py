@@ -294,9 +294,18 @@ def _filled_zeros(shape: Tensor, dtype: Any) -> Tensor:
 
 def variable_type(handle: Tensor) -> Any:
     """The element type of the variable behind a handle."""
-    while "dtype" not in handle.op.attributes:
-        handle = handle.op.inputs[0]
-    return handle.op.attributes["dtype"]
+    return variable_behind(handle).attributes["dtype"]
+
+
+def variable_behind(handle: Tensor) -> Operation:
+    """The operation that makes a handle; also behind a branch's, a loop's or a function's name for it."""
+    while handle.op.attributes.get("dtype", dtypes.resource) is dtypes.resource:
+        if handle.op.inputs:
+            handle = handle.op.inputs[0]
+        else:  # what stands for a tensor from outside of a function
+            captures = handle.op.graph.captures.items()  # type: ignore[attr-defined]
+            handle = next(outer for outer, inner in captures if inner is handle)
+    return handle.op
 
 
 # ---- waiting

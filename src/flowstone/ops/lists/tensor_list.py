@@ -233,6 +233,24 @@ class TensorList:
             values[i] = row
         return self.with_values(values)
 
+    def with_rows(self, places: Sequence[int], rows: Sequence[Any], dtype: DType) -> TensorList:
+        """The list with `rows` at `places` beside what it has elsewhere, longer if these need it."""
+        self._check_type(dtype)
+        for row in rows:
+            self._check_shape(row, "scatter a tensor with incompatible shape into a list. Row")
+        return self.scattered(places, rows)
+
+    def followed_by(self, other: TensorList, dtype: DType) -> TensorList:
+        """The list with the elements of another behind its own."""
+        self._check_type(dtype)
+        other._check_type(dtype)
+        if not is_compatible(self.dims, other.dims):
+            raise invalid(
+                f"input_a and input_b TensorList element shapes are not identical: {_text(self.dims)} vs. "
+                f"{_text(other.dims)}"
+            )
+        return self.with_values(self.values + other.values)
+
     def zeros(self) -> TensorList:
         """The list of zeros in the place of each element that is set."""
         return self.with_values([None if x is None else _zeros_like(x) for x in self.values])

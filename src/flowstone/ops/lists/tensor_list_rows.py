@@ -4,6 +4,7 @@
 op                                                  meaning
 ==================================================  ===================================================
 TensorListFromTensor, Scatter(V2)                   a list of a tensor's rows, in order or at places
+TensorListScatterIntoExistingList                   a list with a tensor's rows at places
 TensorListStack, Gather                             a tensor of the elements as rows
 TensorListSplit, Concat(V2)                         the same where an element is several rows
 ==================================================  ===================================================
@@ -197,6 +198,29 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     shape = F.Slice(F.Shape(op.inputs[0]), [1], [-1])
     dtensor = F.TensorListGather(dy, op.inputs[1], shape, element_dtype=element_dtype(op))
     return [dtensor] + [None] * (len(op.inputs) - 1)
+
+
+scatter_into = declare_list(
+    "TensorListScatterIntoExistingList",
+    "input_handle: variant, tensor: element_dtype, indices: int32",
+    TYPE,
+    keeps=[1],
+    host=["indices"],
+)
+
+
+@scatter_into.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    places = numbers_argument(node, 2, X2)
+    return Call(TensorList.with_rows, list_argument(), places, Call(rows_of, X1), element_dtype(node))
+
+
+@scatter_into.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    tensor, indices = op.inputs[1:]
+    shape = F.Slice(F.Shape(tensor), [1], [-1])
+    dtensor = F.TensorListGather(dy, indices, shape, element_dtype=element_dtype(op))
+    return F.TensorListScatterIntoExistingList(dy, F.ZerosLike(tensor), indices), dtensor, None
 
 
 # ---- elements of several rows

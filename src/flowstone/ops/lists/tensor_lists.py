@@ -6,7 +6,7 @@ op                                                  meaning
 EmptyTensorList, TensorListReserve                  a list of no element; of `num_elements` unset ones
 TensorListPushBack, PopBack, GetItem, SetItem       one element
 TensorListLength, ElementShape, Resize              the list as a whole
-TensorListPushBackBatch                             one element for each of several lists
+TensorListPushBackBatch, TensorListConcatLists      one element for each of several lists; lists joined
 ==================================================  ===================================================
 
 Whole tensors become lists, and lists tensors, in `tensor_list_rows.py`. The gradient of a list is a list of
@@ -21,10 +21,11 @@ import numpy as np
 import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, X1, X2, Call, Environment, Kernel
-from flowstone.framework.declarations.operation import F, Gradients, op
+from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import merge
 from flowstone.ops.arrays.arrays import boxed, invalid
 from flowstone.ops.lists.tensor_list import TensorList, as_list
 from flowstone.ops.lists.tensor_list_arguments import (
@@ -239,3 +240,29 @@ def _(node: Node, env: Environment) -> Kernel:
         return result[()]
 
     return pushed
+
+
+concat_lists = op("TensorListConcatLists", "input_a: variant, input_b: variant -> output: variant", TYPE)
+concat_lists.not_differentiable()
+
+
+@concat_lists.infer
+def _(node: Node) -> Shapes:
+    a, b = node.dims(0), node.dims(1)
+    return merge(a, b)
+
+
+@concat_lists.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    dtype = element_dtype(node)
+
+    def joined(a: Any, b: Any) -> Any:
+        a, b = boxed(a), boxed(b)
+        if a.shape != b.shape:
+            raise invalid(f"Lists of shapes {a.shape} and {b.shape} cannot be joined")
+        result = np.empty(a.shape, dtype=object)
+        for i in np.ndindex(*a.shape):
+            result[i] = as_list(a[i]).followed_by(as_list(b[i]), dtype)
+        return result[()]
+
+    return joined

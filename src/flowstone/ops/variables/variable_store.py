@@ -331,7 +331,7 @@ def _initial_value(
         initializer = initializer()
     if shape is not None and shape.is_fully_defined():
         sizes = shape.as_list()
-        if _takes(initializer, "partition_info"):
+        if any(p.name == "partition_info" for p in _parameters(initializer)):
             return lambda: initializer(sizes, dtype=dtype, partition_info=partition_info)
         if _takes(initializer, "dtype"):
             return lambda: initializer(sizes, dtype=dtype)

@@ -182,6 +182,9 @@ class Restored:
         self._objects = ObjectGraph(_Saved(self._checkpoint))
         if not self._by_name:
             self._matched = self._objects.matched(self._message)
+            if self._objects.look_up(self._message, self._matched):
+                self._objects = ObjectGraph(_Saved(self._checkpoint))
+                self._matched = self._objects.matched(self._message)
         self._keys = self._found_keys()
         for number, node in self._matched.items():
             each = self._objects.objects[number]

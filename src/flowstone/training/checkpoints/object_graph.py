@@ -33,6 +33,21 @@ class Root:
             vars(self)[name] = trackable
         return trackable
 
+    def _lookup_dependency(self, name: str) -> Any:
+        """What a checkpoint has of this name, or None. A subclass may make what it has not got yet."""
+        value = vars(self).get(name)
+        return value if is_trackable(value) else None
+
+    @property
+    def _unconditional_checkpoint_dependencies(self) -> list[Any]:
+        """Pairs of a name and an object, of the attributes that are checkpointed; a list of its own."""
+        return [pair for pair in vars(self).items() if is_trackable(pair[1])]
+
+    @property
+    def _unconditional_dependency_names(self) -> dict[str, Any]:
+        """The attributes that are checkpointed; a dict of its own."""
+        return dict(self._unconditional_checkpoint_dependencies)
+
 
 def is_trackable(value: Any) -> bool:
     """Whether a value is, or holds, what a checkpoint can have."""
@@ -165,9 +180,29 @@ class ObjectGraph:
                 if name in children and number not in found:
                     found[number] = children[name]
                     waiting.append(number)
+        self._match_slots(message, found)
+        return found
+
+    def look_up(self, message: Any, matched: dict[int, int]) -> bool:
+        """Asks objects of classes that look up what they hold for all that the message has of them.
+
+        `matched` is that of the message. Whether any was asked: it may hold more by then.
+        """
+        asked = False
+        for number, node in matched.items():
+            look_up = getattr(type(self.objects[number]), "_lookup_dependency", Root._lookup_dependency)
+            if look_up is Root._lookup_dependency:
+                continue
+            known = {name for name, _ in self.edges[number]}
+            for child in message.nodes[node].children:
+                if child.local_name not in known:
+                    look_up(self.objects[number], child.local_name)
+                    asked = True
+        return asked
+
+    def _match_slots(self, message: Any, found: dict[int, int]) -> None:
         for optimizer, of, name, slot in self.slots:
             if optimizer in found and of in found:
                 for each in message.nodes[found[optimizer]].slot_variables:
                     if each.original_variable_node_id == found[of] and each.slot_name == name:
                         found[slot] = each.slot_variable_node_id
-        return found
