@@ -54,7 +54,7 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     monkeypatch.setattr(flags, "NATIVE", 2)
     make = kernels._module_of  # quick code, which has the best code's bits, takes a third of the time to make
     monkeypatch.setattr(kernels, "_module_of", lambda code, quickly: make(code, quickly=True))
-    monkeypatch.setattr(making, "later", lambda make: None)
+    monkeypatch.setattr(making, "later", lambda make, work=0.0: None)
     monkeypatch.setattr(tiled_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(spread_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(byte_pooling, "WORTHWHILE", 1)

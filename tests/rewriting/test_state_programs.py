@@ -50,6 +50,7 @@ UNDRAWN = {
     "fill_kept_rows",
     "join_rows",
     "keep_own_sizes",
+    "multiply_einsums",
     "pick_present_rows",
     "pick_rows_directly",
     "spread_kept_rows",
