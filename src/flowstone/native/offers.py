@@ -36,7 +36,7 @@ from flowstone.native.networks import (
 from flowstone.native.numerics import incomplete_functions, quotients
 from flowstone.native.products import integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
-from flowstone.native.records import examples
+from flowstone.native.records import csv_lines, examples
 
 __all__ = ["offer_all"]
 
@@ -61,6 +61,7 @@ def offer_all() -> None:
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)
     array_code.distinct.offer(distinct.distinct)
+    record_code.csv_reader.offer(csv_lines.csv_reader)
     record_code.example_reader.offer(examples.example_reader)
     array_code.filled_rows.offer(filled_rows.filled_rows)
     array_code.framed_rows.offer(framed_rows.framed_rows)

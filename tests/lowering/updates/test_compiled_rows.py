@@ -141,6 +141,83 @@ def test_descent(row: tuple[int, ...], rate: str, resource: bool, monkeypatch: p
         np.testing.assert_array_equal(found[0], wanted[0])
 
 
+LOOKUPS = {
+    "sum": lambda table, ids: tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum"),
+    "mean": lambda table, ids: tf.nn.embedding_lookup_sparse(table, ids, None, combiner="mean"),
+    "sqrtn": lambda table, ids: tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sqrtn"),
+    "weighted": lambda table, ids: tf.nn.embedding_lookup_sparse(
+        table, ids, tf.SparseTensor(ids.indices, tf.cast(ids.values, tf.float32), ids.dense_shape)
+    ),
+    "safe": lambda table, ids: tf.nn.safe_embedding_lookup_sparse(table, ids, combiner="mean"),
+}
+
+
+def looked_up(
+    monkeypatch: pytest.MonkeyPatch, native: int, lookup: Any, rate: str, width: int
+) -> tuple[Any, str]:
+    """The table after three steps of descent by lookups of sparse ids, many of them equal."""
+    monkeypatch.setattr(flags, "NATIVE", native)
+    random = np.random.RandomState(2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.Variable(random.randn(9, width).astype("f"), use_resource=False)
+        ids = tf.sparse_placeholder(tf.int64, [6, None])
+        loss = tf.reduce_sum(lookup(table, ids) * random.randn(6, width).astype("f"))
+        value = 0.3 if rate == "constant" else tf.placeholder_with_default(np.float32(0.3), [])
+        step = tf.train.GradientDescentOptimizer(value).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        feed = {}
+        for count in (17, 0, 40):
+            rows = np.sort(random.randint(0, 6, count))
+            if count:
+                rows[-1] = 5
+            places = [[row, i] for i, row in enumerate(rows)]
+            values = random.randint(1, 9, count)
+            feed = {ids: (np.array(places, np.int64).reshape(count, 2), values, [6, 40])}
+            if count or lookup is LOOKUPS["safe"]:
+                session.run(step, feed)
+        return session.run(table), str(session.explain(step, feed))
+
+
+@pytest.mark.parametrize("width", [1, 8, 40])
+@pytest.mark.parametrize("rate", ["constant", "fed"])
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_descent_by_lookups_of_sparse_ids(
+    name: str, rate: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are summed where their indices are equal, by the update, with the bits of ATen's sums."""
+    arguments = (LOOKUPS[name], rate, width)
+    wanted, plain = looked_up(monkeypatch, 0, *arguments)
+    for native in (1, 2):  # by ATen until the code is there, and by the code
+        found, compiled = looked_up(monkeypatch, native, *arguments)
+        update = next(line for line in compiled.splitlines() if "_RowUpdate(" in line)
+        assert "summed=True" in update and "summed=True" not in plain
+        assert "Unique" not in compiled[: compiled.index("return ^")].split("\n\n")[-1]
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_sums_that_others_take_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.Variable(tf.zeros([5, 4]), use_resource=False)
+        ids, rows = tf.placeholder(tf.int32, [3]), tf.placeholder(tf.float32, [3, 4])
+        distinct, places = tf.unique(ids)
+        sums = tf.unsorted_segment_sum(rows, places, tf.size(distinct))
+        step = tf.scatter_sub(table, distinct, sums * 2.0).op
+        session.run(tf.global_variables_initializer())
+        feed = {ids: [4, 1, 4], rows: np.arange(12).reshape(3, 4)}
+        assert "summed=True" in str(session.explain(step, feed))
+        assert "summed=True" not in str(session.explain([step, sums], feed))
+        _, found = session.run([step, sums], feed)
+        np.testing.assert_array_equal(found, [[8, 10, 12, 14], [4, 5, 6, 7]])
+        session.run(step, feed)
+        wanted = np.zeros([5, 4])
+        wanted[4], wanted[1] = found * -4
+        np.testing.assert_array_equal(session.run(table), wanted)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"= 5 is not in \[0, 5\)"):
+            session.run(step, {**feed, ids: [0, 5, 0]})
+        np.testing.assert_array_equal(session.run(table), wanted)
+
+
 @pytest.mark.parametrize("kind", ["add", "sub"])
 def test_scatters(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flags, "NATIVE", 2)

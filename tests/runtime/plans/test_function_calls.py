@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,6 +18,7 @@ from flowstone.ops.queues.queue_state import Queue
 from flowstone.ops.queues.queue_storage import BlockStorage
 from flowstone.runtime.plans.function_calls import function_compiler
 from flowstone.runtime.plans.session_options import plan_options
+from flowstone.runtime.process import threads
 from flowstone.runtime.steps.step import UNLIMITED, Step
 
 
@@ -95,3 +97,28 @@ def test_functions_that_wait_use_the_callers_step() -> None:
     threading.Timer(0.05, step.cancel).start()
     with pytest.raises(tf.errors.CancelledError):
         call(step, queue)
+
+
+@pytest.mark.skipif(threads.limit() is None, reason="the number of threads is the process's")
+@pytest.mark.parametrize("calls", [None, 1, 3])
+def test_functions_that_run_at_once_start_no_teams(calls: int | None) -> None:
+    before = torch.get_num_threads()
+
+    def count(x: Any) -> Any:
+        return np.int64(torch.get_num_threads())
+
+    def function(x: Any) -> Any:
+        wide = tf.py_func(lambda x: np.ones((2, int(x)), np.float32), [x], tf.float32)  # of any shape
+        with tf.control_dependencies([tf.matmul(wide, wide, transpose_b=True)]):
+            return tf.py_func(count, [x], tf.int64)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        following = tf.data.Dataset.range(1, 9).map(function, num_parallel_calls=calls)
+        element = following.make_one_shot_iterator().get_next()
+        torch.set_num_threads(2)
+        try:
+            found = {int(session.run(element)) for _ in range(8)}
+            own = torch.get_num_threads()
+        finally:
+            torch.set_num_threads(before)
+    assert found == {1 if calls == 3 else 2} and own == 2

@@ -1,7 +1,8 @@
 """What the native tier offers to kernels that parse records, in slots as those of `machine_code.py`.
 
-`example_reader()` reads serialised Examples and SequenceExamples. It is None where there is no machine code,
-or none yet; kernels then read them by NumPy and protobuf, with the same results.
+`example_reader()` reads serialised Examples and SequenceExamples, `csv_reader()` lines of comma-separated
+values. They are None where there is no machine code, or none yet; kernels then read by Python, NumPy and
+protobuf, with the same results.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from flowstone.framework.machine.machine_code import Slot
 
-__all__ = ["ExampleReader", "ListWalk", "Walk", "example_reader"]
+__all__ = ["CsvReader", "ExampleReader", "ListWalk", "Walk", "csv_reader", "example_reader"]
 
 Array = np.ndarray[Any, Any]
 
@@ -77,4 +78,24 @@ class ExampleReader(Protocol):
         """The same of SequenceExamples and lists of features; their contexts are skipped."""
 
 
+class CsvReader(Protocol):
+    """Lines of comma-separated values."""
+
+    def __call__(
+        self,
+        lines: Array,
+        delimiter: bytes,
+        quote: bytes,
+        missing: bytes,
+        chosen: Sequence[int],
+        defaults: Sequence[Array],
+    ) -> list[Array] | None:
+        """Columns, of the types of the defaults, from a contiguous vector of lines: the chosen ones, or all.
+
+        `quote`: the character that fields may stand in, or none. A default has one value, that of fields
+        which are empty or say `missing`, or none. None where a line is wrong, or not bytes, or written in an
+        unusual way."""
+
+
+csv_reader: Slot[[], CsvReader] = Slot()
 example_reader: Slot[[], ExampleReader] = Slot()

@@ -8,7 +8,13 @@ which gathers the rows and puts them back, does the same until the code is there
 code is not for. Updates whose result somebody takes, that lock, or whose variable's shape is not known stay.
 
 Descent by a gradient of rows is ``ScatterSub(var, indices, rows * rate)``. A constant rate becomes a number
-of the update, with the same bits. So many rows that a team of threads adds them faster stay with ScatterSub.
+of the update, with the same bits. So many rows that a team of threads adds them faster stay with ScatterSub,
+but rows that are summed first where their indices are equal, which `embedding_lookup_sparse` has
+
+    ids, places = Unique(indices)
+    ScatterSub(var, ids, SparseSegmentMeanGrad(dy, places, segments, …) * rate)    # or UnsortedSegmentSum
+
+do become ``_RowUpdate(var, rate, rows, indices) summed=True``, without a list of the distinct ones.
 """
 
 from __future__ import annotations
@@ -16,17 +22,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import torch
+
 from flowstone.framework.declarations.kernel import CPU, Call, Input
 from flowstone.framework.declarations.operation import op, registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.machine import machine
 from flowstone.lowering.updates.native_rules import rule_of
+from flowstone.lowering.updates.row_updates import RepeatedRows, repeated_rows
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import FLOATS
 from flowstone.native.numerics.elements import suits
 from flowstone.native.updates.row_update_code import row_update_kernel
 from flowstone.native.updates.updates import RowUpdate, Rule
+from flowstone.ops.numbers.segment_reductions import sum_rows
 from flowstone.ops.variables.row_steps import Repeats, repeats
 from flowstone.ops.variables.stateful import ALL_NUMBERS, handle_dims
 from flowstone.rewriting.analyses.branches import Liveness
@@ -49,16 +59,26 @@ def compile_row_updates(subgraph: Subgraph) -> None:
     for node in updates:
         if any([x in fetched or consumers.get(x) for x in node.outputs]):
             continue
-        rate = None
+        rate = summed = None
+
+        def is_alone(rows: PlanOutput, taker: PlanNode, update: PlanNode = node) -> bool:
+            is_taken = consumers[rows] != [taker] or rows in fetched
+            return not is_taken and liveness.node(rows.op) == liveness.node(update)
+
         if node.type in _SCATTERS:
-            if not _is_worth_it(node):
+            rows, taker = node.inputs[2], node
+            if is_alone(rows, node):
+                rate = _factor(rows.op)
+            if rate is not None:
+                rows, taker = rows.op.inputs[1 - rate], rows.op
+            if is_alone(rows, taker):
+                summed = _summed(subgraph, rows, node, liveness)
+            if summed is None and not _is_worth_it(node):
                 continue
-            product = node.inputs[2].op
-            is_alone = consumers[node.inputs[2]] == [node] and node.inputs[2] not in fetched
-            if is_alone and liveness.node(product) == liveness.node(node):
-                rate = _constant_factor(product)
+            if summed is None and rate is not None and node.inputs[2].op.constant(rate) is None:
+                rate = None
         if _rule(node, rate is not None) is not None:
-            places[node] = [_compiled(subgraph, node, rate)]
+            places[node] = _compiled(subgraph, node, rate, summed)
             subgraph.log.append(("compile_row_updates", node.name, "machine code for rows"))
     if places:
         substitute(subgraph, places, {})
@@ -74,13 +94,23 @@ def _is_worth_it(node: PlanNode) -> bool:
     return 0 < size < machine.current().profile.copies_team
 
 
-def _constant_factor(product: PlanNode) -> int | None:
+def _summed(subgraph: Subgraph, sums: PlanOutput, node: PlanNode, liveness: Liveness) -> RepeatedRows | None:
+    """The rows, of which these are the sums, that a scatter can sum itself; None if there are none."""
+    dims = _held_dims(node)
+    if dims is None or sums.dims is None or tuple(sums.dims[1:]) != dims[1:]:
+        return None
+    found = repeated_rows(subgraph, sums, node.inputs[1])
+    if found is None or any(liveness.node(each) != liveness.node(node) for each in found.replaced):
+        return None
+    return found
+
+
+def _factor(product: PlanNode) -> int | None:
     """Which input of the node that makes rows is a number that they are multiplied by; None if none is."""
     if product.type != "Mul" or product.control_inputs:
         return None
     for i in (0, 1):
-        is_number = product.inputs[i].dims == () and product.constant(i) is not None
-        if is_number and product.inputs[1 - i].dims == product.outputs[0].dims:
+        if product.inputs[i].dims == () and product.inputs[1 - i].dims == product.outputs[0].dims:
             return i
     return None
 
@@ -128,19 +158,26 @@ def _rule(node: PlanNode, has_rate: bool) -> Rule | None:
     return rule
 
 
-def _compiled(subgraph: Subgraph, node: PlanNode, rate: int | None) -> PlanNode:
-    """The update by machine code; `rate`: the number among the inputs of what makes the rows."""
+def _compiled(
+    subgraph: Subgraph, node: PlanNode, rate: int | None, summed: RepeatedRows | None
+) -> list[PlanNode]:
+    """Nodes, of which the last is the update by machine code; `rate`: the number among the inputs of what
+    makes the rows; `summed`: the rows that it sums."""
     at = _Arguments(node)
+    indices = node.inputs[at.indices]
     numbers, rows = [node.inputs[i] for i in at.numbers], node.inputs[at.rows]
     if rate is not None:
         product = rows.op
         numbers, rows = [*numbers, product.inputs[rate]], product.inputs[1 - rate]
-    inputs: list[PlanOutput] = [*[node.inputs[i] for i in at.held], *numbers, rows, node.inputs[at.indices]]
+    if summed is not None:
+        rows, indices = summed.rows, summed.indices
+    inputs: list[PlanOutput] = [*[node.inputs[i] for i in at.held], *numbers, rows, indices]
     is_resource = node.type.startswith("Resource")
     attributes = {
         "T": _dtype(node),
-        "Tindices": node.attributes["Tindices"],
+        "Tindices": indices.dtype,
         "update": node.type,
+        "summed": summed is not None,
         "replaced": node,
         "M": len(at.held),
         "K": len(numbers),
@@ -152,8 +189,8 @@ def _compiled(subgraph: Subgraph, node: PlanNode, rate: int | None) -> PlanNode:
         like=node,
         group_sizes=(len(at.held), len(numbers), 1, 1),
     )
-    new.control_inputs = list(node.control_inputs)
-    return new
+    new.control_inputs = list(node.control_inputs) if summed is None else summed.waits(node)
+    return [*(summed.made if summed is not None else []), new]
 
 
 # ---- the op
@@ -166,7 +203,8 @@ def _kernel(node: Any, env: Any) -> Any:
     is_scaled = numbers > len(at.numbers)
     rule = _rule(replaced, is_scaled)
     by_rows: Any = registry[node.attributes["update"]].kernels[CPU](replaced, env)
-    kind = repeats(replaced, at.indices)
+    is_summed = node.attributes["summed"]
+    kind = Repeats.SUMMED if is_summed else repeats(replaced, at.indices)
     constants = [node.constant(held + i) for i in range(numbers)]
     assert rule is not None and dims is not None
     update = RowUpdate(
@@ -181,7 +219,7 @@ def _kernel(node: Any, env: Any) -> Any:
         len(dims) == 2,
     )
     kernel = row_update_kernel(update, lambda *arguments: otherwise(*arguments))
-    otherwise = _Otherwise(kernel, by_rows, at, is_scaled)
+    otherwise = _Otherwise(kernel, by_rows, at, is_scaled, is_summed)
     arrays = [*map(Input, range(held)), Input(held + numbers), Input(held + numbers + 1)]
     words = [Input(held + i) if each is None else float(each.item()) for i, each in enumerate(constants)]
     return Call(kernel, *arrays, *words)
@@ -191,8 +229,9 @@ class _Otherwise:
     """What the machine code calls for arguments that it is not for: itself again with rows one behind the
     other, or else the kernel of the update that was replaced."""
 
-    def __init__(self, kernel: Any, by_rows: Call, at: _Arguments, is_scaled: bool) -> None:
-        self._kernel, self._by_rows, self._at, self._is_scaled = kernel, by_rows, at, is_scaled
+    def __init__(self, kernel: Any, by_rows: Call, at: _Arguments, is_scaled: bool, is_summed: bool) -> None:
+        self._kernel, self._by_rows, self._at = kernel, by_rows, at
+        self._is_scaled, self._is_summed = is_scaled, is_summed
 
     def __call__(self, *arguments: Any) -> None:
         at, held = self._at, len(self._at.held)
@@ -200,6 +239,9 @@ class _Otherwise:
         if self._kernel.is_compiled and not rows.is_contiguous():
             self._kernel(*arguments[:held], rows.contiguous(), indices, *numbers)
             return
+        if self._is_summed:
+            indices, places = torch.unique(indices, return_inverse=True)
+            rows = sum_rows(rows, places, len(indices))
         if self._is_scaled:
             rows = rows * numbers.pop()
         inputs: list[Any] = [None] * (held + len(numbers) + 2)
@@ -214,7 +256,7 @@ for _name, _held in (("_RowUpdate", "Ref(M*T)"), ("_RowResourceUpdate", "M*resou
     _declaration = op(
         _name,
         f"held: {_held}, numbers: K*T, rows: T, indices: Tindices ->",
-        "update: string ; K: int >= 0 ; Tindices: type in [int32, int64]",
+        "update: string ; summed: bool ; K: int >= 0 ; Tindices: type in [int32, int64]",
         stateful=True,
         mutates=[0],
         T=ALL_NUMBERS,

@@ -22,6 +22,7 @@ and the gradient that nobody else takes is negated where it lies.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,22 +57,14 @@ def _sum_in_updates(subgraph: Subgraph) -> bool:
     for node in updates:
         at = [argument.name for argument in node.declaration.inputs].index("indices")
         gradient, indices = node.inputs[at - 1 : at + 1]
-        found = SUMMED.match(gradient.op, indices=indices) or _SCALED.match(gradient.op, indices=indices)
-        if found is None or consumers[gradient] != [node]:
+        found = repeated_rows(subgraph, gradient, indices) if consumers[gradient] == [node] else None
+        if found is None or any(liveness.node(each) != liveness.node(node) for each in found.replaced):
             continue
-        total, distinct, repeated = found.root, found.distinct, found.repeated
-        if any(liveness.node(each) != liveness.node(node) for each in (total, distinct)):
-            continue
-        made: list[PlanNode] = []
-        if isinstance(found, _Scaled):
-            made = [spread_node(subgraph, HOW[total.type], found.dy, found.segments, like=total)]
-        rows = made[0].outputs[0] if isinstance(found, _Scaled) else found.rows
-        inputs = [*node.inputs[: at - 1], rows, repeated, *node.inputs[at + 1 :]]
-        attributes = {**node.attributes, "Tindices": repeated.dtype, "sum_repeated": True}
+        inputs = [*node.inputs[: at - 1], found.rows, found.indices, *node.inputs[at + 1 :]]
+        attributes = {**node.attributes, "Tindices": found.indices.dtype, "sum_repeated": True}
         new = subgraph.new_node(node.declaration, inputs, attributes, like=node)
-        waits = [*distinct.control_inputs, *total.control_inputs, *node.control_inputs]
-        new.control_inputs = list(dict.fromkeys(waits))
-        places[node] = [*made, new]
+        new.control_inputs = found.waits(node)
+        places[node] = [*found.made, new]
         replaced.update(zip(node.outputs, new.outputs))
         subgraph.log.append(("sum_repeated_rows", node.name, "sums the rows of equal indices"))
     if places:
@@ -136,6 +129,33 @@ _SCALED = Pattern(
     _Scaled,
     lambda found: found.indices is found.distinct.outputs[0],
 )
+
+
+class RepeatedRows(NamedTuple):
+    """Rows that are to be summed where their indices are equal, the new nodes that make them, and the nodes
+    that found the distinct indices and the sums."""
+
+    rows: PlanOutput
+    indices: PlanOutput
+    made: list[PlanNode]
+    replaced: tuple[PlanNode, PlanNode]
+
+    def waits(self, node: PlanNode) -> list[PlanNode]:
+        """What an update in place of `node`, and of what is replaced, waits for."""
+        return list(dict.fromkeys(itertools.chain(*[x.control_inputs for x in (*self.replaced, node)])))
+
+
+def repeated_rows(subgraph: Subgraph, sums: PlanOutput, indices: PlanOutput) -> RepeatedRows | None:
+    """Of which rows these are the sums, where the indices are the distinct ones; None if they are no sums."""
+    summed = SUMMED.match(sums.op, indices=indices)
+    if summed is not None:
+        return RepeatedRows(summed.rows, summed.repeated, [], (summed.distinct, summed.root))
+    scaled = _SCALED.match(sums.op, indices=indices)
+    if scaled is None:
+        return None
+    total = scaled.root
+    spread = spread_node(subgraph, HOW[total.type], scaled.dy, scaled.segments, like=total)
+    return RepeatedRows(spread.outputs[0], scaled.repeated, [spread], (scaled.distinct, total))
 
 
 def add_negated_rows(subgraph: Subgraph) -> None:

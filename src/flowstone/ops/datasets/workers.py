@@ -35,7 +35,10 @@ class Workers:
         if self._started < self._most:
             self._started += 1
             threading.Thread(
-                target=_work_on, args=(self._work, self._step), name="flowstone dataset", daemon=True
+                target=_work_on,
+                args=(self._work, self._step, self._most > 1),
+                name="flowstone dataset",
+                daemon=True,
             ).start()
 
     def expect_here(self) -> None:
@@ -66,8 +69,14 @@ def in_worker() -> bool:
     return getattr(_local, "works", False)
 
 
-def _work_on(work: queue.SimpleQueue[Work | None], step: Any) -> None:
-    _local.works = True
+def is_one_of_many() -> bool:
+    """Whether this thread is one of several `Workers`, which have the cores together: what it calls gains
+    nothing by a team of threads."""
+    return getattr(_local, "is_one_of_many", False)
+
+
+def _work_on(work: queue.SimpleQueue[Work | None], step: Any, is_one_of_many: bool) -> None:
+    _local.works, _local.is_one_of_many = True, is_one_of_many
     with torch.inference_mode():
         while (function := work.get()) is not None:
             function(step)

@@ -17,6 +17,7 @@ import numpy as np
 from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.machine.record_code import csv_reader
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -156,6 +157,7 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
     attributes = node.attributes
     types, quotes, chosen = attributes["OUT_TYPE"], attributes["use_quote_delim"], attributes["select_cols"]
     delimiter, missing = _as_bytes(attributes["field_delim"]), _as_bytes(attributes["na_value"])
+    quote = b'"' if quotes else b""
     if len(delimiter) != 1:
         raise invalid("field_delim should be only 1 char")
     if chosen and len(chosen) != len(types):
@@ -171,9 +173,14 @@ def _(node: Node, env: Environment) -> Callable[..., Any]:
                     f"There should only be 1 default per field but field {i} has {default.size} or is of "
                     "higher rank"
                 )
-        lines = records.reshape(-1).tolist()
-        columns, has_gaps = columns_of(lines, delimiter, quotes, chosen, len(types))
-        found = [_column(texts, i, types[i], given[i], missing, has_gaps) for i, texts in enumerate(columns)]
+        lines = np.ascontiguousarray(records.reshape(-1))
+        reader = csv_reader()
+        found = None if reader is None else reader(lines, delimiter, quote, missing, chosen, given)
+        if found is None:
+            columns, has_gaps = columns_of(lines.tolist(), delimiter, quotes, chosen, len(types))
+            found = [
+                _column(texts, i, types[i], given[i], missing, has_gaps) for i, texts in enumerate(columns)
+            ]
         return tuple([as_value(each.reshape(records.shape)) for each in found])
 
     return run

@@ -261,8 +261,8 @@ class Queue:
     # ---- lulls
 
     def lull(self, seconds: float) -> None:
-        """Returns when half of the room is free (of that above `spare`, if any, three quarters), when a
-        dequeue must wait, or after so many seconds.
+        """Returns when three quarters of the room (of that above `spare`) are free, when a dequeue must wait,
+        or after so many seconds.
 
         Whoever enqueues again and again and had to wait for room is to spend a lull before going on: room for
         many batches gathers. Otherwise every dequeue wakes a thread that puts in one batch and waits again.
@@ -281,7 +281,7 @@ class Queue:
 
     def _is_low(self) -> bool:
         size: int = self._storage.size - self._spare
-        return (4 if self._spare else 2) * size <= self.capacity - self._spare
+        return 4 * size <= self.capacity - self._spare
 
     def _end_lulls(self) -> None:
         for over in self._lulls:

@@ -15,6 +15,7 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, Environment, FunctionCall
 from flowstone.framework.graphs.function_library import FunctionBody
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.ops.datasets.workers import is_one_of_many
 from flowstone.runtime.code.failures import explain
 from flowstone.runtime.code.segments import compile_segment
 from flowstone.runtime.execution.segment_copies import SegmentCopies
@@ -70,13 +71,16 @@ def compiled_nodes(
 
 def _call(plan: Plan) -> FunctionCall:
     """A function of the step and the arguments that runs the plan; the results are the caller's own. The
-    calling thread is in inference mode, as in a step."""
-    function = plan.function
+    calling thread is in inference mode, as in a step. It starts no team if it is one of several that call
+    functions at once."""
+    function, one_thread = plan.function, plan.one_thread
 
-    def alone(step: Any, *arguments: Any) -> Any:
-        return threads.run_with(1, lambda: function(step, *arguments))
+    def run(step: Any, *arguments: Any) -> Any:
+        if one_thread or is_one_of_many():
+            return threads.run_with(1, lambda: function(step, *arguments))
+        return function(step, *arguments)
 
-    return _owned(alone if plan.one_thread else function, plan.program)
+    return _owned(run, plan.program)
 
 
 def _owned(function: Callable[..., Any], program: Program) -> FunctionCall:
