@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "strategies"))
 
 import keras_programs  # noqa: E402 - its folder is on the path from here on
+
 import programs  # noqa: E402
 
 FILES = {"values": programs.PROGRAMS, "keras_values": keras_programs.PROGRAMS}

@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+
 from programs import DEVICES, config, listed
 
 DRAW = np.random.RandomState(0)

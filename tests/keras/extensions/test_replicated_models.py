@@ -1,4 +1,4 @@
-"""Models compiled in the scope of strategies of two replicas: TensorFlow 1.15's values, and what is refused."""
+"""Models compiled in the scope of strategies of two replicas: TensorFlow's values, and what is refused."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ replicas in parts whose sizes differ by one at most; each replica calls the mode
     batch ─ split ┬─ replica 0: layers ─ loss / 2 ─ gradients ┐
                   └─ replica 1: layers ─ loss / 2 ─ gradients ┴─ summed, applied to both copies of a weight
 
-A loss is divided by the number of replicas unless its reduction is a sum, and the loss of a step is the sum of
-the replicas'. Losses that do not depend on a batch, such as those of regularisers, count once. Each replica
-counts in its own part of a metric's state; the metric's value is of all replicas. Predictions are in the
-order of the batch.
+A loss is divided by the number of replicas unless its reduction is a sum, and the loss of a step is the sum
+of the replicas'. Losses that do not depend on a batch, such as those of regularisers, count once. Each
+replica counts in its own part of a metric's state; the metric's value is of all replicas. Predictions are in
+the order of the batch.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def check_batch(model: Any, arrays: list[Any]) -> None:
 
 
 def changed_handle_metrics(published: Callable[..., None]) -> Callable[..., None]:
-    """`_handle_metrics` of the class `Model`: of several replicas, each handles those of its part of a batch."""
+    """`_handle_metrics` of the class `Model`; of several replicas each handles its part of a batch."""
 
     def _handle_metrics(self: Any, *arguments: Any, **keywords: Any) -> None:
         if strategy_of(self) is None or current_replica() is not None:
@@ -119,8 +119,8 @@ def changed_make(published: Callable[..., None], kind: str) -> Callable[..., Non
 def make_function(model: Any, kind: str) -> Any:
     """The step of a compiled model as a function of arrays.
 
-    `kind`: "train", "test" or "predict". It takes what the model is fed, and gives the loss and the metrics, or
-    the outputs.
+    `kind`: "train", "test" or "predict". It takes what the model is fed, and gives the loss and the metrics,
+    or the outputs.
     """
     strategy, backend = strategy_of(model), own("backend")
     fed = list(model._feed_inputs)

@@ -54,8 +54,8 @@ def assign_moving_average(
 def move_average(
     variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Any:
-    """`assign_moving_average` of this replica alone; outside of replicas' code of each copy of a variable that
-    has one for each replica."""
+    """`assign_moving_average` of this replica alone; outside of replicas' code of each copy of a variable
+    that has one for each replica."""
     strategy = getattr(variable, "distribute_strategy", None)
     if strategy is not None and current_replica() is None:
 
