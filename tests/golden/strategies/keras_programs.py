@@ -46,24 +46,17 @@ def fitted(model, *arguments, **options):
 
 def arrays(tf, folder):
     new_session(tf)
-    logs = []
+    recorded = []
 
     class Recorder(tf.keras.callbacks.Callback):
         def on_batch_end(self, batch, logs=None):
             recorded.append({key: float(value) for key, value in logs.items()})
 
-    recorded = logs
     with strategy(tf).scope():
         made = model(tf)
         made.compile("sgd", "binary_crossentropy", metrics=["accuracy"])
-    found = {"rest": fitted(made, X, Y, batch_size=4, callbacks=[Recorder()]), "batches": logs}
-    found["steps"] = fitted(made, X, Y, steps_per_epoch=3)
-    found["default"] = fitted(made, X, Y)
-    found["evaluate"] = made.evaluate(X, Y, batch_size=6, verbose=0)
-    found["few"] = made.evaluate(X[:5], Y[:5], verbose=0)
-    found["predict"] = made.predict(X, batch_size=6).ravel()
-    found["names"] = [each.name for each in made.weights]
-    return {**found, "weights": made.get_weights()}
+    found = {"fit": fitted(made, X, Y, batch_size=4, callbacks=[Recorder()])}
+    return {**found, "batches": recorded}
 
 
 def regularized(tf, folder):
@@ -74,9 +67,11 @@ def regularized(tf, folder):
         made.compile("sgd", "mse", metrics=["mae"])
     found = {"weighted": fitted(made, X, Y, sample_weight=WEIGHTS, batch_size=6, epochs=2)}
     found["evaluate"] = made.evaluate(X, Y, sample_weight=WEIGHTS, batch_size=6, verbose=0)
+    found["weights"] = [each.ravel() for each in made.get_weights()]
     held_out = (X[12:], Y[12:], WEIGHTS[12:])
-    found["validated"] = fitted(made, X[:12], Y[:12], validation_data=held_out, batch_size=6, epochs=2)
-    return {**found, "weights": made.get_weights()}
+    found["validated"] = fitted(made, X[:12], Y[:12], validation_data=held_out[:2], batch_size=6, epochs=2)
+    found["validated_by_weight"] = fitted(made, X[:12], Y[:12], validation_data=held_out, batch_size=6)
+    return found
 
 
 def several_outputs(tf, folder):
@@ -93,24 +88,28 @@ def several_outputs(tf, folder):
     targets = [X[:, :1], Y]
     found = {"names": made.metrics_names, "fit": fitted(made, X, targets, batch_size=6, epochs=2)}
     found["evaluate"] = made.evaluate(X, targets, batch_size=6, verbose=0)
-    found["predict"] = made.predict(X, batch_size=6)
+    found["predict"] = [each.ravel() for each in made.predict(X, batch_size=6)]
     dataset = tf.data.Dataset.from_tensor_slices((X, tuple(targets))).batch(6)
     history = made.fit(dataset, epochs=1, verbose=0, steps_per_epoch=3).history
-    return {**found, "dataset": numbers(history), "weights": made.get_weights()}
+    return {**found, "dataset": numbers(history)}
 
 
 def datasets(tf, folder):
     new_session(tf)
     with strategy(tf).scope():
         made = model(tf)
-        made.compile("sgd", tf.keras.losses.MeanSquaredError(reduction="sum"), metrics=["accuracy"])
-    uneven = tf.data.Dataset.from_tensor_slices((X, Y)).batch(5).take(3)
-    found = {"uneven": numbers(made.fit(uneven, epochs=2, verbose=0).history)}
-    found["evaluate"] = made.evaluate(uneven, verbose=0)
-    found["predict"] = made.predict(uneven).ravel()
-    whole = tf.data.Dataset.from_tensor_slices((X, Y, WEIGHTS)).batch(6)
-    history = made.fit(whole, steps_per_epoch=2, validation_data=whole, validation_steps=3, verbose=0).history
-    return {**found, "validated": numbers(history)}
+        made.compile("sgd", "binary_crossentropy", metrics=["accuracy"])
+    dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
+    return {"fit": numbers(made.fit(dataset, epochs=2, verbose=0).history)}
+
+
+def sums(tf, folder):
+    new_session(tf)
+    with strategy(tf).scope():
+        made = model(tf)
+        made.compile("sgd", tf.keras.losses.MeanSquaredError(reduction="sum"))
+    found = {"fit": fitted(made, X, Y, batch_size=6, epochs=2)}
+    return {**found, "evaluate": float(made.evaluate(X, Y, batch_size=6, verbose=0))}
 
 
 def callbacks(tf, folder):
@@ -118,7 +117,7 @@ def callbacks(tf, folder):
     kinds = tf.keras.callbacks
     with strategy(tf).scope():
         made = model(tf)
-        metrics = ["mae", tf.keras.metrics.AUC(), tf.keras.metrics.Precision()]
+        metrics = ["mae", tf.keras.metrics.AUC(), tf.keras.metrics.Precision(), "mse"]
         made.compile(tf.keras.optimizers.SGD(0.5, momentum=0.9), "mse", metrics=metrics)
     path = os.path.join(folder, "model.h5")
     used = [
@@ -128,7 +127,8 @@ def callbacks(tf, folder):
     ]
     found = {"fit": fitted(made, X, Y, batch_size=6, epochs=6, validation_data=(X, Y), callbacks=used)}
     found["names"] = [each.name for each in made.optimizer.weights]
-    return {**found, "optimizer": made.optimizer.get_weights(), "is_saved": os.path.exists(path)}
+    slots = [each.ravel() for each in made.optimizer.get_weights()[1:]]
+    return {**found, "slots": slots, "is_saved": os.path.exists(path)}
 
 
 def saved_weights(tf, folder):
@@ -137,18 +137,18 @@ def saved_weights(tf, folder):
         made = model(tf)
         made.compile(tf.keras.optimizers.Adam(0.01), "mse")
     fitted(made, X, Y, batch_size=6)
-    trained, losses = made.get_weights(), []
+    losses = []
     for name in ("checkpoint", "weights.h5"):
         path = os.path.join(folder, name)
         made.save_weights(path)
-        made.set_weights([0 * each for each in trained])
-        losses.append(made.evaluate(X, Y, batch_size=6, verbose=0))
+        made.set_weights([0 * each for each in made.get_weights()])
+        losses.append(float(made.evaluate(X, Y, batch_size=6, verbose=0)))
         made.load_weights(path)
-        losses.append(made.evaluate(X, Y, batch_size=6, verbose=0))
+        losses.append(float(made.evaluate(X, Y, batch_size=6, verbose=0)))
     made.save(os.path.join(folder, "model.h5"))
     tf.keras.backend.clear_session()
     alone = tf.keras.models.load_model(os.path.join(folder, "model.h5"))
-    found = {"losses": losses, "alone": alone.evaluate(X, Y, batch_size=6, verbose=0)}
+    found = {"losses": losses, "alone": float(alone.evaluate(X, Y, batch_size=6, verbose=0))}
     return {**found, "on": fitted(alone, X, Y, batch_size=6)}
 
 
@@ -164,11 +164,11 @@ def parts(tf, folder):
         outputs = layers.Dense(1, kernel_initializer=first(tf, 6, 1))(rows)
         made = tf.keras.Model(inputs, outputs)
         made.add_loss(tf.reduce_mean(tf.abs(outputs)) * 0.1)
-        made.add_metric(outputs, name="mean_output", aggregation="mean")
+        made.add_metric(rows, name="fm", aggregation="mean")
         made.compile("adagrad", "mse", metrics=["mse"])
     found = {"names": made.metrics_names, "fit": fitted(made, ids, Y, batch_size=6, epochs=2)}
     found["evaluate"] = made.evaluate(ids, Y, batch_size=6, verbose=0)
-    return {**found, "weights": made.get_weights()}
+    return {**found, "weights": [each.ravel() for each in made.get_weights()]}
 
 
 def recurrent(tf, folder):
@@ -183,12 +183,11 @@ def recurrent(tf, folder):
         )
         made.compile("rmsprop", "mae")
     found = {"fit": fitted(made, steps, Y[:12], batch_size=4, epochs=2)}
-    return {**found, "predict": made.predict(steps, batch_size=4), "weights": made.get_weights()}
+    return {**found, "predict": made.predict(steps, batch_size=4).ravel()}
 
 
 def optimizers(tf, folder):
-    made = {"clipped": lambda: tf.keras.optimizers.SGD(1.0, clipnorm=0.01)}
-    made["of_train"] = lambda: tf.train.GradientDescentOptimizer(0.1)
+    made = {"clip": lambda: tf.keras.optimizers.SGD(1.0, clipnorm=0.01)}
     for name in ("adam", "adadelta", "adamax", "ftrl", "rmsprop", "adagrad"):
         made[name] = lambda name=name: name
     found = {}
@@ -197,23 +196,11 @@ def optimizers(tf, folder):
         with strategy(tf).scope():
             trained = model(tf)
             trained.compile(make(), "mse")
-        found[name] = [fitted(trained, X, Y, batch_size=6, epochs=2), listed(trained.get_weights())]
+        losses = fitted(trained, X, Y, batch_size=6, epochs=2)
+        found[name] = [losses, [each.ravel() for each in trained.get_weights()]]
     return found
 
 
-def batches_of_replicas(tf, folder):
-    """`tf.contrib.distribute`: a batch size and a Dataset's batches are of each replica."""
-    new_session(tf)
-    with tf.contrib.distribute.MirroredStrategy(DEVICES).scope():
-        made = model(tf)
-        made.compile("sgd", "mse", metrics=["mae"])
-    found = {"fit": fitted(made, X, Y, batch_size=3)}
-    dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(2)
-    found["dataset"] = numbers(made.fit(dataset, steps_per_epoch=3, epochs=1, verbose=0).history)
-    return {**found, "weights": made.get_weights()}
-
-
 PROGRAMS = [
-    arrays, regularized, several_outputs, datasets, callbacks, saved_weights, parts, recurrent, optimizers,
-    batches_of_replicas,
+    arrays, regularized, several_outputs, datasets, sums, callbacks, saved_weights, parts, recurrent, optimizers,
 ]  # fmt: skip
