@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from programs import DEVICES, config, listed
+from programs import DEVICES, config
 
 DRAW = np.random.RandomState(0)
 X = DRAW.randn(18, 3).astype("float32")
@@ -202,5 +202,6 @@ def optimizers(tf, folder):
 
 
 PROGRAMS = [
-    arrays, regularized, several_outputs, datasets, sums, callbacks, saved_weights, parts, recurrent, optimizers,
+    arrays, regularized, several_outputs, datasets, sums, callbacks, saved_weights, parts, recurrent,
+    optimizers,
 ]  # fmt: skip
