@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from programs import DEVICES, config
+from programs import DEVICES, config, listed  # noqa: F401 - `listed` is for who runs the programs
 
 DRAW = np.random.RandomState(0)
 X = DRAW.randn(18, 3).astype("float32")

@@ -125,21 +125,20 @@ def _fit_replicas(self: Any, x: Any, y: Any, options: dict[str, Any]) -> Any:
     given = {name: options.pop(name, None) for name in ("batch_size", "class_weight")}
     shuffle, share = bool(options.pop("shuffle", True)), options.pop("validation_split", 0.0)
     weights, steps = options.pop("sample_weight", None), options.pop("steps_per_epoch", None)
-    data = options.pop("validation_data", None)
+    data, validation, validated = options.pop("validation_data", None), None, ""
     if share and data is None:
-        utilities = own("utils.generic_utils")
-        parts = [part if part is None or isinstance(part, list) else [part] for part in (x, y, weights)]
-        first = int(len(parts[0][0]) * (1.0 - share))
-        data = tuple(part and utilities.slice_arrays(part, first) for part in parts)
-        x, y, weights = (part and utilities.slice_arrays(part, 0, first) for part in parts)
-    training = replicated_data.batches_for(self, x, y, weights, steps, shuffle=shuffle, **given)
-    validated = ""
+        training, validation = replicated_data.split_batches_for(
+            self, x, y, weights, steps, share, shuffle=shuffle, **given
+        )
+    else:
+        training = replicated_data.batches_for(self, x, y, weights, steps, shuffle=shuffle, **given)
     if data is not None:
         parts = data if isinstance(data, (tuple, list)) else (data,)
         inputs, targets, weights = (*parts, None, None)[:3]
         steps = options.pop("validation_steps", None)
         size = given["batch_size"]
         validation = replicated_data.batches_for(self, inputs, targets, weights, steps, batch_size=size)
+    if validation is not None:
         options.update(validation_data=validation.read(), validation_steps=len(validation))
         validated = f", validate on {len(validation)} steps"
     if options.get("verbose", 1):

@@ -15,7 +15,7 @@ import numpy as np
 from flowstone.keras.extensions import replicated_models
 from flowstone.keras.training_data import Batches, batches_of, is_symbolic
 
-__all__ = ["ArrayBatches", "JoinedBatches", "batches_for"]
+__all__ = ["ArrayBatches", "JoinedBatches", "batches_for", "split_batches_for"]
 
 
 def batches_for(
@@ -31,6 +31,19 @@ def batches_for(
         return batches_of(x, y, weights, steps)
     count = strategy.num_replicas_in_sync
     return JoinedBatches(batches_of(x, y, weights, None if steps is None else steps * count), count)
+
+
+def split_batches_for(
+    model: Any, x: Any, y: Any, weights: Any, steps: int | None, share: float, **options: Any
+) -> tuple[ArrayBatches, ArrayBatches]:
+    """The batches of arrays for training, and those of the last `share` of the examples for validation; see
+    `batches_for`."""
+    arrays = _arrays_of(model, x, y, weights, options.pop("class_weight", None))
+    first = int(len(arrays[0][0]) * (1.0 - share))
+    trained = [[array[:first] for array in part] for part in arrays]
+    rest = [[array[first:] for array in part] for part in arrays]
+    validation = ArrayBatches(model, rest, options.get("batch_size"))
+    return ArrayBatches(model, trained, steps=steps, **options), validation
 
 
 def _arrays_of(model: Any, x: Any, y: Any, weights: Any, class_weight: Any = None) -> list[list[Any]]:
