@@ -14,7 +14,11 @@ import pytest
 from tests.keras.published import with_keras
 
 import flowstone as tf
+from flowstone.compat.tensorflow_name import install
 from flowstone.contrib.distribute import core
+
+install()
+import tensorflow  # noqa: E402
 
 pytestmark = [with_keras, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("keras_graph")]
 GOLDEN = Path(__file__).parents[2] / "golden" / "strategies"
@@ -48,7 +52,7 @@ def near(found: Any, expected: Any) -> bool:
 def test_programs_give_what_tensorflow_gives(program: Any, tmp_path: Path) -> None:
     pytest.importorskip("h5py")
     expected = json.loads((GOLDEN / "keras_values.json").read_text())[program.__name__]
-    found = programs().listed(program(tf, str(tmp_path)))
+    found = programs().listed(program(tensorflow, str(tmp_path)))
     assert found.keys() == expected.keys()
     for key in expected:
         assert near(found[key], expected[key]), (key, found[key], expected[key])

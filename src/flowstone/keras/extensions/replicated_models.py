@@ -150,7 +150,7 @@ def make_function(model: Any, kind: str) -> Any:
 
 def _split(batch: list[Any], fed: list[Any], count: int) -> list[Any]:
     """The structure of tensors with the parts of those that are fed, a value of all replicas each."""
-    starts = {}
+    sizes: dict[int, Any] = {}
 
     def part(tensor: Any, number: int) -> Any:
         if not any(tensor is each for each in fed):
@@ -161,7 +161,7 @@ def _split(batch: list[Any], fed: list[Any], count: int) -> list[Any]:
             rest = tf.zeros_like(tensor.dense_shape[1:])
             lengths = tf.concat([[end - begin], tensor.dense_shape[1:]], 0)
             return tf.sparse.slice(tensor, tf.concat([[begin], rest], 0), lengths)
-        size = starts.setdefault(id(tensor), tf.shape(tensor)[0])
+        size = sizes.setdefault(id(tensor), tf.shape(tensor)[0])
         # The first parts are the larger ones.
         begin, end = (-(-size * i // count) for i in (number, number + 1))
         made = tensor[begin:end]
