@@ -125,7 +125,8 @@ def _fit_replicas(self: Any, x: Any, y: Any, options: dict[str, Any]) -> Any:
     given = {name: options.pop(name, None) for name in ("batch_size", "class_weight")}
     shuffle, share = bool(options.pop("shuffle", True)), options.pop("validation_split", 0.0)
     weights, steps = options.pop("sample_weight", None), options.pop("steps_per_epoch", None)
-    data, validation, validated = options.pop("validation_data", None), None, ""
+    data, validated = options.pop("validation_data", None), ""
+    validation: Any = None
     if share and data is None:
         training, validation = replicated_data.split_batches_for(
             self, x, y, weights, steps, share, shuffle=shuffle, **given
