@@ -24,6 +24,8 @@ tf.lite.TFLiteConverter()
 tf.no_such_name
 x.no_such_attribute
 tf.scalar_summary("a", 1.0)
+tf.distribute.experimental.TPUStrategy()
+tf.contrib.distribute.initialize_tpu_system()
 """
 
 
@@ -37,14 +39,16 @@ def test_findings(tmp_path: Path) -> None:
     result = check(str(path))
     assert result.returncode == 1, result.stderr
     lines = {line.partition(": ")[0].rpartition(":")[2]: line for line in result.stdout.splitlines()[:-1]}
-    assert set(lines) == {"3", "4", "9", "10", "12", "13", "14"}
+    assert set(lines) == {"3", "4", "9", "10", "12", "13", "14", "17", "18"}
     assert f"{path}:3: missing: tf.contrib.kfac: " in lines["3"] and "tf.contrib.nonsense" in lines["4"]
     assert ": differs: tf.matmul: " in lines["9"] and "nonsense" in lines["9"]
     assert ": ambiguous: " in lines["10"] and "name the arguments" in lines["10"]
     assert ": refused: tf.RaggedTensor: graphs have no tf.RaggedTensor: use a tf.SparseTensor" in lines["12"]
     assert "TensorFlow 1.13 and later had: use flowstone freeze" in lines["13"]
     assert "flowstone does not have the name tf.no_such_name" in lines["14"]
-    assert result.stdout.splitlines()[-1].endswith("names of TensorFlow in 1 files; 7 need a change.")
+    assert ": refused: tf.distribute.experimental.TPUStrategy: " in lines["17"]
+    assert ": refused: tf.contrib.distribute.initialize_tpu_system: " in lines["18"]
+    assert result.stdout.splitlines()[-1].endswith("names of TensorFlow in 1 files; 9 need a change.")
 
 
 def test_names_that_fit_and_data(tmp_path: Path) -> None:

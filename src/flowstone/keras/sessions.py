@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import flowstone as tf
+from flowstone.contrib.distribute.distribute_lib import strategy_of_several
 
 __all__ = [
     "chosen_learning_phase",
@@ -27,6 +28,7 @@ __all__ = [
     "is_phase_symbolic",
     "learning_phase",
     "learning_phase_scope",
+    "make_session",
     "manual_variable_initialization",
     "reset_uids",
     "set_learning_phase",
@@ -85,10 +87,19 @@ def get_session(op_input_list: Sequence[Any] = ()) -> Any:
         graph = _graph_of(op_input_list)
         session = _chosen["session"]
         if session is None or session.graph is not graph:
-            session = _chosen["session"] = tf.Session(graph=graph)
+            strategy = strategy_of_several()
+            config = None if strategy is None else strategy.update_config_proto(None)
+            session = _chosen["session"] = tf.Session(graph=graph, config=config)
     if _chosen["initializes"]:
         _initialize_variables(session)
     return session
+
+
+def make_session(config: Any) -> None:
+    """Has Keras run in a new session of this configuration, unless it has one for the default graph."""
+    session = _chosen["session"]
+    if tf.get_default_session() is None and (session is None or session.graph is not tf.get_default_graph()):
+        _chosen["session"] = tf.Session(graph=tf.get_default_graph(), config=config)
 
 
 def _graph_of(inputs: Sequence[Any]) -> Any:

@@ -8,7 +8,6 @@ from tests.keras.published import with_keras
 
 import flowstone as tf
 from flowstone.contrib.distribute import core
-from flowstone.framework.names.refusals import NotInGraphModeError
 
 pytestmark = [with_keras, pytest.mark.filterwarnings("ignore")]
 
@@ -41,11 +40,3 @@ def test_replicas_step_as_one_device_does(kind: str) -> None:
     found, replicated_names = trained(core.MirroredStrategy(["/cpu:0", "/cpu:1"]))
     assert names == replicated_names
     np.testing.assert_allclose(found, [one] * 2, rtol=1e-5)
-
-
-@pytest.mark.usefixtures("keras_graph")
-def test_compile_refuses_several_replicas() -> None:
-    with core.MirroredStrategy(["/cpu:0", "/cpu:1"]).scope():
-        model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
-        with pytest.raises(NotInGraphModeError, match="experimental_run_v2"):
-            model.compile("sgd", "mse")

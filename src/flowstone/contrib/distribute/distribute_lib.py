@@ -38,6 +38,7 @@ __all__ = [
     "has_strategy",
     "in_cross_replica_context",
     "require_replica_context",
+    "strategy_of_several",
 ]
 
 
@@ -313,6 +314,12 @@ def get_strategy() -> DistributionStrategy:
         if isinstance(context, DistributionStrategy):
             return context
     return _default
+
+
+def strategy_of_several() -> DistributionStrategy | None:
+    """The strategy whose scope this is if it has several replicas on this machine; else None."""
+    strategy = get_strategy()
+    return strategy if len(strategy.extended.worker_devices) > 1 else None
 
 
 def has_strategy() -> bool:

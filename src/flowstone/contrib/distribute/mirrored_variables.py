@@ -221,6 +221,8 @@ class CentralVariable(MirroredVariable):
 class SyncOnReadVariable(DistributedVariable):
     """A variable of which each replica changes its own component, and which is their aggregate."""
 
+    _aggregated_tensor: Any = None
+
     def _aggregate(self) -> Any:
         if self._aggregation is Aggregation.ONLY_FIRST_REPLICA:
             return self.primary.value()
@@ -230,6 +232,14 @@ class SyncOnReadVariable(DistributedVariable):
                 f"`tf.distribute.ReduceOp` type: {self.name} is read in the cross-replica context"
             )
         return self._strategy.extended.reduce_to(ReduceOp[self._aggregation.name], self, self.primary.device)
+
+    @property
+    def aggregated(self) -> Any:
+        """The aggregate, a tensor; made when it is first asked for."""
+        if self._aggregated_tensor is None:
+            with self.graph.as_default(), tf.control_dependencies(None), tf.name_scope(None):
+                self._aggregated_tensor = tf.identity(self._aggregate(), name=f"{self.op.name}/Aggregate")
+        return self._aggregated_tensor
 
     def value(self) -> Any:
         """The component of this replica; in the cross-replica context the aggregate."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import flowstone as tf
 from flowstone.contrib.distribute.cross_device_ops import AllReduceCrossDeviceOps
@@ -12,7 +12,7 @@ from flowstone.contrib.distribute.distribute_lib import DistributionStrategy
 from flowstone.contrib.distribute.several_replicas import MirroredExtended, full_device_name
 from flowstone.contrib.distribute.strategy_extended import StrategyExtended
 from flowstone.framework.flags import task_configuration
-from flowstone.framework.names.refusals import refuse
+from flowstone.framework.names.refusals import refuse, refused_function
 
 __all__ = [
     "DistributeConfig",
@@ -86,6 +86,8 @@ def own_devices(count: int | None) -> list[str]:
 class TPUStrategy(DistributionStrategy):
     """Replicas on the cores of a TPU: refused, there is none."""
 
+    instead = _ONE  # which `flowstone check` says
+
     def __init__(
         self,
         tpu_cluster_resolver: Any = None,
@@ -104,6 +106,8 @@ class TPUStrategy(DistributionStrategy):
 class MultiWorkerAllReduce(AllReduceCrossDeviceOps):
     """Sums over several workers: refused, gradients are added up by an optimiser."""
 
+    instead = _SEVERAL
+
     def __init__(
         self,
         worker_devices: Any,
@@ -116,9 +120,7 @@ class MultiWorkerAllReduce(AllReduceCrossDeviceOps):
         refuse("tf.contrib.distribute.MultiWorkerAllReduce", _SEVERAL)
 
 
-def initialize_tpu_system(cluster_resolver: Any = None) -> NoReturn:
-    """Refused: there is no TPU."""
-    refuse("tf.contrib.distribute.initialize_tpu_system", _ONE)
+initialize_tpu_system = refused_function("tf.contrib.distribute.initialize_tpu_system", _ONE)
 
 
 class DistributeConfig(NamedTuple):

@@ -45,6 +45,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "models": ("premade_models", "cloning"),
     "optimizers": ("optimizers", "train_optimizers"),
     "utils.generic_utils": ("progress_bars",),
+    "utils.metrics_utils": ("metric_results",),
 }
 """The files here that extend a module, by its path within the package."""
 

@@ -24,6 +24,7 @@ import flowstone as tf
 from flowstone import conversion
 from flowstone.framework.tensors import nest
 from flowstone.keras import sessions
+from flowstone.keras.extensions.additions import computing
 from flowstone.keras.extensions.operation_layers import with_history
 from flowstone.keras.mixed_precision.cast_variables import cast_to
 from flowstone.keras.published import OWN, own
@@ -94,14 +95,15 @@ def call_layer(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
     given = _by_name(self, args, kwargs)
     kwargs, told = _with_training(self, given)
     with tf.name_scope(self.name), _told(told):
-        _build(self, inputs, flat)
+        with computing(False):
+            _build(self, inputs, flat)
         self.assert_input_compatibility(flat)
         masks = [getattr(x, "_keras_mask", None) for x in flat]
         mask = nest.pack_sequence_as(inputs, masks) if nest.is_nested(inputs) else masks[0]
         if "mask" not in kwargs and any(m is not None for m in masks) and has_argument(self.call, "mask"):
             kwargs["mask"] = mask
         kept = {name: copy(getattr(self, name)) for name in _ADDED if hasattr(self, name)}
-        with _casting(self, flat):
+        with _casting(self, flat), computing(True):
             outputs = _converted(self.call)(inputs, **kwargs)
         if _calls.is_outline:  # what the layer adds comes with the call that follows
             vars(self).update(kept)

@@ -13,7 +13,7 @@ import numpy as np
 
 import flowstone as tf
 from flowstone.framework.tensors import nest
-from flowstone.keras.extensions import known_data
+from flowstone.keras.extensions import known_data, replicated_models
 from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.published import own
 
@@ -100,6 +100,7 @@ def changed_standardize(published: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(x, dict) and not getattr(self, "_is_graph_network", True):
             x = nest.flatten(x)
         feeds = published(self, x, y, *arguments, **options)
+        replicated_models.check_batch(self, feeds[0] if isinstance(feeds, tuple) else [])
         if is_plain:
             known_data.remember(self, x, y, feeds)
         return feeds

@@ -13,9 +13,10 @@ from types import ModuleType
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.distribute.distribute_lib import strategy_of_several
 from flowstone.framework.tensors import nest
 from flowstone.keras import weight_checkpoints
-from flowstone.keras.extensions import calls, graph_layers
+from flowstone.keras.extensions import additions, calls, graph_layers
 from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.mixed_precision.cast_variables import as_cast
 from flowstone.keras.mixed_precision.policy import policy_of
@@ -128,6 +129,9 @@ def add_weight(
     kind = tf.as_dtype(dtype or self.dtype)
     sizes = _shape(() if shape is None else shape)
     make = _initializer(own("initializers").get(initializer), kind, name)
+    shared: dict[str, Any] = {}
+    if strategy_of_several() is not None:
+        shared = {"synchronization": synchronization, "aggregation": aggregation}
     variable: Any = _new(
         lambda: make(sizes, dtype=kind),
         trainable=trainable,
@@ -136,6 +140,7 @@ def add_weight(
         constraint=constraint,
         collections=keywords.get("collections"),
         use_resource=use_resource is not False,
+        **shared,
     )
     if _policy_of(self).should_cast_variables and keywords.get("experimental_autocast") is not False:
         variable = as_cast(variable) if kind.is_floating else variable
@@ -162,31 +167,6 @@ def _initializer(given: Any, kind: Any, name: str | None) -> Any:
     if kind.is_integer or kind.is_bool:
         return tf.zeros_initializer()
     raise ValueError(f"An initializer for variable {name} of type {kind.base_dtype} is required")
-
-
-def _changed_add(published: Callable[..., None]) -> Callable[..., None]:
-    """`add_loss` or `add_update`, whose items may be functions without arguments."""
-
-    def add(self: Any, items: Any, inputs: Any = None) -> None:
-        """Adds a tensor or operation, a function that makes one, or a list of these; see the package."""
-        listed = items if isinstance(items, (list, tuple)) else [items]
-        made = [item() if callable(item) else item for item in listed]
-        published(self, [item for item in made if item is not None], None if inputs is True else inputs)
-
-    return add
-
-
-def _changed_add_metric(published: Callable[..., None]) -> Callable[..., None]:
-    def add_metric(self: Any, value: Any, aggregation: str | None = None, name: str | None = None) -> None:
-        """Adds a metric: a tensor whose mean is taken (`aggregation="mean"`), or a metric's result."""
-        if aggregation not in (None, "mean"):
-            raise ValueError(
-                "We currently support only `mean` sample-wise metric aggregation. "
-                f"You provided aggregation=`{aggregation}`"
-            )
-        published(self, value, name)
-
-    return add_metric
 
 
 def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -420,10 +400,10 @@ def extend(module: ModuleType) -> None:
     layer: Any = graph_layers.with_registration(vars(module)["Layer"])
     vars(module)["Layer"] = layer
     layer.__init__ = _changed_init(layer.__init__)
-    layer.add_loss = _changed_add(layer.add_loss)
-    layer.add_update = _changed_add(layer.add_update)
+    layer.add_loss = additions.changed_add(layer.add_loss, "losses")
+    layer.add_update = additions.changed_add(layer.add_update, "updates")
     layer.get_config = _changed_config(layer.get_config)
     if hasattr(layer, "add_metric"):
-        layer.add_metric = _changed_add_metric(layer.add_metric)
+        layer.add_metric = additions.changed_add_metric(layer.add_metric)
     for name, member in _MEMBERS.items():
         setattr(layer, name, member)

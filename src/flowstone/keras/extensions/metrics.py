@@ -6,7 +6,9 @@ from types import ModuleType
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.distribute.distribute_lib import strategy_of_several
 from flowstone.keras.published import own
+from flowstone.ops.variables.replicas import current_replica
 
 __all__ = ["extend"]
 
@@ -20,9 +22,33 @@ def add_weight(
     initializer: Any = None,
     dtype: Any = None,
 ) -> Any:
-    """A new variable of a metric's state, which training does not change; for subclasses."""
+    """A new variable of a metric's state, which training does not change; for subclasses.
+
+    Of several replicas each has its own part of the state, which is their sum unless the arguments say else.
+    """
     base = own("engine.base_layer").Layer
-    return base.add_weight(self, name, shape, dtype or self.dtype, initializer, trainable=False)
+    return base.add_weight(
+        self, name, shape, dtype or self.dtype, initializer, trainable=False,
+        synchronization=synchronization or tf.VariableSynchronization.ON_READ,
+        aggregation=aggregation or tf.VariableAggregation.SUM,
+    )  # fmt: skip
+
+
+def _changed_call(published: Any) -> Any:
+    def __call__(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        """Counts in and gives the result; outside of replicas' code for each of several replicas."""
+        strategy = strategy_of_several()
+        if strategy is None or current_replica() is not None:
+            return published(self, *arguments, **keywords)
+
+        def counted(*given: Any, **options: Any) -> Any:
+            return published(self, *given, **options)
+
+        found = strategy.extended.call_for_each_replica(counted, arguments, keywords)
+        found._metric_obj = self
+        return found
+
+    return __call__
 
 
 def _tensor_class(metric: Any) -> Any:
@@ -169,6 +195,7 @@ def extend(module: ModuleType) -> None:
     names["sparse_categorical_accuracy"] = sparse_categorical_accuracy
     if "Metric" not in names:  # Keras 2.2
         return
+    names["Metric"].__call__ = _changed_call(names["Metric"].__call__)
     names["get"] = _with_configurations(names["get"], names)
     names["Metric"].add_weight = add_weight
     names["MeanTensor"] = _tensor_class(names["Metric"])

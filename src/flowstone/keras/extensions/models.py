@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.contrib.distribute.distribute_lib import get_strategy
-from flowstone.framework.names.refusals import refuse
+from flowstone.contrib.distribute.distribute_lib import strategy_of_several
 from flowstone.keras import sessions, weight_checkpoints
-from flowstone.keras.extensions import first_data
+from flowstone.keras.extensions import first_data, replicated_data, replicated_models
 from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.extensions.dataset_validation import validation_by
 from flowstone.keras.extensions.progress_callbacks import loop_progress
@@ -46,20 +45,17 @@ def _changed_compile(published: Method) -> Method:
     ) -> Any:
         """Chooses how it trains; see the package. Metrics have the names that `tf.keras` gives them.
 
-        Raises ValueError for `run_eagerly` and the argument `distribute`, NotInGraphModeError in the scope of
-        a strategy of several replicas.
+        In the scope of a strategy of several replicas it trains on them; see `replicated_models`.
+
+        Raises ValueError for `run_eagerly` and the argument `distribute`.
         """
-        if len(get_strategy().extended.worker_devices) > 1:
-            refuse(
-                "tf.keras.Model.compile in the scope of a strategy of several replicas",
-                "strategy.experimental_run_v2 with a step that calls the model, or an Estimator",
-            )
         if options.pop("run_eagerly", None):
             raise ValueError("run_eagerly=True needs eager execution, which graphs do not have.")
         if distribute is not None:
             raise ValueError("Distribute argument in compile is not available.")
         for key in [key for key in options if key.startswith("experimental_")]:
             del options[key]
+        replicated_models.begin(self, strategy_of_several(), target_tensors)
         self._compile_metrics = metrics or []  # these Keras 2.2 keeps under other names
         self._compile_weighted_metrics = weighted_metrics
         return published(
@@ -79,6 +75,8 @@ def _changed_fit(published: Method) -> Method:
         options.update(zip(("batch_size", "epochs", "verbose", "callbacks"), arguments))
         if _is_generator(x):
             return _fit_generator(self, x, options)
+        if replicated_models.strategy_of(self) is not None:
+            return _fit_replicas(self, x, y, options)
         data = options.get("validation_data")
         if not is_symbolic(x) and not is_symbolic(data):
             return published(self, x, y, **_known(published, options))
@@ -122,6 +120,34 @@ def _fit_generator(self: Any, x: Any, options: dict[str, Any]) -> Any:
     return self.fit_generator(x, steps, **options)
 
 
+def _fit_replicas(self: Any, x: Any, y: Any, options: dict[str, Any]) -> Any:
+    """`fit` of a model of several replicas."""
+    given = {name: options.pop(name, None) for name in ("batch_size", "class_weight")}
+    shuffle, share = bool(options.pop("shuffle", True)), options.pop("validation_split", 0.0)
+    weights, steps = options.pop("sample_weight", None), options.pop("steps_per_epoch", None)
+    data, validated = options.pop("validation_data", None), ""
+    validation: Any = None
+    if share and data is None:
+        training, validation = replicated_data.split_batches_for(
+            self, x, y, weights, steps, share, shuffle=shuffle, **given
+        )
+    else:
+        training = replicated_data.batches_for(self, x, y, weights, steps, shuffle=shuffle, **given)
+    if data is not None:
+        parts = data if isinstance(data, (tuple, list)) else (data,)
+        inputs, targets, weights = (*parts, None, None)[:3]
+        steps = options.pop("validation_steps", None)
+        size = given["batch_size"]
+        validation = replicated_data.batches_for(self, inputs, targets, weights, steps, batch_size=size)
+    if validation is not None:
+        options.update(validation_data=validation.read(), validation_steps=len(validation))
+        validated = f", validate on {len(validation)} steps"
+    if options.get("verbose", 1):
+        print(f"Train on {len(training)} steps{validated}")
+    options["callbacks"] = [steps_as_sizes(), *(options.get("callbacks") or ())]
+    return self.fit_generator(training.read(), len(training), **{**options, **_QUEUE})
+
+
 def _known(published: Method, options: dict[str, Any]) -> dict[str, Any]:
     """The options that the package's method takes: Keras 2.2 does not take those of generators here."""
     return {name: value for name, value in options.items() if has_argument(published, name) or name == "nb"}
@@ -141,12 +167,16 @@ def _changed_evaluate(published: Method) -> Method:
         """The loss and the metrics; see the package. `x` may be a Dataset, an iterator or tensors."""
         if _is_generator(x):
             return self.evaluate_generator(x, steps, verbose=verbose, **options)
-        if not is_symbolic(x):
+        is_replicated = replicated_models.strategy_of(self) is not None
+        if not is_replicated and not is_symbolic(x):
             verbose = _show_progress(self, published, verbose, options)
             known = _known(published, options)
             return _results(published(self, x, y, batch_size, verbose, sample_weight, steps, **known))
-        batches = batches_of(x, y, sample_weight, steps)
-        first_data.prepare(self, *batches.parts()[:2])
+        if is_replicated:
+            batches = replicated_data.batches_for(self, x, y, sample_weight, steps, batch_size=batch_size)
+        else:
+            batches = batches_of(x, y, sample_weight, steps)
+            first_data.prepare(self, *batches.parts()[:2])
         if has_argument(published, "callbacks"):
             options["callbacks"] = [steps_as_sizes(), *(options.get("callbacks") or ())]
         return self.evaluate_generator(
@@ -200,11 +230,15 @@ def _changed_predict(published: Method) -> Method:
         """The outputs; see the package. `x` may be a Dataset, an iterator or tensors."""
         if _is_generator(x):
             return self.predict_generator(x, steps, verbose=verbose, **options)
-        if not is_symbolic(x):
+        is_replicated = replicated_models.strategy_of(self) is not None
+        if not is_replicated and not is_symbolic(x):
             verbose = _show_progress(self, published, verbose, options)
             return published(self, x, batch_size, verbose, steps, **_known(published, options))
-        batches = batches_of(x, steps=steps)
-        first_data.prepare(self, batches.parts()[0])
+        if is_replicated:
+            batches = replicated_data.batches_for(self, x, steps=steps, batch_size=batch_size)
+        else:
+            batches = batches_of(x, steps=steps)
+            first_data.prepare(self, batches.parts()[0])
         return self.predict_generator(
             batches.read(inputs_only=True),
             len(batches),
@@ -311,11 +345,17 @@ _CHANGES: dict[str, Callable[[Method], Method]] = {
     "predict_generator": _changed_predict_generator,
     "save": _changed_save,
     "save_weights": _changed_save_weights,
-    "_make_predict_function": _with_awaited,
-    "_make_test_function": _with_awaited,
-    "_make_train_function": _with_awaited,
+    "_make_predict_function": lambda method: _with_awaited(replicated_models.changed_make(method, "predict")),
+    "_make_test_function": lambda method: _with_awaited(replicated_models.changed_make(method, "test")),
+    "_make_train_function": lambda method: _with_awaited(replicated_models.changed_make(method, "train")),
     "_set_inputs": first_data.changed_set_inputs,
     "_standardize_user_data": first_data.changed_standardize,
+}
+
+
+_CHANGES_OF_LATER_KERAS: dict[str, Callable[[Method], Method]] = {
+    "_handle_metrics": replicated_models.changed_handle_metrics,
+    "_prepare_total_loss": replicated_models.changed_total_loss,
 }
 
 
@@ -324,5 +364,8 @@ def extend(module: ModuleType) -> None:
     model: Any = vars(module)["Model"]
     for name, change in _CHANGES.items():
         setattr(model, name, change(getattr(model, name)))
+    for name, change in _CHANGES_OF_LATER_KERAS.items():
+        if hasattr(model, name):  # Keras 2.2 has neither
+            setattr(model, name, change(getattr(model, name)))
     model._uses_dynamic_learning_phase = _phase_is_fed
     model.run_eagerly = False

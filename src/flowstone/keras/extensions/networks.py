@@ -169,9 +169,10 @@ def _weights(self: Any) -> list[Any]:
 
 
 def get_weights(self: Any) -> list[Any]:
-    """The values of `weights`."""
+    """The values of `weights`; of those that each of several replicas keeps its own of, the aggregates."""
     weight_checkpoints.restore_awaited(self)
-    values: list[Any] = own("backend").batch_get_value(self.weights)
+    tensors = [getattr(weight, "aggregated", weight) for weight in self.weights]
+    values: list[Any] = own("backend").batch_get_value(tensors)
     return values
 
 

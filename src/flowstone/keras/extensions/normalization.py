@@ -93,8 +93,10 @@ def _class_of_batches(layer: Any) -> Any:
                 averages.update(moving_stddev=root, renorm_mean=mean, renorm_stddev=root)
             for name, initializer in averages.items():
                 made = self.add_weight(
-                    name, shape, dtype, initializer, trainable=False, experimental_autocast=False
-                )
+                    name, shape, dtype, initializer, trainable=False, experimental_autocast=False,
+                    synchronization=tf.VariableSynchronization.ON_READ,
+                    aggregation=tf.VariableAggregation.MEAN,
+                )  # fmt: skip
                 setattr(self, name, made)
 
         def call(self, inputs: Any, training: Any = None) -> Any:

@@ -233,7 +233,7 @@ class Optimizer:
     def get_gradients(self, loss: Any, params: Any) -> list[Any]:
         """The gradients by a list of parameters, or one, clipped; ValueError if `loss` is without it."""
         params = params if isinstance(params, (list, tuple)) else [params]
-        gradients = tf.gradients(loss, params)
+        gradients = _gradients(loss, params)
         for gradient, param in zip(gradients, params):
             if gradient is None:
                 raise ValueError(
@@ -366,6 +366,21 @@ class Optimizer:
 
 
 OptimizerV2 = Optimizer  # its name in tensorflow.python.keras.optimizer_v2
+
+
+def _gradients(loss: Any, params: Sequence[Any]) -> list[Any]:
+    """The gradients by variables; by one with a copy for each replica the sum of those by its copies, since
+    layers may have computed something of the first copy when they were built."""
+    if current_replica() is None:
+        return list(tf.gradients(loss, params))
+    copies = [getattr(container_of(param), "values", (param,)) for param in params]
+    found = iter(tf.gradients(loss, [each for of_param in copies for each in of_param]))
+    return [_sum_of([next(found) for _ in of_param]) for of_param in copies]
+
+
+def _sum_of(gradients: Sequence[Any]) -> Any:
+    given = [gradient for gradient in gradients if gradient is not None]
+    return given[0] if len(given) == 1 else tf.add_n(given) if given else None
 
 
 def _summed_rows(gradient: Any) -> tuple[Any, Any]:

@@ -58,7 +58,7 @@ def embedding_lookup(
 def _beside(table: Any) -> Iterator[Any]:
     """The table; what looks up its rows is placed where it is, so that only rows go from device to device."""
     table = table if hasattr(table, "sparse_read") else convert_to_tensor(table)
-    with get_default_graph().colocate_with(getattr(table, "handle", table)):
+    with get_default_graph().colocate_with(table.op):
         yield table
 
 

@@ -54,7 +54,15 @@ def assign_moving_average(
 def move_average(
     variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Any:
-    """`assign_moving_average` of this replica alone."""
+    """`assign_moving_average` of this replica alone; outside of replicas' code of each copy of a variable
+    that has one for each replica."""
+    strategy = getattr(variable, "distribute_strategy", None)
+    if strategy is not None and current_replica() is None:
+
+        def move(part: Any, value: Any) -> Any:
+            return move_average(part, value, decay, zero_debias, name)
+
+        return variable._updated(strategy.extended.update(variable, move, (value,)))
     graph = scope.get_default_graph()
     with graph.name_scope(name or "AssignMovingAvg") as full_name:
         rate = convert_to_tensor(1.0 - decay, name="decay")
