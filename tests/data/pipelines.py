@@ -235,6 +235,48 @@ def _sparse(tf: Any) -> Any:
     return tf.SparseTensor([[0, 0], [2, 1], [2, 3]], [1, 2, 3], [3, 4])
 
 
+def _shuffled(tf: Any, seed: int = 3) -> Any:
+    return tf.data.Dataset.range(4).shuffle(4, seed)
+
+
+expression(
+    "shuffle in flat_map", lambda tf, D: D.range(3).flat_map(lambda x: _shuffled(tf)).repeat(2).batch(4)
+)
+expression(
+    "shuffle in flat_map in flat_map",
+    lambda tf, D: (
+        D.range(2)
+        .flat_map(lambda x: D.range(2).flat_map(lambda y: _shuffled(tf)).repeat(2))
+        .repeat(2)
+        .batch(4)
+    ),
+)
+expression(
+    "shuffle in interleave", lambda tf, D: D.range(3).interleave(lambda x: _shuffled(tf), 2, 1).repeat(2)
+)
+expression(
+    "shuffle in parallel interleave",
+    lambda tf, D: (
+        D.range(4).interleave(lambda x: _shuffled(tf), 2, 4, num_parallel_calls=2).repeat(2).batch(4)
+    ),
+)
+expression(
+    "shuffle in windows by key",
+    lambda tf, D: (
+        D.range(8)
+        .apply(tf.data.experimental.group_by_window(lambda x: x % 2, lambda k, w: w.shuffle(4, 3), 4))
+        .repeat(2)
+        .batch(4)
+    ),
+)
+expression(
+    "shuffle in windows", lambda tf, D: D.range(8).window(4).flat_map(lambda w: w.shuffle(4, 3)).repeat(2)
+)
+expression("shuffle in flat_map, the first", lambda tf, D: (
+    D.range(2).flat_map(lambda x: _shuffled(tf)).take(2).repeat(4).batch(8)))  # fmt: skip
+expression("shuffle of -1", lambda tf, D: D.range(3).shuffle(-1))
+
+
 def run(tf: Any, name: str) -> dict[str, Any]:
     """The types and shapes of a program's elements, the elements, and what ended them."""
     with tf.Graph().as_default():

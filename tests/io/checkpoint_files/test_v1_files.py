@@ -94,3 +94,8 @@ def test_truncations(tmp_path: Path) -> None:
         (tmp_path / "m").write_bytes(whole[:end])
         with pytest.raises(errors.DataLossError, match="not an sstable"):
             V1Reader(tmp_path / "m")
+
+
+def test_a_folder_is_no_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(errors.DataLossError, match="Is a directory"):
+        V1Reader(tmp_path)

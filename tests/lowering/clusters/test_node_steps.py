@@ -80,3 +80,21 @@ def test_only_axes_and_shapes_have_no_elements() -> None:
     none, one = tf.placeholder(tf.float32, [0]), tf.placeholder(tf.float32, [1])
     assert kind_of(planned(tf.reduce_mean(none), none)) == ""
     assert kind_of(planned(tf.reshape(one, []), one)) == "view"
+
+
+def test_an_exponent_and_a_shape_that_are_computed_are_not_in_the_code() -> None:
+    x, two = tf.placeholder(tf.float32, [2, 3]), tf.constant(3.0) - 1.0
+    assert element_of(planned(x**two, x)) == ("Pow", {}, 2)
+    assert element_of(planned(x**2.0, x))[0] == "Square"
+    rows = tf.constant(1) + 1
+    assert kind_of(planned(tf.broadcast_to(x, tf.stack([rows, 2, 3])), x)) == ""
+
+
+def test_a_plan_without_folded_constants() -> None:
+    x = tf.placeholder(tf.float64, [2, 3])
+    config = tf.ConfigProto()
+    config.graph_options.optimizer_options.opt_level = -1
+    power = tf.abs(x) ** (tf.constant(3.0, tf.float64) - 1.0) + tf.exp(x)
+    with tf.Session(config=config) as session:
+        value = np.arange(6.0).reshape(2, 3) - 2.0
+        np.testing.assert_allclose(session.run(power, {x: value}), value**2 + np.exp(value))

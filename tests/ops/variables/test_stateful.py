@@ -76,3 +76,18 @@ def test_a_value_in_use_outlives_a_later_update() -> None:
         session.run(variable.initializer)
         np.testing.assert_array_equal(session.run(product), [10.0, 20.0])
         np.testing.assert_array_equal(session.run(variable), [2.0, 3.0])
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.string, tf.bfloat16])
+def test_a_reference_variable_without_elements_needs_no_initialisation(dtype: tf.DType) -> None:
+    def none(shape: tuple[int, ...], **_: object) -> tf.Tensor:
+        return tf.constant([], dtype, shape)
+
+    variable = tf.get_variable("v", [2, 0], dtype, initializer=none)
+    resource = tf.get_variable("r", [2, 0], dtype, initializer=none, use_resource=True)
+    with tf.Session() as session:
+        assert session.run(variable).shape == (2, 0)
+        assert session.run(tf.is_variable_initialized(variable))
+        assert session.run(tf.report_uninitialized_variables()).tolist() == [b"r"]
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(resource)

@@ -240,3 +240,12 @@ def test_a_value_of_another_type_than_the_one_asked_for(value: Any) -> None:
     with pytest.raises(ValueError, match=r"Initializer type .* and explicit dtype 'float64' don't match"):
         tf.get_variable("v", dtype=tf.float64, initializer=value)
     assert tf.get_variable("v", dtype=tf.float64, initializer=np.ones(2)).dtype.base_dtype is tf.float64
+
+
+@KINDS
+def test_a_variable_has_a_name(resource: bool) -> None:
+    for make in (lambda: tf.get_variable("", [2], use_resource=resource), lambda: tf.Variable(1.0, name="")):
+        with tf.name_scope("a"), pytest.raises(ValueError, match="'' is not a valid node name"):
+            make()
+    with tf.variable_scope("s"):
+        assert tf.get_variable("", [2], use_resource=resource).name == "s:0"

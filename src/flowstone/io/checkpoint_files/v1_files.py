@@ -45,7 +45,7 @@ class V1Reader:
     """The tensors of a V1 checkpoint.
 
     `prefix`: the file, or a shell pattern of several. Raises NotFoundError where there is none, DataLossError
-    for a file that is damaged or no table.
+    for a file that is damaged or no table, and for a directory.
     """
 
     def __init__(self, prefix: Any) -> None:
@@ -159,7 +159,10 @@ def _damaged(path: str, name: str, why: str) -> errors.DataLossError:
 class _TableFile:
     def __init__(self, path: str) -> None:
         self.path = path
-        size = stat(path).length
+        status = stat(path)
+        if status.is_directory:
+            raise errors.DataLossError(None, None, f"{path}; Is a directory, no table of tensors")
+        size = status.length
         self._file: BinaryIO = open_file(path)
         self._lock = threading.Lock()
         try:

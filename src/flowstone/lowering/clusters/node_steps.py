@@ -108,6 +108,8 @@ def _is_by_element(node: PlanNode) -> bool:
     if len(node.outputs) != 1:
         return False
     operation, attributes, count = element_of(node)
+    if not all(x.op.is_constant for x in node.inputs[count:]):  # those are in the code
+        return False
     types = [x.dtype.base_dtype for x in node.inputs[:count]]
     if any(each not in TYPES for each in types) or not suits(operation, [t.name for t in types], attributes):
         return False
@@ -150,7 +152,9 @@ def element_of(node: PlanNode) -> tuple[str, dict[str, Any], int]:
         return "Identity", {}, 1
     if node.type in _PRODUCTS:
         return "Mul", {}, 2
-    if node.type == "Pow" and (exponent := node.constant(1)) is not None and exponent.shape == ():
+    if node.type == "Pow" and node.inputs[1].op.is_constant and node.inputs[1].dims == ():
+        exponent = node.constant(1)
+        assert exponent is not None
         name = _POWERS.get(float(exponent))
         if name is not None and node.inputs[0].dims == node.outputs[0].dims:
             return name, {}, 1

@@ -12,8 +12,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.batching import ElementsDataset
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op
-from flowstone.ops.datasets.mapping import dataset_of
-from flowstone.ops.datasets.selection import Derived
+from flowstone.ops.datasets.parts import Part, PartsDataset, making
 
 __all__: list[str] = []
 
@@ -24,7 +23,12 @@ class _GroupFunctions:
     def __init__(self, calls: list[FunctionCall], captured: list[Element]) -> None:
         self.key = self._bound(calls[0], captured[0])
         self.window_size = self._bound(calls[2], captured[2])
-        self.reduce, self.reduce_captured = calls[1], captured[1]
+        self._reduce = making(calls[1], captured[1])
+
+    def reduce(self, step: Any, window: Any) -> Dataset:
+        """The dataset that is made of a key and its elements."""
+        key, elements = window
+        return self._reduce(step, (_scalar(key), ElementsDataset(elements)))
 
     @staticmethod
     def _bound(call: FunctionCall, captured: Element) -> Callable[[Any, Element], int]:
@@ -41,23 +45,22 @@ class _Grouped(OneInput):
     """The elements of the datasets that the reduce function makes of each full window of one key; in the
     end, of the windows that are not full."""
 
-    def __init__(self, source: Iteration, functions: _GroupFunctions) -> None:
+    def __init__(self, source: Iteration, functions: _GroupFunctions, parts: PartsDataset) -> None:
         super().__init__(source)
-        self.functions = functions
+        self.functions, self.parts = functions, parts
         self.groups: dict[int, list[Element]] = {}
         self.sizes: dict[int, int] = {}
-        self.window: tuple[int, list[Element]] | None = None  # of which the current part is made
-        self.part: Iteration | None = None
+        self.part: Part | None = None  # of a key and its window
         self.has_ended = False
 
     def next(self, step: Any) -> Element | None:
         while True:
             if self.part is not None:
-                found = self.part.next(step)
+                found = self.part.rest.next(step)
                 if found is not None:
                     return found
                 self.part.close()
-                self.part = self.window = None
+                self.part = None
             if self.has_ended:
                 if not self.groups:
                     return None
@@ -82,33 +85,31 @@ class _Grouped(OneInput):
         return found
 
     def _open(self, step: Any, key: int) -> None:
-        self.window = key, self.groups.pop(key)
-        self.part = self._part(step, self.window)
-
-    def _part(self, step: Any, window: tuple[int, list[Element]]) -> Iteration:
-        key, elements = window
-        functions = self.functions
-        arguments = (_scalar(key), ElementsDataset(elements))
-        return dataset_of(functions.reduce, step, arguments, functions.reduce_captured).iterate()
+        self.part = self.parts.part(step, 0, (key, self.groups.pop(key)))
 
     def save(self) -> Any:
         part = None if self.part is None else self.part.save()
         groups = {key: list(elements) for key, elements in self.groups.items()}
-        return {**super().save(), "groups": groups, "window": self.window, "part": part,
-                "ended": self.has_ended}  # fmt: skip
+        return {**super().save(), "groups": groups, "part": part, "ended": self.has_ended,
+                "drawn": self.parts.save_places()}  # fmt: skip
 
     def restore(self, step: Any, state: Any) -> None:
         super().restore(step, state)
+        self._end_part()
+        self.parts.restore_places(state["drawn"])
         self.groups = {key: list(elements) for key, elements in state["groups"].items()}
-        self.window, self.has_ended, self.part = state["window"], state["ended"], None
-        if self.window is not None:
-            self.part = self._part(step, self.window)
-            self.part.restore(step, state["part"])
+        self.has_ended = state["ended"]
+        if state["part"] is not None:
+            self.part = self.parts.restored(step, state["part"])
 
     def close(self) -> None:
         super().close()
+        self._end_part()
+
+    def _end_part(self) -> None:
         if self.part is not None:
             self.part.close()
+            self.part = None
 
 
 def _scalar(number: int) -> Any:
@@ -127,7 +128,7 @@ def _make_group_by_window(node: Node, env: Environment) -> Callable[..., Dataset
             captured.append(rest[place : place + count])
             place += count
         functions = _GroupFunctions(calls, captured)
-        return Derived(source, lambda each: _Grouped(each, functions))
+        return PartsDataset(source, functions.reduce, lambda each, parts: _Grouped(each, functions, parts))
 
     return make
 

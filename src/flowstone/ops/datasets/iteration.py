@@ -93,11 +93,11 @@ class Dataset(ABC):
                 setattr(other, name, [each.apart() for each in value])
         return other
 
-    def drawn(self) -> list[int]:
+    def drawn(self) -> list[Any]:
         """How much was drawn for the passes so far, of it and what it is made of."""
         return [count for each in self.inputs() for count in each.drawn()]
 
-    def go_on_after(self, drawn: Iterator[int]) -> None:
+    def go_on_after(self, drawn: Iterator[Any]) -> None:
         """Takes back what `drawn` gave of an equal dataset: later passes are those after it."""
         for each in self.inputs():
             each.go_on_after(drawn)

@@ -24,6 +24,7 @@ from flowstone.ops.datasets.iteration import (
     joined_parts,
     one_row,
 )
+from flowstone.ops.datasets.parts import Part, PartsDataset, making
 from flowstone.ops.datasets.selection import Derived
 
 __all__: list[str] = []
@@ -69,56 +70,46 @@ map_dataset_op = dataset_op("MapDataset", INPUTS, _make_map, _MAP_OPTIONS, keeps
 # ---- datasets of each element
 
 
-def dataset_of(function: FunctionCall, step: Any, element: Element, captured: Element) -> Dataset:
-    """The dataset that a function makes of an element."""
-    (found,) = function(step, *element, *captured)
-    if not isinstance(found, Dataset):
-        raise invalid("The function must return a single scalar of dtype DT_VARIANT: a dataset.")
-    return found
-
-
 class _Flattened(OneInput):
     """The elements of the datasets that a function makes of each element, one after the other."""
 
-    def __init__(self, source: Iteration, function: FunctionCall, captured: Element) -> None:
+    def __init__(self, source: Iteration, parts: PartsDataset) -> None:
         super().__init__(source)
-        self.function, self.captured = function, captured
-        self.element: Element | None = None  # of which the current part is made
-        self.part: Iteration | None = None
+        self.parts, self.opened = parts, 0
+        self.part: Part | None = None
 
     def next(self, step: Any) -> Element | None:
         while True:
             if self.part is not None:
-                found = self.part.next(step)
+                found = self.part.rest.next(step)
                 if found is not None:
                     return found
-                self.part.close()
-                self.part = self.element = None
+                self._end_part()
             element = self.source.next(step)
             if element is None:
                 return None
-            self.part = dataset_of(self.function, step, element, self.captured).iterate()
-            self.element = element
+            self.part = self.parts.part(step, self.opened, element)
+            self.opened += 1
 
     def several(self, step: Any, count: int) -> Columns | None:
         return joined_parts(lambda left: self._rest_of_part(step, left), count)
 
     def _rest_of_part(self, step: Any, most: int) -> Columns | None:
         """The next elements that are of one dataset."""
-        found = None if self.part is None else self.part.several(step, most)
+        found = None if self.part is None else self.part.rest.several(step, most)
         return one_row(self.next(step)) if found is None else found
 
     def save(self) -> Any:
         part = None if self.part is None else self.part.save()
-        return {**super().save(), "element": self.element, "part": part}
+        return {**super().save(), "opened": self.opened, "part": part, "drawn": self.parts.save_places()}
 
     def restore(self, step: Any, state: Any) -> None:
         super().restore(step, state)
         self._end_part()
-        self.element = state["element"]
-        if self.element is not None:
-            self.part = dataset_of(self.function, step, self.element, self.captured).iterate()
-            self.part.restore(step, state["part"])
+        self.parts.restore_places(state["drawn"])
+        self.opened = state["opened"]
+        if state["part"] is not None:
+            self.part = self.parts.restored(step, state["part"])
 
     def close(self) -> None:
         super().close()
@@ -134,7 +125,7 @@ def _make_flat_map(node: Node, env: Environment) -> Callable[..., Dataset]:
     function = env.function(node, node.attributes["f"])
 
     def make(source: Dataset, *captured: Any) -> Dataset:
-        return Derived(source, lambda each: _Flattened(each, function, captured))
+        return PartsDataset(source, making(function, captured), _Flattened)
 
     return make
 
@@ -144,16 +135,18 @@ flat_map_dataset_op = dataset_op("FlatMapDataset", INPUTS, _make_flat_map, FUNCT
 
 class _Interleaved(OneInput):
     """`block` elements of each of `cycle` datasets in turn; where one ends, the next element's takes its
-    place."""
+    place.
+
+    `by_turn`: whether a part's place is its turn in the cycle; else it is its number in the pass.
+    """
 
     def __init__(
-        self, source: Iteration, function: FunctionCall, captured: Element, cycle: int, block: int
+        self, source: Iteration, dataset: PartsDataset, cycle: int, block: int, by_turn: bool
     ) -> None:
         super().__init__(source)
-        self.function, self.captured, self.block = function, captured, block
-        self.elements: list[Element | None] = [None] * cycle
-        self.parts: list[Iteration | None] = [None] * cycle
-        self.place = self.in_block = 0
+        self.dataset, self.block, self.by_turn = dataset, block, by_turn
+        self.parts: list[Part | None] = [None] * cycle
+        self.place = self.in_block = self.opened = 0
         self.has_ended = False
 
     def next(self, step: Any) -> Element | None:
@@ -167,10 +160,10 @@ class _Interleaved(OneInput):
                 self._turn()
                 continue
             empty = 0
-            found = part.next(step)
+            found = part.rest.next(step)
             if found is None:
                 part.close()
-                self.parts[self.place] = self.elements[self.place] = None
+                self.parts[self.place] = None
                 self._turn()
                 continue
             self.in_block += 1
@@ -189,7 +182,7 @@ class _Interleaved(OneInput):
         part = self.parts[self.place]
         if part is None:
             return one_row(self.next(step))
-        found = part.several(step, min(most, self.block - self.in_block))
+        found = part.rest.several(step, min(most, self.block - self.in_block))
         if found is None:
             return one_row(self.next(step))
         self.in_block += found[0]
@@ -197,14 +190,14 @@ class _Interleaved(OneInput):
             self._turn()
         return found
 
-    def _open(self, step: Any) -> Iteration | None:
+    def _open(self, step: Any) -> Part | None:
         element = self.source.next(step)
         if element is None:
             self.has_ended = True
             return None
-        self.elements[self.place] = element
-        part = dataset_of(self.function, step, element, self.captured).iterate()
+        part = self.dataset.part(step, self.place if self.by_turn else self.opened, element)
         self.parts[self.place] = part
+        self.opened += 1
         return part
 
     def _turn(self) -> None:
@@ -212,19 +205,19 @@ class _Interleaved(OneInput):
 
     def save(self) -> Any:
         parts = [None if part is None else part.save() for part in self.parts]
-        return {**super().save(), "elements": list(self.elements), "parts": parts, "place": self.place,
-                "in_block": self.in_block, "ended": self.has_ended}  # fmt: skip
+        drawn = self.dataset.save_places()
+        return {**super().save(), "parts": parts, "place": self.place, "in_block": self.in_block,
+                "opened": self.opened, "ended": self.has_ended, "drawn": drawn}  # fmt: skip
 
     def restore(self, step: Any, state: Any) -> None:
         super().restore(step, state)
         self._end_parts()
-        self.elements = list(state["elements"])
-        self.place, self.in_block, self.has_ended = state["place"], state["in_block"], state["ended"]
-        for i, element in enumerate(self.elements):
-            if element is not None:
-                part = dataset_of(self.function, step, element, self.captured).iterate()
-                part.restore(step, state["parts"][i])
-                self.parts[i] = part
+        self.dataset.restore_places(state["drawn"])
+        self.place, self.in_block, self.opened = state["place"], state["in_block"], state["opened"]
+        self.has_ended = state["ended"]
+        for i, saved in enumerate(state["parts"]):
+            if saved is not None:
+                self.parts[i] = self.dataset.restored(step, saved)
 
     def close(self) -> None:
         super().close()
@@ -240,6 +233,7 @@ class _Interleaved(OneInput):
 def _make_interleave(node: Node, env: Environment) -> Callable[..., Dataset]:
     function = env.function(node, node.attributes["f"])
     count = len(node.attributes["Targuments"])
+    by_turn = node.type == "InterleaveDataset"
 
     def make(source: Dataset, *rest: Any) -> Dataset:
         captured = rest[:count]
@@ -252,7 +246,11 @@ def _make_interleave(node: Node, env: Environment) -> Callable[..., Dataset]:
             raise invalid("block_length must be greater than zero.")
         if node.type == "ParallelInterleaveDatasetV2":
             _check_calls(int(rest[count + 2]), cycle)
-        return Derived(source, lambda each: _Interleaved(each, function, captured, cycle, block))
+        return PartsDataset(
+            source,
+            making(function, captured),
+            lambda each, parts: _Interleaved(each, parts, cycle, block, by_turn),
+        )
 
     return make
 

@@ -30,6 +30,7 @@ __all__: list[str] = []
 SeedSource: TypeAlias = "PassSeeds | None"  # None: the dataset's own
 
 _ENDLESS = 1 << 62  # a size for as many as there are
+_UNKNOWN_CARDINALITY = -2  # as a size, which TensorFlow 2 takes: as many as there are
 
 
 class PassSeeds:
@@ -189,19 +190,22 @@ class ShuffledDataset(Dataset):
         """An equal dataset, with equal seeds of its own."""
         return ShuffledDataset(self.source.apart(), self.size, self.passes.apart(), self.joins)
 
-    def drawn(self) -> list[int]:
-        """With its own seeds first."""
-        return [self.passes.save(), *super().drawn()]
+    def drawn(self) -> list[Any]:
+        """With its own seeds first; None for seeds that others share."""
+        own = None if isinstance(self.passes, SharedSeeds) else self.passes.save()
+        return [own, *super().drawn()]
 
-    def go_on_after(self, drawn: Iterator[int]) -> None:
+    def go_on_after(self, drawn: Iterator[Any]) -> None:
         """With its own seeds first."""
-        self.passes.restore(next(drawn))
+        own = next(drawn)
+        if own is not None:
+            self.passes.restore(own)
         super().go_on_after(drawn)
 
 
 def _buffer_size(number: Any) -> int:
     size = int(number)
-    if size < 1 and size != -1:
+    if size < 1 and size != _UNKNOWN_CARDINALITY:
         raise invalid("buffer_size must be greater than zero.")
     return size if size > 0 else _ENDLESS
 

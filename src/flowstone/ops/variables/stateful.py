@@ -28,7 +28,9 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.node import Node, Output
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
+from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims, format_dims, merge
+from flowstone.framework.types.values import to_runtime
 
 ALL_NUMBERS = (*dtypes.NUMBERS, dtypes.bfloat16, dtypes.qint16, dtypes.quint16)
 _PASS_THROUGH = {"Identity", "Switch", "RefIdentity", "Enter", "NextIteration"}
@@ -37,13 +39,26 @@ _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: t
 
 
 def find_variable(node: Node, env: Environment) -> Variable:
-    """The `Variable` of a variable node, made in its container on first use."""
+    """The `Variable` of a variable node, made in its container on first use.
+
+    A reference variable without elements is initialised from the first, as in TensorFlow.
+    """
     name = node.attributes["shared_name"] or node.name
     assert env.resources is not None  # a variable node is not folded
-    found: Variable = env.resources.look_up_or_create(
-        node.attributes["container"], name, lambda: Variable(name)
-    )
+
+    def make() -> Variable:
+        variable, dims = Variable(name), node.attributes["shape"]
+        if node.type != "VarHandleOp" and dims is not None and 0 in dims and None not in dims:
+            variable.tensor = _without_elements(dims, node.attributes["dtype"], env.device)
+        return variable
+
+    found: Variable = env.resources.look_up_or_create(node.attributes["container"], name, make)
     return found
+
+
+def _without_elements(dims: tuple[int, ...], dtype: DType, device: torch.device) -> Any:
+    value = to_runtime(np.zeros(dims, dtype.base_dtype.as_numpy_dtype), dtype)
+    return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
 def _variable_kernel(node: Node, env: Environment) -> Kernel:

@@ -130,8 +130,10 @@ class Variable(VariableUpdates, metaclass=KindOfVariable):
         with (
             graph.as_default(),
             graph.control_dependencies(None),
-            graph.name_scope(name or "Variable") as full_name,
+            graph.name_scope("Variable" if name is None else name) as full_name,
         ):
+            if not full_name:
+                raise ValueError("'' is not a valid node name")
             self._add_nodes(
                 full_name, initial_value, validate_shape, dtype, None if shape is None else as_shape(shape)
             )
