@@ -1,4 +1,4 @@
-"""Batches of generators and Sequences whose inputs, targets or weights are tuples: the package knows lists."""
+"""Batches of generators and Sequences with tuples as inputs, targets or weights: the package knows lists."""
 
 from __future__ import annotations
 
