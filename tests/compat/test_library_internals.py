@@ -392,3 +392,24 @@ def test_rows_in_place() -> None:
     assert programs[0][0].op.type == "InplaceUpdate" and programs[0][0].op.inputs[0].op.type == "DeepCopy"
     with pytest.raises(LookupError, match="InplaceAdd"):
         tf.gradients(programs[1][0], x)
+
+
+def test_a_value_that_stands_for_its_variable() -> None:
+    """tensor2tensor gives a tensor the methods of the variable whose value it is."""
+    variable = tf.get_variable("stood_for", initializer=1.0)
+    value = tf.identity(variable)
+    assert not hasattr(value, "assign")
+    value.assign = variable.assign
+    with tf.Session() as session:
+        session.run(value.assign(3.0))
+        assert session.run(value) == 3.0
+
+
+def test_summaries_of_the_first_replica_alone() -> None:
+    utilities = internal("ops.summary_op_util")
+    assert utilities.skip_summary() is False
+    strategy = tf.contrib.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    with strategy.scope():
+        skipped = strategy.experimental_run_v2(lambda: tf.constant(utilities.skip_summary()))
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        assert session.run(list(skipped.values)) == [False, True]

@@ -66,7 +66,7 @@ def _changed_strings(x: Any, rows: torch.Tensor, values: Any) -> Any:
 def _declare(name: str, kind: str) -> OpDeclaration:
     declaration = op(name, "x: T, i: int32, v: T -> y: T", T=None)
     declaration.infer(lambda node: node.dims(0))
-    declaration.not_differentiable()
+    declaration.no_gradient()
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
