@@ -368,3 +368,48 @@ def test_a_case_by_a_function_of_ones_own() -> None:
         helper(choose, pairs, None, False, "n")
     with pytest.raises(TypeError, match="pred must be a Tensor or bool, got: 1"):
         helper(choose, [(1, lambda: 1)], None, False, "n", allow_python_preds=True)
+
+
+# ---- rows in place, as of TensorFlow 1.15.5
+
+
+def test_rows_in_place() -> None:
+    rows = internal("ops.inplace_ops")
+    x = tf.zeros([3, 2])
+    pairs = [[1.0, 2.0], [3.0, 4.0]]
+    programs = [
+        (rows.inplace_update(x, [0, 2], pairs), [[1, 2], [0, 0], [3, 4]]),
+        (rows.inplace_add(x, [0, 0], pairs), [[4, 6], [0, 0], [0, 0]]),
+        (rows.inplace_sub(x, 1, [1.0, 2.0]), [[0, 0], [-1, -2], [0, 0]]),
+        (rows.inplace_add(x, None, [[1.0, 2.0]] * 3), [[1, 2]] * 3),
+        (rows.alias_inplace_update(x, tf.constant(1), [1.0, 2.0]), [[0, 0], [1, 2], [0, 0]]),
+        (rows.inplace_update(x, [5, -2], pairs), [[0, 0], [3, 4], [1, 2]]),
+        (rows.empty_like(x, True), [[0, 0]] * 3),
+    ]
+    with tf.Session() as session:
+        for found, expected in zip(session.run([each[0] for each in programs]), programs):
+            assert found.tolist() == expected[1]
+    assert programs[0][0].op.type == "InplaceUpdate" and programs[0][0].op.inputs[0].op.type == "DeepCopy"
+    with pytest.raises(LookupError, match="InplaceAdd"):
+        tf.gradients(programs[1][0], x)
+
+
+def test_a_value_that_stands_for_its_variable() -> None:
+    """tensor2tensor gives a tensor the methods of the variable whose value it is."""
+    variable = tf.get_variable("stood_for", initializer=1.0)
+    value = tf.identity(variable)
+    assert not hasattr(value, "assign")
+    value.assign = variable.assign
+    with tf.Session() as session:
+        session.run(value.assign(3.0))
+        assert session.run(value) == 3.0
+
+
+def test_summaries_of_the_first_replica_alone() -> None:
+    utilities = internal("ops.summary_op_util")
+    assert utilities.skip_summary() is False
+    strategy = tf.contrib.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    with strategy.scope():
+        skipped = strategy.experimental_run_v2(lambda: tf.constant(utilities.skip_summary()))
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        assert session.run(list(skipped.values)) == [False, True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any
 
@@ -96,3 +97,12 @@ def test_functions_of_loaded_models_see_their_modules() -> None:
         (tf.keras.models.model_from_json(model.to_json(), custom_objects={"BIAS": 1.0}), 5.0),
     ):
         assert loaded.predict([[2.0]]) == [[expected]]
+
+
+@pytest.mark.parametrize("name", ["LocallyConnected1D", "LocallyConnected2D"])
+def test_signatures_name_the_arguments(name: str) -> None:
+    """Libraries read a layer's arguments from its signature, as TensorFlow 1.15's gives them."""
+    parameters = inspect.signature(getattr(tf.keras.layers, name)).parameters
+    expected = f"filters kernel_size strides padding data_format activation use_bias {KERNEL} {CONSTRAINTS}"
+    assert list(parameters) == [*expected.split(), "implementation", "kwargs"]
+    assert parameters["implementation"].default == 1

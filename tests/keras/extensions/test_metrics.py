@@ -31,3 +31,47 @@ def test_metrics_of_a_configuration() -> None:
     metric = tf.keras.metrics.AUC(name="area", num_thresholds=20)
     again = tf.keras.metrics.get(tf.keras.metrics.serialize(metric))
     assert isinstance(again, tf.keras.metrics.AUC) and again.get_config() == metric.get_config()
+
+
+def _counting_metric(given: str) -> Any:
+    """A program's metric, the sum of its values, whose `update_state` gives this of its two updates."""
+
+    class Total(tf.keras.metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__(name="total")
+            self.sum = self.add_weight("sum", initializer="zeros")
+            self.calls = self.add_weight("calls", initializer="zeros")
+
+        def update_state(self, y_true: Any, y_pred: Any = None, sample_weight: Any = None) -> Any:
+            first = self.sum.assign_add(tf.reduce_sum(y_true))
+            second = self.calls.assign_add(1.0)
+            gifts = {
+                "nothing": None,
+                "one": first,
+                "operation": first.op,
+                "list": [first],
+                "tuple": (second,),
+            }
+            return gifts[given]
+
+        def result(self) -> Any:
+            return self.sum + 100 * self.calls
+
+    return Total()
+
+
+@pytest.mark.parametrize("given", ["nothing", "one", "operation", "list", "tuple"])
+def test_all_updates_of_a_metric_happen(given: str) -> None:
+    """Whatever `update_state` gives: TensorFlow 1.15 runs it as a function, whose changes all happen."""
+    metric = _counting_metric(given)
+    value = metric(tf.constant([1.0, 2.0]))
+    session = tf.keras.backend.get_session()
+    session.run(tf.global_variables_initializer())
+    assert [session.run(value), session.run(value)] == [103.0, 206.0]
+
+
+@pytest.mark.parametrize("given", ["nothing", "one"])
+def test_metrics_of_a_program_in_a_model(given: str) -> None:
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+    model.compile("sgd", "mse", metrics=[_counting_metric(given), tf.keras.metrics.MeanIoU(2)])
+    assert model.evaluate(np.ones([4, 2]), np.ones([4, 1]), batch_size=2, verbose=0)[1] == 204.0

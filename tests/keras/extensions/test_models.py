@@ -248,3 +248,29 @@ def test_a_file_of_a_model_without_a_configuration_is_refused_in_words(tmp_path:
     model.fit(x, y, verbose=0)
     with pytest.raises(NotImplementedError, match="to be a Functional model or a Sequential model"):
         model.save(str(tmp_path / "model.h5"))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("kind", ["generator", "Sequence"])
+def test_generators_of_tuples(kind: str, workers: int) -> None:
+    """Inputs may be a tuple, as in TensorFlow; the package takes lists."""
+    batch = (np.ones([4, 2]), np.ones([4, 3])), np.ones([4, 1])
+
+    class Batches(tf.keras.utils.Sequence):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: int) -> Any:
+            return batch
+
+    def batches() -> Any:
+        return Batches() if kind == "Sequence" else iter([batch] * 50)
+
+    inputs = [tf.keras.Input((2,)), tf.keras.Input((3,))]
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(tf.keras.layers.concatenate(inputs)))
+    model.compile("sgd", "mse")
+    options = {"validation_data": batches(), "validation_steps": 1, "verbose": 0, "workers": workers}
+    history = model.fit_generator(batches(), 2, **options).history
+    assert len(history["loss"]) == len(history["val_loss"]) == 1
+    assert np.ndim(model.evaluate_generator(batches(), 2, workers=workers)) == 0
+    assert model.predict_generator(batches(), 2, workers=workers).shape == (8, 1)

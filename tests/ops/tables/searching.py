@@ -8,6 +8,14 @@ VALUES = [[2.0, 3.0, 11.0], [-1.0, 4.0, 0.5]]
 SLICES = [[1, 0, 0], [1, 0, 0], [2, 0, 0], [1, 0, 0]]
 PLACES = literal([[0], [2], [0]], "int32")
 PAIRS = literal([[0, 1], [2, 0]], "int64")
+ROW_TYPES = "float32 float64 float16 int32 int64 uint8 uint16 complex64"
+
+
+def ints_of(*values: int) -> object:
+    """A vector of int32."""
+    return literal(list(values), "int32")
+
+
 UPDATES = (
     "TensorScatterUpdate",
     "TensorScatterAdd",
@@ -74,6 +82,20 @@ CASES = [
         for op, gradient in ((op, False if op.endswith("Update") else None) for op in UPDATES)
     ],
     case("TensorScatterUpdate", normal(4), literal([[0], [2]], "int32"), normal(2), label="gradient"),
+    [
+        [
+            case(op, normal(3, 2), ints_of(0, 4), normal(2, 2), gradient=False, dtypes=ROW_TYPES),
+            case(op, normal(3), ints_of(1, 1), normal(2), gradient=False, label="repeated"),
+            case(op, normal(0, 2), ints_of(), normal(0, 2), gradient=False, label="empty"),
+            case(op, normal(3, 2), ints_of(0), normal(2), gradient=False, label="ranks", error=INVALID),
+            case(op, normal(3, 2), ints_of(0), normal(1, 3), gradient=False, label="sizes", error=INVALID),
+            case(op, normal(3, 2), ints_of(0), normal(2, 2), gradient=False, label="count", error=INVALID),
+        ]
+        for op in ("InplaceUpdate", "InplaceAdd", "InplaceSub")
+    ],
+    case("InplaceUpdate", strings([b"a", b"b"]), ints_of(-1), strings([b"c"])),
+    case("Empty", ints_of(2, 3), dtype="float32", init=True),
+    case("Empty", ints_of(2), dtype="string", init=True),
     case("ScatterNdNonAliasingAdd", normal(4), PLACES, normal(3), dtypes="float32 int32"),
     case(
         "ScatterNdNonAliasingAdd",

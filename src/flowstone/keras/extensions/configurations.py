@@ -6,6 +6,7 @@ the package knows.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -47,7 +48,19 @@ def _changed_init(
             setattr(self, name, values[0] if value is None else value)
         published(self, *arguments, **keywords)
 
+    __init__.__signature__ = _with_arguments(inspect.signature(published), own_arguments)  # type: ignore[attr-defined]
     return __init__
+
+
+def _with_arguments(signature: inspect.Signature, own_arguments: tuple[_Argument, ...]) -> inspect.Signature:
+    """The signature with TensorFlow's own arguments in their places, as far as it lacks them."""
+    parameters = list(signature.parameters.values())
+    for name, values, after in own_arguments:
+        names = [each.name for each in parameters]
+        if name not in names and after in names:
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            parameters.insert(names.index(after) + 1, inspect.Parameter(name, kind, default=values[0]))
+    return signature.replace(parameters=parameters)
 
 
 def _changed_config(

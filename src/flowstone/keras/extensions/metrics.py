@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -189,6 +190,39 @@ def _with_configurations(published: Any, names: Any) -> Any:
     return get
 
 
+def _counted(published: Callable[..., Any]) -> Callable[..., Any]:
+    """What `update_state` of a program's metric changes happens whether or not it gives it, as in
+    TensorFlow, and the metric's value waits for it.
+    """
+
+    def update_state_wrapper(update_state: Callable[..., Any]) -> Callable[..., Any]:
+        """`update_state`, as a list of the operations that change state: the metric's updates."""
+        is_own = update_state.__module__.startswith("flowstone.")  # they give all that they change
+
+        def updates(*arguments: Any, **keywords: Any) -> list[Any]:
+            graph = tf.get_default_graph()
+            before = graph.version
+            found = update_state(*arguments, **keywords)
+            given = [] if found is None else list(found) if isinstance(found, (list, tuple)) else [found]
+            known = [getattr(x, "op", x) for x in given]
+            return given if is_own else given + [x for x in _changes_since(graph, before) if x not in known]
+
+        return published(updates)  # type: ignore[no-any-return]
+
+    return update_state_wrapper
+
+
+def _changes_since(graph: Any, version: int) -> list[Any]:
+    """The operations that change state and were added after `version`, outside branches and loops."""
+    context = graph._get_control_flow_context()
+    added = [operation for operation in graph.get_operations() if operation._id > version]
+    return [
+        operation
+        for operation in added
+        if operation.declaration.mutates and operation._get_control_flow_context() is context
+    ]
+
+
 def extend(module: ModuleType) -> None:
     """Puts the functions and classes into `keras.metrics`."""
     names = vars(module)
@@ -196,6 +230,8 @@ def extend(module: ModuleType) -> None:
     if "Metric" not in names:  # Keras 2.2
         return
     names["Metric"].__call__ = _changed_call(names["Metric"].__call__)
+    utilities = names["metrics_utils"]
+    utilities.update_state_wrapper = _counted(utilities.update_state_wrapper)
     names["get"] = _with_configurations(names["get"], names)
     names["Metric"].add_weight = add_weight
     names["MeanTensor"] = _tensor_class(names["Metric"])

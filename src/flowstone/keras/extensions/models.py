@@ -18,6 +18,7 @@ from flowstone.keras import sessions, weight_checkpoints
 from flowstone.keras.extensions import first_data, replicated_data, replicated_models
 from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.extensions.dataset_validation import validation_by
+from flowstone.keras.extensions.generator_batches import with_lists
 from flowstone.keras.extensions.progress_callbacks import loop_progress
 from flowstone.keras.extensions.step_sizes import steps_as_sizes
 from flowstone.keras.published import own
@@ -207,7 +208,7 @@ def _changed_evaluate_generator(published: Method) -> Method:
         self.__dict__["test_on_batch"] = recorded
         _show_progress_of_generator(self, published, options)
         try:
-            results = published(self, generator, *arguments, **options)
+            results = published(self, with_lists(generator), *arguments, **options)
         finally:
             del self.__dict__["test_on_batch"]
         if not losses:
@@ -254,9 +255,17 @@ def _changed_predict_generator(published: Method) -> Method:
     def predict_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
         """The outputs; see the package."""
         _show_progress_of_generator(self, published, options)
-        return published(self, generator, *arguments, **options)
+        return published(self, with_lists(generator), *arguments, **options)
 
     return predict_generator
+
+
+def _changed_fit_generator(published: Method) -> Method:
+    def fit_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
+        """Trains; see the package. Inputs and targets may be tuples."""
+        return published(self, with_lists(generator), *arguments, **options)
+
+    return fit_generator
 
 
 def _show_progress_of_generator(self: Any, published: Method, options: dict[str, Any]) -> None:
@@ -340,6 +349,7 @@ _CHANGES: dict[str, Callable[[Method], Method]] = {
     "evaluate": _changed_evaluate,
     "evaluate_generator": _changed_evaluate_generator,
     "fit": _changed_fit,
+    "fit_generator": _changed_fit_generator,
     "load_weights": _changed_load_weights,
     "predict": _changed_predict,
     "predict_generator": _changed_predict_generator,

@@ -177,9 +177,15 @@ def _reference(variable: Any) -> Any:
 
 
 def _assign_of(part: Tensor) -> Any:
+    if "assign" in vars(part):
+        return vars(part)["assign"]
     if not hasattr(part, "_extra"):
         raise AttributeError("'Tensor' object has no attribute 'assign'")
     return lambda value, name=None: _assign(part, value, name)
 
 
-Tensor.assign = property(_assign_of)  # type: ignore[attr-defined]
+def _set_assign(tensor: Tensor, function: Any) -> None:
+    vars(tensor)["assign"] = function  # libraries let a variable's value stand for the variable
+
+
+Tensor.assign = property(_assign_of, _set_assign)  # type: ignore[attr-defined]
