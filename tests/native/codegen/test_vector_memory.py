@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flowstone.native.codegen.emitter import Emitter
-from flowstone.native.codegen.vector_memory import lane_mask, load, read_one, store, store_one
+from flowstone.native.codegen.vector_memory import lane_mask, load, load_apart, read_one, store, store_one
 
 
 @pytest.fixture
@@ -40,3 +40,17 @@ def test_one_element_is_in_all_lanes(e: Emitter) -> None:
     assert "load double, ptr %p, align 8" in e.lines[0] and "shufflevector" in e.lines[-1]
     store_one(e, "float64", value, "%q", "%r")
     assert "extractelement <8 x double>" in "\n".join(e.lines)
+
+
+def test_elements_that_lie_apart_are_gathered(e: Emitter) -> None:
+    load_apart(e, "float32", "%p", "%i", 5, lane_mask(e, "%left"))
+    load_apart(e, "bool", "%p", "%i", 3)
+    text = "\n".join(e.lines)
+    assert (
+        "mul i64 %i, 5" in text and "<i64 0, i64 5, i64 10, i64 15, i64 20, i64 25, i64 30, i64 35>" in text
+    )
+    assert list(e.declarations) == ["llvm.masked.gather.v8f32.v8p0", "llvm.masked.gather.v8i8.v8p0"]
+    assert e.lines[-1].strip().split(" = ")[1].startswith("icmp ne <8 x i8>")
+    alone = Emitter(1, {}, "a")
+    load_apart(alone, "float32", "%p", "%i", 5)
+    assert "load float, ptr" in alone.lines[-1] and not alone.declarations

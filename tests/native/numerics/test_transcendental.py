@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from flowstone.framework.process.denormals import flushing
 from flowstone.native.clusters import kernels
 from flowstone.native.clusters.clusters import Array, Cluster, Step
 
@@ -74,3 +75,11 @@ def test_ends_and_what_is_no_number(name: str) -> None:
     tiny = np.abs(wanted) < 1.2e-38  # below the least normal number, results may be 0
     np.testing.assert_allclose(found[~tiny], wanted[~tiny], rtol=6e-7)
     assert (np.abs(found[tiny]) < 1.2e-38).all()
+
+
+@pytest.mark.parametrize(("name", "least"), [("Expm1", 2.4e-38), ("Tanh", 1.2e-38)])
+def test_small_normal_numbers_stay_where_denormal_numbers_are_zeros(name: str, least: float) -> None:
+    x = np.geomspace(least, 1e-5, 4001).astype(np.float32)
+    x = np.concatenate([x, -x])
+    found = flushing(computed)(name, torch.from_numpy(x))
+    np.testing.assert_allclose(found, FUNCTIONS[name][0](x.astype(np.float64)), rtol=5e-7)

@@ -34,11 +34,13 @@ product of several dimensions, which a cluster's `lead` lists."""
 
 class Array(NamedTuple):
     """An input: its type and shape. `pitched`: its rows, of the last dimension, may lie apart in memory, all
-    by the same distance; its shape is then the cluster's."""
+    by the same distance; its shape is then the cluster's. `strides`: how many elements lie between neighbours
+    along each dimension, of an input of another layout; empty for others."""
 
     dtype: str
     dims: tuple[int, ...]
     pitched: bool = False
+    strides: tuple[int, ...] = ()
 
 
 class Result(NamedTuple):
@@ -153,8 +155,9 @@ class Cluster(NamedTuple):
 
     def levels(self) -> list[Level]:
         """The level of each array."""
+        contiguous = self._replace(inputs=tuple([array._replace(strides=()) for array in self.inputs]))
         result = []
-        for line in self.loops().strides:
+        for line in contiguous.loops().strides:  # of an expanded input all elements are read as of others
             last = Level.ELEMENT if line[-1] else Level.ROW
             result.append(last if any(line) else Level.EVERYWHERE)
         for step in self.steps:
@@ -168,7 +171,7 @@ class Cluster(NamedTuple):
 
     def loops(self) -> Loops:
         """The loops over its elements; the columns are one of them."""
-        strides = [_strides(array.dims, self.dims) for array in self.inputs]
+        strides = [_strides(array, self.dims) for array in self.inputs]
         kept = [i for i, size in enumerate(self.dims) if size != 1]
         merged: list[int] = []
         lines: list[list[int]] = [[] for _ in strides]
@@ -203,7 +206,8 @@ class Cluster(NamedTuple):
         first = self.given()[0]
         lines = [_text(first.dtype, self.dims)]
         for i, array in enumerate(self.inputs):
-            lines.append(f"%{i} = input {_text(array.dtype, array.dims)}{' pitched' * array.pitched}")
+            layout = " pitched" * array.pitched + f" strides={list(array.strides)}" * bool(array.strides)
+            lines.append(f"%{i} = input {_text(array.dtype, array.dims)}{layout}")
         for i, step in enumerate(self.steps, len(self.inputs)):
             words = ", ".join(f"%{j}" for j in step.operands)
             more = "".join(f" {key}={value}" for key, value in step.attributes)
@@ -215,11 +219,11 @@ def _text(dtype: str, dims: Sequence[int]) -> str:
     return f"{dtype}[{','.join(map(str, dims))}]"
 
 
-def _strides(dims: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """How a contiguous array of `dims` is walked along `shape`, to which it is broadcast."""
-    result, step = [0] * len(shape), 1
+def _strides(array: Array, shape: Sequence[int]) -> list[int]:
+    """How an array is walked along `shape`, to which it is broadcast."""
+    dims, result, step = array.dims, [0] * len(shape), 1
     for i in range(1, len(dims) + 1):
         if dims[-i] != 1:
-            result[-i] = step
+            result[-i] = array.strides[-i] if array.strides else step
             step *= dims[-i]
     return result

@@ -82,7 +82,7 @@ def entry_code(
     dimensions of arguments and results that an open one stands for.
     """
     declarations.update(DECLARATIONS)
-    results = [Result(*each) for each in outputs]
+    results = [Result(*each[:2], isinstance(each, Result) and each.transposed) for each in outputs]
     writer = _Entry(name, inputs, results, bool(overwritten), has_step, lead)
     for i, array in enumerate(inputs):
         writer.take(i, array)
@@ -178,6 +178,8 @@ class _Entry:
         self.compare(i, "t", "aoti_torch_get_dtype", "%short", "i32", TYPE_CODES[array.dtype])
         if array.pitched:
             self.take_pitch(i, array.dims)
+        elif array.strides:
+            self.compare_strides(i, array)
         elif math.prod(array.dims) not in (0, 1):
             self.compare(i, "c", "aoti_torch_is_contiguous", "%flag", "i8", 1)
         add(f" %d{i} = getelementptr ptr, ptr %a, i64 {i}")
@@ -247,6 +249,18 @@ class _Entry:
                 self.lines.append(f" %sq{n} = icmp eq i64 %sv{n}, %sm{n}")
                 size *= dims[axis]
             self.unless(f"%sq{n}")
+
+    def compare_strides(self, i: int, array: Array) -> None:
+        """Checks how far from each other an argument's neighbours along each dimension are."""
+        self.lines.append(f" %sx{i} = call i32 @aoti_torch_get_strides(ptr %w{i}, ptr %list)")
+        self.lines.append(f" %st{i} = load ptr, ptr %list")
+        for axis, (size, stride) in enumerate(zip(array.dims, array.strides)):
+            if size != 1:
+                n = f"{i}_{axis}"
+                self.lines.append(f" %sa{n} = getelementptr i64, ptr %st{i}, i64 {axis}")
+                self.lines.append(f" %sv{n} = load i64, ptr %sa{n}")
+                self.lines.append(f" %sq{n} = icmp eq i64 %sv{n}, {stride}")
+                self.unless(f"%sq{n}")
 
     def compare(self, i: int, letter: str, function: str, place: str, kind: str, expected: int | str) -> None:
         """Checks that what a function says of argument i is what is expected."""

@@ -14,8 +14,8 @@ by ATen and are much work, whose best code is waited for; better code gives the 
 generated code (`NativeKernel.replace_in`), so that no step asks what is to be called. Equal clusters are
 compiled once a process.
 
-Arguments whose rows lie apart in memory, as pieces of a split do, have other code made when they first come;
-those of other layouts are copied. ``FLOWSTONE_NATIVE=2`` compiles at plan time, 0 never.
+Arguments that are not contiguous, as pieces of a split and transposed matrices, have other code made when
+they first come; what code cannot walk well is copied. ``FLOWSTONE_NATIVE=2`` compiles at plan time, 0 never.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class NativeKernel:
 
     def _misfit(self, *inputs: Any) -> Any:
         self._misfits += 1
-        other = self._laid_out(inputs) if self._misfits <= _MOST_LAYOUTS else None
+        other = self._laid_out(inputs) if self._misfits <= _MOST_LAYOUTS else self._of_copies()
         if other is not None:
             self.cluster = other
             self.compile(quickly=flags.NATIVE == 1)
@@ -168,7 +168,12 @@ class NativeKernel:
 
     def _laid_out(self, inputs: Sequence[Any]) -> Any:
         """What takes arguments that are laid out as these; None if there is nothing."""
-        return layouts.pitched_for(self.cluster, inputs) if isinstance(self.cluster, Cluster) else None
+        return layouts.laid_out_for(self.cluster, inputs) if isinstance(self.cluster, Cluster) else None
+
+    def _of_copies(self) -> Any:
+        """What takes copies of arguments; None if that is what there is."""
+        plain = layouts.without_strides(self.cluster) if isinstance(self.cluster, Cluster) else self.cluster
+        return None if plain == self.cluster else plain
 
     def _copied(self, inputs: Sequence[Any]) -> list[Any] | None:
         """Copies of arguments that the code is for; None if copies would not help."""

@@ -23,6 +23,7 @@ from flowstone.native.codegen.vector_memory import (
     in_all_lanes,
     lane_mask,
     load,
+    load_apart,
     memory_kind,
     read_one,
     store,
@@ -287,13 +288,22 @@ class _Writer:
             if array in values:
                 continue
             if step is None:
-                values[array] = load(e, self.dtype_at(array), f"%b{array}", column, mask)
+                values[array] = self.read(e, array, column, mask)
             elif step.op == "ColumnIndex":
                 values[array] = self.places_in_row(e, column)
             else:
                 values[array] = self.value(e, array, values)
         for array in each.kept if not self.chunks else ():
             store(e, self.cluster.dtype(array), values[array], f"%k{array}", column)
+
+    def read(self, e: Emitter, array: int, column: str, mask: str) -> str:
+        """A vector of an input, from a column on."""
+        dtype, stride = self.dtype_at(array), self.strides_at(array)[-1]
+        if stride == 1 or self.loops.columns == 1:
+            return load(e, dtype, f"%b{array}", column, mask)
+        if stride == 0:
+            return read_one(e, dtype, f"%b{array}")
+        return load_apart(e, dtype, f"%b{array}", column, stride, mask)
 
     def places_in_row(self, e: Emitter, column: str) -> str:
         first = in_all_lanes(e, "i32", e.let(f"trunc i64 {column} to i32"))

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from flowstone.native.clusters import accumulators
-from flowstone.native.clusters.clusters import Cluster, Level
+from flowstone.native.clusters.clusters import Cluster, Level, Loops
 from flowstone.native.clusters.loop_code import value_of
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import KINDS, Emitter
@@ -38,7 +38,17 @@ def suits(cluster: Cluster) -> bool:
     if any(step.over in ("columns", "all") for step in cluster.steps):
         return False
     known = ((columns, 1), (1, 0), (0, 1), (0, 0))
-    return all(_strides(line, loops.sizes) in known for line in loops.strides)
+    return all(_is_by_columns(pair) or pair in known for pair in _pairs(loops))
+
+
+def _pairs(loops: Loops) -> list[tuple[int, int] | None]:
+    """For each input, the elements from row to row and from column to column; see `_strides`."""
+    return [_strides(line, loops.sizes) for line in loops.strides]
+
+
+def _is_by_columns(pair: tuple[int, int] | None) -> bool:
+    """Whether the elements of a column are neighbours, and columns lie apart."""
+    return pair is not None and pair[0] == 1 and pair[1] > 1
 
 
 def short_rows_code(cluster: Cluster, declarations: dict[str, str]) -> str:
@@ -59,7 +69,7 @@ class _Writer:
         loops = cluster.loops()
         self.cluster, self.declarations, self.levels = cluster, declarations, cluster.levels()
         self.columns, self.lanes, self.count = loops.columns, host.lanes(), len(cluster.inputs)
-        self.strides = [_strides(line, loops.sizes) for line in loops.strides]
+        self.strides = _pairs(loops)
         self.lines: list[str] = []
         self.fixed: list[_Values] = [{} for _ in range(self.columns)]  # the same in all rows, by column
 
@@ -117,6 +127,7 @@ class _Writer:
         for i, strides in enumerate(self.strides):
             if strides is not None and strides[0]:
                 read = self.read_elements if strides[1] else self.read_rows
+                read = self.read_columns if _is_by_columns(strides) else read
                 for found, value in zip(values, read(e, i, left)):
                     found[i] = value
         for i, step in enumerate(self.cluster.steps, self.count):
@@ -152,6 +163,17 @@ class _Writer:
         """An input that has an element a row, for each column."""
         mask = lane_mask(e, left) if left else ""
         return [load(e, self.cluster.dtype(array), f"%p{array}", "%r", mask)] * self.columns
+
+    def read_columns(self, e: Emitter, array: int, left: str) -> list[str]:
+        """The columns of an input that has them one by one in memory."""
+        mask, dtype, apart = lane_mask(e, left) if left else "", self.cluster.dtype(array), self.apart(array)
+        starts = [e.let(f"add i64 %r, {column * apart}") for column in range(self.columns)]
+        return [load(e, dtype, f"%p{array}", start, mask) for start in starts]
+
+    def apart(self, array: int) -> int:
+        """How far apart the elements of a row are."""
+        strides = self.strides[array]
+        return strides[1] if strides is not None else 0
 
     def read_elements(self, e: Emitter, array: int, left: str) -> list[str]:
         """The columns of an input."""

@@ -25,6 +25,7 @@ from typing import TypeVar
 
 import torch
 
+from flowstone.framework.process import beside_steps
 from flowstone.framework.process.daemon_threads import DaemonThreads
 from flowstone.native.codegen import compiler, parts
 
@@ -54,7 +55,12 @@ class Locks:
 
 def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]:
     """What `make` makes on a thread for what is needed soon."""
-    return _soon.submit(make)
+    return _soon.submit(_shared, make)
+
+
+def _shared(make: Callable[[], _Made]) -> _Made:
+    with beside_steps.shared():
+        return make()
 
 
 def later(make: Callable[[], object], work: float = math.inf) -> None:
@@ -88,13 +94,15 @@ _threads: list[threading.Thread] = []
 
 
 def _make_all() -> None:
+    beside_steps.give_way()
     while True:
         *_, make = _waiting.get()
         try:
             while (left := _PAUSE_S - compiler.idle_s()) > 0:
                 time.sleep(left)
             parts.work_alone(make, torch.get_num_threads() >= _cores())
-            make()
+            with beside_steps.shared():
+                make()
         except Exception:
             traceback.print_exc(file=sys.stderr)  # steps go on with the code that there is
         finally:

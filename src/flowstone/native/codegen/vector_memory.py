@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flowstone.native.codegen.emitter import KINDS, SIZES, Emitter
 
-__all__ = ["in_all_lanes", "lane_mask", "load", "memory_kind", "read_one", "store", "store_one"]
+__all__ = ["in_all_lanes", "lane_mask", "load", "load_apart", "memory_kind", "read_one", "store", "store_one"]
 
 
 def memory_kind(dtype: str) -> str:
@@ -46,6 +46,28 @@ def load(e: Emitter, dtype: str, base: str, index: str, mask: str = "") -> str:
         )
     else:
         value = e.let(f"load {vector}, ptr {address}, align {SIZES[dtype]}")
+    return _as_truth(e, vector, value) if dtype == "bool" else value
+
+
+def load_apart(e: Emitter, dtype: str, base: str, index: str, distance: int, mask: str = "") -> str:
+    """The vector of elements that lie `distance` elements apart, from the one that is number `index` of them
+    on."""
+    kind, lanes = memory_kind(dtype), e.lanes
+    vector, places = e.vector(kind), e.vector("i64")
+    first = in_all_lanes(e, "i64", e.let(f"mul i64 {index}, {distance}"))
+    apart = ", ".join(f"i64 {i * distance}" for i in range(lanes))
+    numbers = e.let(f"add {places} {first}, <{apart}>" if lanes > 1 else f"add i64 {first}, 0")
+    if lanes == 1:
+        address = e.let(f"getelementptr {kind}, ptr {base}, i64 {numbers}")
+        value = e.let(f"load {kind}, ptr {address}, align {SIZES[dtype]}")
+        return _as_truth(e, vector, value) if dtype == "bool" else value
+    addresses = e.let(f"getelementptr {kind}, ptr {base}, {places} {numbers}")
+    name = f"llvm.masked.gather.{_suffix(lanes, kind)}.v{lanes}p0"
+    truths = e.vector("i1")
+    e.declarations[name] = f"declare {vector} @{name}({e.vector('ptr')}, {truths}, {vector})"
+    mask = mask or "<" + ", ".join(["i1 true"] * lanes) + ">"
+    where = f"{e.vector('ptr')} align {SIZES[dtype]} {addresses}"
+    value = e.let(f"call {vector} @{name}({where}, {truths} {mask}, {vector} zeroinitializer)")
     return _as_truth(e, vector, value) if dtype == "bool" else value
 
 

@@ -6,6 +6,7 @@ The thread is a daemon that lives while there are tasks, so an idle session has 
   tasks that were left and for new ones.
 - `stop` ends the thread for good: waiting tasks are dropped, and a running task finds `is_stopped` set when
   it has finished.
+- Steps get the interpreter's lock soon while it plans (`framework/process/beside_steps.py`).
 - The interpreter's exit stops it where it is (`framework/process/process_exit.py`).
 
 Tasks catch their own exceptions. They do not pause Python's garbage collector, since that would pause it for
@@ -20,7 +21,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 
-from flowstone.framework.process import collector
+from flowstone.framework.process import beside_steps, collector
 
 
 class BackgroundPlanner:
@@ -65,7 +66,7 @@ class BackgroundPlanner:
 
     def _work(self) -> None:
         try:
-            with collector.left_alone():
+            with collector.left_alone(), beside_steps.shared():
                 while self._has_done_one():
                     pass
         finally:
