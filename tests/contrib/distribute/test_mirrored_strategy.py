@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import sys
 import traceback
 import types
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.contrib.distribute.strategy_programs import check, programs
 
 import flowstone as tf
 from flowstone.compat.module_paths import register
@@ -21,7 +20,7 @@ from flowstone.framework.names.alias_modules import alias_module
 
 register()
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "strategies"
+PROGRAMS = programs("programs")
 DEVICES = ["/cpu:0", "/cpu:1"]
 CONFIG = tf.ConfigProto(device_count={"CPU": 2})
 Aggregation, Synchronization = tf.VariableAggregation, tf.VariableSynchronization
@@ -51,33 +50,6 @@ def values(strategy: Any, fetched: Any, *before: Any) -> list[Any]:
 # ---- against TensorFlow
 
 
-def programs() -> Any:
-    spec = importlib.util.spec_from_file_location("strategy_programs", GOLDEN / "programs.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def near(found: Any, expected: Any) -> bool:
-    if isinstance(expected, dict):
-        return found.keys() == expected.keys() and all(near(found[key], expected[key]) for key in expected)
-    if isinstance(expected, list):
-        return len(found) == len(expected) and all(near(*pair) for pair in zip(found, expected))
-    if isinstance(expected, float):
-        return found == pytest.approx(expected, rel=2e-4, abs=2e-4)
-    return bool(found == expected)
-
-
-class TensorFlow115:
-    """`tf` with the name that strategies have since TensorFlow 1.14."""
-
-    distribute = core
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(tf, name)
-
-
 @pytest.fixture
 def internals(monkeypatch: pytest.MonkeyPatch) -> None:
     """The modules of TensorFlow's that programs import."""
@@ -88,13 +60,9 @@ def internals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("internals")
-@pytest.mark.parametrize("program", programs().PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("program", PROGRAMS.PROGRAMS, ids=lambda program: program.__name__)
 def test_programs_give_what_tensorflow_gives(program: Any, tmp_path: Path) -> None:
-    expected = json.loads((GOLDEN / "values.json").read_text())[program.__name__]
-    found = programs().listed(program(TensorFlow115(), str(tmp_path)))
-    assert found.keys() == expected.keys()
-    for key in expected:
-        assert near(found[key], expected[key]), (key, found[key], expected[key])
+    check(PROGRAMS, program, "values.json", tmp_path)
 
 
 # ---- replicas

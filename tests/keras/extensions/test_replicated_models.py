@@ -2,60 +2,30 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.contrib.distribute.strategy_programs import check, programs
 from tests.keras.published import with_keras
 
 import flowstone as tf
-from flowstone.compat.tensorflow_name import install
 from flowstone.contrib.distribute import core
 
-install()
-import tensorflow  # noqa: E402
-
 pytestmark = [with_keras, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("keras_graph")]
-GOLDEN = Path(__file__).parents[2] / "golden" / "strategies"
 X = np.random.RandomState(0).randn(8, 3).astype(np.float32)
 Y = X[:, :1]
 
 
-def programs() -> Any:
-    spec = importlib.util.spec_from_file_location("keras_programs", GOLDEN / "keras_programs.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(GOLDEN))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(GOLDEN))
-    return module
+PROGRAMS = programs("keras_programs")
 
 
-def near(found: Any, expected: Any) -> bool:
-    if isinstance(expected, dict):
-        return found.keys() == expected.keys() and all(near(found[key], expected[key]) for key in expected)
-    if isinstance(expected, list):
-        return len(found) == len(expected) and all(near(*pair) for pair in zip(found, expected))
-    if isinstance(expected, float):
-        return found == pytest.approx(expected, rel=2e-4, abs=2e-4)
-    return bool(found == expected)
-
-
-@pytest.mark.parametrize("program", programs().PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("program", PROGRAMS.PROGRAMS, ids=lambda program: program.__name__)
 def test_programs_give_what_tensorflow_gives(program: Any, tmp_path: Path) -> None:
     pytest.importorskip("h5py")
-    expected = json.loads((GOLDEN / "keras_values.json").read_text())[program.__name__]
-    found = programs().listed(program(tensorflow, str(tmp_path)))
-    assert found.keys() == expected.keys()
-    for key in expected:
-        assert near(found[key], expected[key]), (key, found[key], expected[key])
+    check(PROGRAMS, program, "keras_values.json", tmp_path)
 
 
 @pytest.fixture

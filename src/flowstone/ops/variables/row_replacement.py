@@ -64,7 +64,9 @@ def _changed_strings(x: Any, rows: torch.Tensor, values: Any) -> Any:
 
 
 def _declare(name: str, kind: str) -> OpDeclaration:
-    declaration = op(name, "x: T, i: int32, v: T -> y: T", T=None)
+    asks_host = kind == "Update"  # whether rows repeat
+    capturable = False if asks_host else None
+    declaration = op(name, "x: T, i: int32, v: T -> y: T", T=None, capturable=capturable)
     declaration.infer(lambda node: node.dims(0))
     declaration.no_gradient()
 
