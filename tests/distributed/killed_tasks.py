@@ -55,10 +55,11 @@ class Training:
         self.processes[job, task] = self.start(job, task)
 
     def is_over(self) -> bool:
-        """Whether both workers have ended; of synchronous ones, whether both have trained (the chief then
-        waits two minutes for its thread that collects gradients, as in TensorFlow)."""
+        """Whether both workers have ended; of synchronous ones, whether both have trained and the chief has
+        saved (it then waits two minutes for its thread that collects gradients, as in TensorFlow)."""
         if self.method == "sync":
-            return sum(": loss" in line for line in list(self.lines)) >= 2
+            has_trained = sum(": loss" in line for line in list(self.lines)) >= 2
+            return has_trained and self.saved_step() >= self.steps
         return all(self.processes[task].poll() is not None for task in TASKS[1:])
 
     def saved_step(self) -> int:
