@@ -40,7 +40,7 @@ def test_callers_of_teams_work_alone_while_code_takes_a_core(
     cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     making.wait_until_made()
-    monkeypatch.setattr(making, "_cores", lambda: cores)
+    monkeypatch.setattr(making, "usable_cores", lambda: cores)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     seen: list[int] = []
     making.later(lambda: seen.append(host.ALONE.value))

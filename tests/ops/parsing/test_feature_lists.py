@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.ops.parsing.damage import damaged
 
 import flowstone as tf
 from flowstone.framework import errors, flags
@@ -87,21 +88,7 @@ def test_damaged_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     errors_seen = 0
     for _ in range(600):
         messages = [message(draw) for _ in range(3)]
-        data = bytearray(messages[1])
-        for _ in range(draw.randrange(1, 3)):
-            place = draw.randrange(len(data))
-            kind = draw.randrange(4)
-            if kind == 0:
-                data[place] = draw.randrange(256)
-            elif kind == 1:
-                data[place] ^= 1 << draw.randrange(8)
-            elif kind == 2:
-                del data[place:]
-            else:
-                data.insert(place, draw.randrange(256))
-            if not data:
-                break
-        messages[1] = bytes(data)
+        messages[1] = damaged(messages[1], draw)
         array = np.array(messages, object)
         errors_seen += isinstance(both(monkeypatch, lambda array=array: parsed(array)), tuple)
     assert 50 < errors_seen < 600

@@ -8,7 +8,6 @@ more at other ports, a few times.
 
 from __future__ import annotations
 
-import os
 import selectors
 import time
 from collections.abc import Sequence
@@ -30,6 +29,7 @@ from flowstone.distributed.launchers.task_environment import (
 from flowstone.distributed.launchers.task_output import TaskOutput
 from flowstone.distributed.launchers.task_process import TaskProcess
 from flowstone.framework.flags import environment
+from flowstone.framework.process.cores import usable_cores
 
 __all__ = ["run_locally"]
 
@@ -127,7 +127,7 @@ class _LocalCluster:
         run = self._runs[task]
         addresses = {other: f"{_HOST}:{each.port.port}" for other, each in self._runs.items()}
         cluster = self._description.addresses_by_job(addresses)
-        threads = share_of_threads(self._description.threads, _cores(), len(self._runs))
+        threads = share_of_threads(self._description.threads, usable_cores(), len(self._runs))
         given = environment()
         others = given if self._description.threads is None else {}  # who says how many means it
         variables = given | self._security | task_variables(cluster, task, threads, others)
@@ -194,9 +194,3 @@ class _LocalCluster:
         restarts = self._supervision.restarts[task]
         duration_s = run.ended_s - run.started_s
         return TaskOutcome(task, process.pid, process.status, process.was_ended, duration_s, restarts)
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -75,11 +75,10 @@ def entry_code(
     """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
 
     `overwritten`: the inputs that may also be the first output; a function more for each, named by
-    `overwriting`. `frees_lock`: other threads of
-    Python may run meanwhile. `checks`: only if ``within`` of the inputs' addresses is true. `may_fail`:
-    ``run`` returns 0, or 1 to have the other function do the work, or 2 if it has set an exception.
-    `has_step`: a step is the first argument, whose address comes after those of the outputs. `lead`: the
-    dimensions of arguments and results that an open one stands for.
+    `overwriting`. `frees_lock`: other threads of Python may run meanwhile. `checks`: only if ``within`` of
+    the inputs' addresses is true. `may_fail`: ``run`` returns 0, or 1 to have the other function do the work,
+    or 2 if it has set an exception. `has_step`: a step is the first argument, whose address comes after those
+    of the outputs. `lead`: the dimensions of arguments and results that an open one stands for.
     """
     declarations.update(DECLARATIONS)
     results = [Result(*each[:2], isinstance(each, Result) and each.transposed) for each in outputs]

@@ -26,6 +26,7 @@ from typing import TypeVar
 import torch
 
 from flowstone.framework.process import beside_steps
+from flowstone.framework.process.cores import usable_cores
 from flowstone.framework.process.daemon_threads import DaemonThreads
 from flowstone.native.codegen import compiler, parts
 
@@ -100,7 +101,7 @@ def _make_all() -> None:
         try:
             while (left := _PAUSE_S - compiler.idle_s()) > 0:
                 time.sleep(left)
-            parts.work_alone(make, torch.get_num_threads() >= _cores())
+            parts.work_alone(make, torch.get_num_threads() >= usable_cores())
             with beside_steps.shared():
                 make()
         except Exception:
@@ -108,11 +109,6 @@ def _make_all() -> None:
         finally:
             parts.work_alone(make, False)
             _waiting.task_done()
-
-
-def _cores() -> int:
-    """How many cores the process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _begin_anew() -> None:

@@ -54,13 +54,13 @@ def load_apart(e: Emitter, dtype: str, base: str, index: str, distance: int, mas
     on."""
     kind, lanes = memory_kind(dtype), e.lanes
     vector, places = e.vector(kind), e.vector("i64")
-    first = in_all_lanes(e, "i64", e.let(f"mul i64 {index}, {distance}"))
-    apart = ", ".join(f"i64 {i * distance}" for i in range(lanes))
-    numbers = e.let(f"add {places} {first}, <{apart}>" if lanes > 1 else f"add i64 {first}, 0")
+    number = e.let(f"mul i64 {index}, {distance}")
     if lanes == 1:
-        address = e.let(f"getelementptr {kind}, ptr {base}, i64 {numbers}")
+        address = e.let(f"getelementptr {kind}, ptr {base}, i64 {number}")
         value = e.let(f"load {kind}, ptr {address}, align {SIZES[dtype]}")
         return _as_truth(e, vector, value) if dtype == "bool" else value
+    apart = ", ".join(f"i64 {i * distance}" for i in range(lanes))
+    numbers = e.let(f"add {places} {in_all_lanes(e, 'i64', number)}, <{apart}>")
     addresses = e.let(f"getelementptr {kind}, ptr {base}, {places} {numbers}")
     name = f"llvm.masked.gather.{_suffix(lanes, kind)}.v{lanes}p0"
     truths = e.vector("i1")

@@ -68,10 +68,8 @@ class _Products:
         if labelled is None:
             return None
         first, second, out = labelled
-        if next(
-            (label in second.sizes for label in out if (label in first.sizes) != (label in second.sizes)),
-            False,
-        ):
+        own = [label for label in out if not (label in first.sizes and label in second.sizes)]
+        if own and own[0] in second.sizes:
             first, second = second, first
         kinds = _kinds(first.sizes, second.sizes, out)
         if kinds is None or not _is_known(kinds, first, second):

@@ -73,14 +73,15 @@ def _call(plan: Plan) -> FunctionCall:
     """A function of the step and the arguments that runs the plan; the results are the caller's own. The
     calling thread is in inference mode, as in a step. It starts no team if it is one of several that call
     functions at once."""
-    function, one_thread = plan.function, plan.one_thread
+    function = plan.function
+
+    def alone(step: Any, *arguments: Any) -> Any:
+        return threads.run_with(1, lambda: function(step, *arguments))
 
     def run(step: Any, *arguments: Any) -> Any:
-        if one_thread or is_one_of_many():
-            return threads.run_with(1, lambda: function(step, *arguments))
-        return function(step, *arguments)
+        return alone(step, *arguments) if is_one_of_many() else function(step, *arguments)
 
-    return _owned(run, plan.program)
+    return _owned(alone if plan.one_thread else run, plan.program)
 
 
 def _owned(function: Callable[..., Any], program: Program) -> FunctionCall:
