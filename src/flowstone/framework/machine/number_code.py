@@ -1,0 +1,26 @@
+"""What the native tier offers to functions of numbers, in slots as those of `machine_code.py`.
+
+`complex_function(name, otherwise)` is the function of the operation of that name for complex64 numbers,
+within rounding what `otherwise` gives. It is None where there is no machine code for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+
+from flowstone.framework.machine.machine_code import Slot
+
+__all__ = ["ComplexFunction", "complex_function"]
+
+
+class ComplexFunction(Protocol):
+    """A function of complex64 numbers on the host."""
+
+    def __call__(self, *given: torch.Tensor) -> torch.Tensor:
+        """The results of one tensor, or of two that broadcast."""
+
+
+complex_function: Slot[[str, Callable[..., torch.Tensor]], ComplexFunction] = Slot()
