@@ -135,6 +135,10 @@ class Profile(NamedTuple):
     prime_length: int = 0
     narrow_prime_length: int = 0
     prime_multiples: int = 4
+    # Of lengths that 4 divides: the primes from the first up to the last, as the largest factor, whose sums
+    # the library computes by the definition there, though it has a faster way for the prime alone.
+    first_summed_prime: int = NEVER
+    last_summed_prime: int = 0
 
     # Triangular systems of many right-hand sides in float32: whether the transposed ones are solved faster.
     transposed_systems: bool = False
@@ -290,6 +294,8 @@ INTEL = X86._replace(
     spread_uncached=160,  # 033
     folded_element=60,
     softmax_columns=15,
+    first_summed_prime=79,  # 045
+    last_summed_prime=149,
     team_by_element=1_000_000,
 )
 
