@@ -31,7 +31,13 @@ from flowstone.native.arrays import (
     tuple_rows,
 )
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
-from flowstone.native.matrices import bands, matrix_batches, small_matrices, sparse_products
+from flowstone.native.matrices import (
+    bands,
+    complex_eigenvalues,
+    matrix_batches,
+    small_matrices,
+    sparse_products,
+)
 from flowstone.native.networks import (
     cell_gradients,
     cut_windows,
@@ -60,6 +66,7 @@ def offer_all() -> None:
     image_code.box_choice.offer(box_choice.box_choice)
     machine_code.byte_strings.offer(byte_strings.byte_strings)
     image_code.colour_change.offer(colours.colour_change)
+    number_code.complex_eigenvalues.offer(complex_eigenvalues.complex_eigenvalues)
     number_code.complex_function.offer(complex_functions.complex_function)
     image_code.cut_windows.offer(cut_windows.cut_windows)
     network_code.direct_windows.offer(direct_kernels.direct_windows)

@@ -1,7 +1,8 @@
 """What the native tier offers to functions of numbers, in slots as those of `machine_code.py`.
 
 `complex_function(name, otherwise)` is the function of the operation of that name for complex64 numbers,
-within rounding what `otherwise` gives. It is None where there is no machine code for it.
+within rounding what `otherwise` gives. `complex_eigenvalues(dtype)` finds those of many small matrices
+(`matrix_kernels.py`). They are None where there is no machine code.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Protocol
 import torch
 
 from flowstone.framework.machine.machine_code import Slot
+from flowstone.framework.machine.matrix_kernels import ComplexEigenvalues
 
-__all__ = ["ComplexFunction", "complex_function"]
+__all__ = ["ComplexFunction", "complex_eigenvalues", "complex_function"]
 
 
 class ComplexFunction(Protocol):
@@ -23,4 +25,5 @@ class ComplexFunction(Protocol):
         """The results of one tensor, or of two that broadcast."""
 
 
+complex_eigenvalues: Slot[[torch.dtype | None], ComplexEigenvalues] = Slot()
 complex_function: Slot[[str, Callable[..., torch.Tensor]], ComplexFunction] = Slot()
