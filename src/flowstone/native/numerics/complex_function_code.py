@@ -213,6 +213,70 @@ def _sigmoid(s: _Single, x: str, y: str) -> Found:
     return d.narrow(d.div(a, square)), d.narrow(d.div(b, square)), [near, s.below(x, _LARGE)]
 
 
+# ---- inverse functions
+
+
+def _atanh(s: _Single, x: str, y: str) -> Found:
+    """log1p(4 |x| / ((1 - |x|)² + y²)) / 4 and atan2(2 y, 1 - x² - y²) / 2."""
+    d = _Double(s.e)
+    a, b = s.wide(s.intrinsic("fabs", x)), s.wide(y)
+    apart, square = d.sub(1.0, a), d.mul(b, b)
+    share_of = d.div(d.mul(a, 4.0), d.add(d.mul(apart, apart), square))
+    size = s.mul(s.e.sleef("log1p", "float32", d.narrow(share_of)), 0.25)
+    across = d.sub(d.mul(apart, d.add(a, 1.0)), square)
+    angle = s.e.sleef("atan2", "float32", d.narrow(d.mul(b, 2.0)), d.narrow(across))
+    right = [d.is_("olt", d.mul(a, a), _MOST), d.is_("olt", square, _MOST)]
+    return s.intrinsic("copysign", size, x), s.mul(angle, 0.5), right
+
+
+def _atan(s: _Single, x: str, y: str) -> Found:
+    imaginary, real, right = _atanh(s, y, x)
+    return real, imaginary, right
+
+
+def _arc(s: _Single, x: str, y: str) -> tuple[str, str, str, list[str]]:
+    """Of |x| and |y|: the cosine's and the sine's side of the angle of arc sine, and the size of its other
+    part (Hull, Fairgrieve and Tang, 1997, in float64, where nothing of a float32 number cancels)."""
+    d = _Double(s.e)
+    a, b = (s.wide(s.intrinsic("fabs", part)) for part in (x, y))
+    square, further, nearer = d.mul(b, b), d.add(a, 1.0), d.sub(a, 1.0)
+    first = d.intrinsic("sqrt", d.add(d.mul(further, further), square))
+    second = d.intrinsic("sqrt", d.add(d.mul(nearer, nearer), square))
+    half = d.mul(d.add(first, second), 0.5)
+    long = d.add(second, d.intrinsic("fabs", nearer))
+    short = d.where(d.is_("oeq", long, 0.0), 0.0, d.div(square, long))
+    is_within = d.is_("ole", a, 1.0)
+    left = d.div(square, d.add(first, further))
+    below = d.mul(d.mul(d.add(half, a), 0.5), d.add(left, d.where(is_within, long, short)))
+    more = d.mul(d.add(left, d.where(is_within, short, long)), 0.5)
+    root = d.intrinsic("sqrt", d.mul(more, d.add(half, 1.0)))
+    size = s.e.sleef("log1p", "float32", d.narrow(d.add(more, root)))
+    right = [d.is_("olt", square, _MOST), d.is_("olt", d.mul(a, a), _MOST)]
+    return d.narrow(d.intrinsic("sqrt", below)), d.narrow(a), size, right
+
+
+def _asin(s: _Single, x: str, y: str) -> Found:
+    below, above, size, right = _arc(s, x, y)
+    angle = s.e.sleef("atan2", "float32", above, below)
+    return s.intrinsic("copysign", angle, x), s.intrinsic("copysign", size, y), right
+
+
+def _acos(s: _Single, x: str, y: str) -> Found:
+    below, _, size, right = _arc(s, x, y)
+    angle = s.e.sleef("atan2", "float32", below, x)
+    return angle, s.intrinsic("copysign", size, s.e.negate("float32", y)), right
+
+
+def _asinh(s: _Single, x: str, y: str) -> Found:
+    imaginary, real, right = _asin(s, y, x)
+    return real, imaginary, right
+
+
+def _acosh(s: _Single, x: str, y: str) -> Found:
+    angle, size, right = _acos(s, x, y)
+    return s.intrinsic("fabs", size), s.intrinsic("copysign", angle, y), right
+
+
 # ---- functions of two numbers
 
 
@@ -266,6 +330,7 @@ def _rsqrt_gradient(s: _Single, x: str, y: str, z: str, w: str) -> Found:
 
 
 _OF_ONE: dict[str, Callable[..., Found]] = {
+    "Acos": _acos, "Acosh": _acosh, "Asin": _asin, "Asinh": _asinh, "Atan": _atan, "Atanh": _atanh,
     "Cos": _cos, "Cosh": _cosh, "Exp": _exp, "Expm1": _expm1, "Log": _log, "Log1p": _log1p, "Rsqrt": _rsqrt,
     "Sigmoid": _sigmoid, "Sin": _sin, "Sinh": _sinh, "Sqrt": _sqrt, "Tan": _tan, "Tanh": _tanh,
 }  # fmt: skip
@@ -275,7 +340,10 @@ _OF_TWO: dict[str, Callable[..., Found]] = {
 }  # fmt: skip
 PLACES = dict.fromkeys(_OF_ONE, ("x", "out", "notes")) | dict.fromkeys(_OF_TWO, ("x", "y", "out", "notes"))
 """The addresses that each function takes after that of the numbers, in order; `notes` is int64 [1]."""
-CALLS = dict.fromkeys(("Log", "Log1p", "Pow", "Xlog1py", "Xlogy"), ("atan2", "log1p"))
+CALLS = dict.fromkeys(
+    ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Log", "Log1p", "Pow", "Xlog1py", "Xlogy"),
+    ("atan2", "log1p"),
+)
 """The functions of SLEEF that they call."""
 
 
