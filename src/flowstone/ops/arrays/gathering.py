@@ -27,6 +27,7 @@ from flowstone.ops.arrays.arrays import (
     sizes_of,
     unboxing,
 )
+from flowstone.ops.arrays.columns import picked_columns
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.row_additions import add_rows
 from flowstone.ops.arrays.shapes import reshape, shape, size, squeeze
@@ -134,7 +135,8 @@ def _gather_kernel(node: Node, env: Environment, axis: int, batch: int) -> Kerne
         and not needs_help(node.dtype(0))
     ):
         if len(indices) == 1:
-            return Call(torch.index_select, X0, axis, X1)
+            is_last = env.device.type == "cpu" and len(params) > 1 and axis in (-1, len(params) - 1)
+            return Call(picked_columns, X0, X1) if is_last else Call(torch.index_select, X0, axis, X1)
         if len(params) == 2 and axis == 0 and indices and node.dtype(0).is_floating:
             return Call(torch.embedding, X0, X1)
     function = lambda params, indices, *_: _gather(params, indices, _gather_axis(axis, params.ndim), batch)  # noqa: E731
@@ -154,9 +156,9 @@ def _gather(params: Any, indices: Any, axis: int, batch: int) -> Any:
     if flat.dtype is torch.int16:
         flat = flat.long()
     if not batch:
-        return torch.index_select(params, axis, flat).reshape(
-            [*sizes[:axis], *indices.shape, *sizes[axis + 1 :]]
-        )
+        is_last = axis == params.ndim - 1
+        found = picked_columns(params, flat) if is_last else torch.index_select(params, axis, flat)
+        return found.reshape([*sizes[:axis], *indices.shape, *sizes[axis + 1 :]])
     batches = product(sizes[:batch])
     before, after = product(sizes[batch:axis]), product(sizes[axis + 1 :])
     count = product(indices.shape[batch:])

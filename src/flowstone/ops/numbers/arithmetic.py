@@ -29,6 +29,7 @@ from flowstone.ops.numbers.elementwise import (
     binary,
     binary_call,
     broadcast_shape,
+    complex_call,
     conjugate,
     constant_like,
     same_shape,
@@ -245,7 +246,7 @@ def _(node: Node, env: Environment) -> Kernel:
     if exponent is not None and exponent.shape == () and node.dtype(0).is_floating:
         value = float(exponent)
         return Call(torch.square, X0) if value == 2 else Call(torch.pow, X0, value)
-    return binary_call(node, torch.pow)
+    return complex_call(node, env, torch.pow) or binary_call(node, torch.pow)
 
 
 def _integer_power(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -30,6 +30,7 @@ from flowstone.ops.numbers.elementwise import (
     binary,
     binary_call,
     broadcast_shape,
+    complex_call,
     conjugate,
     sum_to,
     zero_where_zero,
@@ -100,6 +101,9 @@ def _quotient(
     def _(node: Node, env: Environment) -> Kernel:
         dtype = node.dtype(0)
         if not dtype.is_integer:
+            by_code = None if isinstance(for_floats, Call) else complex_call(node, env, for_floats, "Div")
+            if by_code is not None:
+                return by_code
             in_place = torch.Tensor.div_ if for_floats is torch.div else None
             return for_floats if isinstance(for_floats, Call) else binary_call(node, for_floats, in_place)
         function = _truncated(for_integers) if dtype.is_unsigned else for_integers

@@ -23,6 +23,7 @@ from flowstone.ops.numbers.elementwise import (
     FLOATS,
     FLOATS_AND_COMPLEX,
     SIGNED,
+    complex_call,
     conjugate,
     constant_like,
     unary,
@@ -190,7 +191,7 @@ def _gradient_given_output(
     """
     declaration = op(name, "y: T, dy: T -> z: T", T=FLOATS_AND_COMPLEX, by_element=True, **traits)
     declaration.infer(lambda node: node.dims(0))
-    declaration.kernel(CPU, GPU)(lambda node, env: call(node.dtype(0)))
+    declaration.kernel(CPU, GPU)(lambda n, env: complex_call(n, env, call(n.dtype(0))) or call(n.dtype(0)))
     for forward in declarations:
         if conjugates:
             forward.gradient(lambda op, dy: (getattr(F, name)(op.outputs[0], dy),))
