@@ -27,7 +27,7 @@ REFUSED = {
     "tf.dtypes.experimental": "float4_e2m1fn float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2"
     " float8_e5m2fnuz int2 int4 uint2 uint4",
     "tf.io": "RaggedFeature decode_proto encode_proto",
-    "tf.saved_model": "Asset SaveOptions load_v2 save",
+    "tf.saved_model": "SaveOptions",
     "tf.train": "CheckpointOptions",
 }
 REFUSED_NAMES = [f"{owner}.{name}" for owner, names in REFUSED.items() for name in names.split()]

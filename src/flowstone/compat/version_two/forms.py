@@ -218,6 +218,7 @@ OTHERS = {
     "optimizers": "keras.optimizers",
     "random.set_seed": "set_random_seed",
     "reverse": "ops.arrays.rearranging.reverse",
+    "saved_model.load": "saved_model.load_v2",
     "split": "ops.arrays.joining.split",
     "summary": "compat.version_two.summaries.summary",
     "where": "where_v2",
