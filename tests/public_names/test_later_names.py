@@ -18,7 +18,7 @@ LEFT = {
     "a network's own boxes, which no kernel proposes": {"tf.image.generate_bounding_box_proposals"},
 }
 REFUSED = {
-    "tf": "RaggedTensor RaggedTensorSpec check_pinned ragged_fill_empty_rows"
+    "tf": "check_pinned ragged_fill_empty_rows"
     " ragged_fill_empty_rows_grad random_index_shuffle wrap_function",
     "tf.config": "experimental_connect_to_cluster experimental_connect_to_host"
     " experimental_run_functions_eagerly run_functions_eagerly",

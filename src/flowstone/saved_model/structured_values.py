@@ -13,6 +13,7 @@ from flowstone.framework.tensors.type_specs import IndexedSlicesSpec, SparseTens
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.lists.tensor_array_spec import TensorArraySpec
+from flowstone.ops.ragged.ragged_spec import RaggedTensorSpec
 
 __all__ = ["NotEncodableError", "StructureCoder"]
 
@@ -56,6 +57,7 @@ class StructureCoder:
 _SPECS: dict[str, Any] = {
     "SPARSE_TENSOR_SPEC": SparseTensorSpec,
     "INDEXED_SLICES_SPEC": IndexedSlicesSpec,
+    "RAGGED_TENSOR_SPEC": RaggedTensorSpec,
     "TENSOR_ARRAY_SPEC": TensorArraySpec,
     "DATA_DATASET_SPEC": DatasetSpec,
     "OPTIONAL_SPEC": OptionalSpec,

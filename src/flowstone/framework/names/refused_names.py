@@ -8,23 +8,20 @@ from __future__ import annotations
 from flowstone.framework.names.refusals import refused_class, refused_function
 
 __all__ = [
-    "CheckpointOptions", "NumpyIterator", "RaggedFeature", "RaggedTensor",
-    "RaggedTensorSpec", "SaveOptions", "check_pinned", "decode_proto", "enable_check_numerics",
-    "encode_proto", "experimental_connect_to_cluster", "experimental_connect_to_host",
+    "CheckpointOptions", "NumpyIterator", "RaggedFeature", "SaveOptions", "check_pinned", "decode_proto",
+    "enable_check_numerics", "encode_proto",
+    "experimental_connect_to_cluster", "experimental_connect_to_host",
     "experimental_run_functions_eagerly",
     "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad", "random_index_shuffle",
     "run_functions_eagerly", "wrap_function",
 ]  # fmt: skip
 
-_PADDED = "a tf.SparseTensor, or a dense tensor with the lengths of its rows"
 _PROTO = "tf.py_func over the message's Python class"
 _RUN = "session.run, which gives values"
 _TARGET = 'tf.Session("grpc://host:port")'
 
 # ---- tf
 
-RaggedTensor = refused_class("tf.RaggedTensor", _PADDED)
-RaggedTensorSpec = refused_class("tf.RaggedTensorSpec", "tf.SparseTensorSpec, for " + _PADDED)
 check_pinned = refused_function("tf.check_pinned", "nothing: sessions pin memory where it helps")
 ragged_fill_empty_rows = refused_function("tf.ragged_fill_empty_rows", "tf.sparse.fill_empty_rows")
 ragged_fill_empty_rows_grad = refused_function("tf.ragged_fill_empty_rows_grad", "tf.sparse.fill_empty_rows")
