@@ -21,6 +21,7 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import machine
 from flowstone.framework.machine.array_code import stepped_numbers
 from flowstone.framework.machine.machine_code import spaced_numbers
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
@@ -359,22 +360,21 @@ def _plain_sizes(shape: Any) -> list[int] | None:
     return sizes if all(n >= 0 for n in sizes) else None
 
 
+@dispatched("unary")
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Zeros of the shape and (unless `dtype`) type of `tensor`; a constant if the shape is known."""
     with get_default_graph().name_scope(name or "zeros_like") as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         wanted = tensor.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
-        if (
-            optimize
-            and tensor.shape.is_fully_defined()
-            and (wanted.torch is not None or wanted is dtypes.string)
-        ):
+        has_zeros = wanted.torch is not None or wanted is dtypes.string
+        if optimize and has_zeros and tensor.shape.is_fully_defined():
             return zeros(tensor.shape, wanted, name=scope)
         if wanted is not tensor.dtype.base_dtype:
             return zeros(F.Shape(tensor, name="Shape"), wanted, name=scope)
         return zeros_like_op(tensor, name=scope)
 
 
+@dispatched("unary")
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Ones of the shape and, unless `dtype` is given, the type of `tensor`."""
     graph = get_default_graph()

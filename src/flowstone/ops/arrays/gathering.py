@@ -12,6 +12,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Envi
 from flowstone.framework.declarations.operation import F, Gradient, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -389,6 +390,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 # ---- public functions
 
 
+@dispatched("gather")
 def gather(
     params: Any,
     indices: Any,
@@ -415,6 +417,7 @@ def _is_resource(params: Any) -> bool:
     return getattr(getattr(params, "handle", None), "dtype", None) is dtypes.resource
 
 
+@dispatched("batch_gather")
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Gathers along the last dimension of `indices`, whose other dimensions are common with `params`."""
     indices = convert_to_tensor(indices, name="indices")
