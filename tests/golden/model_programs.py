@@ -170,6 +170,13 @@ EINSTEIN_SUMS = (
 
 
 @program
+def norms_and_starts(tf: Any) -> None:
+    tf.clip_by_global_norm([rows(tf), rows(tf)], 1.0)
+    tf.gradients(tf.identity(rows(tf), "x"), tf.get_default_graph().get_tensor_by_name("x:0"))
+    tf.image.per_image_standardization(tf.placeholder(tf.float64, [4, 4, 3]))
+
+
+@program
 def einstein_sums(tf: Any) -> None:
     for equation, *shapes in EINSTEIN_SUMS:
         tf.einsum(equation, *[tf.placeholder(tf.float32, shape) for shape in shapes])
