@@ -162,7 +162,7 @@ def clip_by_global_norm(
     graph = graph_of([_values(t) for t in t_list if t is not None])
     with graph.as_default(), graph.name_scope(name or "clip_by_global_norm"):
         factor = clip_norm * F.Minimum(1.0 / norm, constant_like(1, norm) / clip_norm)
-        scale = factor + (norm - norm)  # infinite - infinite is NaN, and spreads
+        scale = F.Select(F.IsFinite(norm), factor, constant_like(np.nan, norm), name="Select")
         return [
             None if t is None else _clip_one(t, scale, f"clip_by_global_norm/_{i}")
             for i, t in enumerate(t_list)
