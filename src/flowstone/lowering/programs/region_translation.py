@@ -226,7 +226,8 @@ class RegionTranslation(Translation):
     def _variables(self) -> dict[PlanNode, _Variable]:
         """The variables of loops by their heads."""
         graph = self._subgraph, self._subgraph.consumers()
-        return {each.merge: each for each in (*loop_variables(*graph), *condition_variables(*graph))}
+        found: list[_Variable] = [*loop_variables(*graph), *condition_variables(*graph)]
+        return {each.merge: each for each in found}
 
     def _loop(self, nodes: Sequence[PlanNode], frame: Frame) -> None:
         here = [node for node in nodes if self.frames.home(node) is frame]
