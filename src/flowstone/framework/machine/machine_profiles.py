@@ -116,6 +116,7 @@ class Profile(NamedTuple):
     spread_element: float = 40  # of a product, when it is added to the results
     spread_uncached: float = 40  # the same where the product takes more than `spread_cache`
     spread_cache: int = 400_000
+    spread_vector: float = 250  # of products of machine code, when it is added to the results
     folded_element: float = 25  # of images that are cut up for strides
     resized_channels: int = 16  # from which ATen's loops over images with channels last are vectorised
 

@@ -35,10 +35,16 @@ from flowstone.native.programs.program_memory import arranged, needs_padding, ow
 from flowstone.native.programs.programs import Guard, Program
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Condition
 from flowstone.rewriting.analyses.frames import Frame, is_head
-from flowstone.rewriting.analyses.loop_variables import LoopVariable, loop_variables
+from flowstone.rewriting.analyses.loop_variables import (
+    ConditionVariable,
+    LoopVariable,
+    condition_variables,
+    loop_variables,
+)
 
 __all__ = ["RegionTranslation", "drawing_nodes", "has_no_value", "is_part_of_code", "translated"]
 
+_Variable = LoopVariable | ConditionVariable
 _FEW = 16  # numbers of a constant that is part of the code
 _IDLE = frozenset({"no_op", "trigger"})  # roles of nodes that only wait
 
@@ -217,9 +223,11 @@ class RegionTranslation(Translation):
         return [result, index]
 
     @functools.cached_property
-    def _variables(self) -> dict[PlanNode, LoopVariable]:
+    def _variables(self) -> dict[PlanNode, _Variable]:
         """The variables of loops by their heads."""
-        return {each.merge: each for each in loop_variables(self._subgraph, self._subgraph.consumers())}
+        graph = self._subgraph, self._subgraph.consumers()
+        found: list[_Variable] = [*loop_variables(*graph), *condition_variables(*graph)]
+        return {each.merge: each for each in found}
 
     def _loop(self, nodes: Sequence[PlanNode], frame: Frame) -> None:
         here = [node for node in nodes if self.frames.home(node) is frame]
@@ -265,7 +273,7 @@ class RegionTranslation(Translation):
         elif not self.containers.knows(enter.outputs[0]):
             raise Untranslatable(enter, "it takes what is no value of the program")
 
-    def _begin(self, each: LoopVariable) -> int:
+    def _begin(self, each: _Variable) -> int:
         """The variable's value in an iteration."""
         x = each.merge.outputs[0]
         if x.dtype.name == "resource":  # a sum of products
@@ -274,11 +282,11 @@ class RegionTranslation(Translation):
         else:
             dtype, dims = self._type_of(each)
         state = self.builder.value(dtype, dims)
-        for output in (x, *each.switch.outputs):
+        for output in each.names:
             self._of[output] = state
         return state
 
-    def _type_of(self, each: LoopVariable) -> tuple[str, tuple[int, ...]]:
+    def _type_of(self, each: _Variable) -> tuple[str, tuple[int, ...]]:
         x = each.merge.outputs[0]
         dims = x.dims if x.dims is not None and None not in x.dims else each.enter.outputs[0].dims
         if each.next_value.dims != dims:
