@@ -26,8 +26,9 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.framework.types import dtypes
+from flowstone.framework.types.constant_arrays import constant_array
 from flowstone.framework.types.shape import TensorShape, as_shape
-from flowstone.framework.types.tensor_proto import constant_array
+from flowstone.framework.types.tensor_proto import constant_of, is_tensor_proto
 from flowstone.framework.types.values import to_runtime
 from flowstone.ops.arrays.arrays import invalid, is_text, product
 from flowstone.ops.arrays.identities import placeholder_with_default_op
@@ -66,11 +67,13 @@ def constant(
 ) -> Tensor:
     """A constant tensor.
 
-    `value`: a Python or NumPy number, string, or nested list; `dtype`: inferred if None (Python floats are
-    float32, ints int32); `shape`: the value is broadcast or its last element repeated, unless `verify_shape`.
-    Raises TypeError or ValueError for values that do not fit.
+    `value`: a Python or NumPy number, string, nested list, or a TensorProto, whose type and shape hold;
+    `dtype`: inferred if None (Python floats are float32, ints int32); `shape`: the value is broadcast or its
+    last element repeated, unless `verify_shape`. TypeError or ValueError for values that do not fit.
     """
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
+    if is_tensor_proto(value):
+        value, dtype, shape = constant_of(value), dtypes.as_dtype(value.dtype), None
     try:
         array = constant_array(value, dtype, shape, verify_shape)
     except NotImplementedError as error:  # a tensor has no value yet
@@ -79,10 +82,7 @@ def constant(
         ) from error
     if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
         array = array.copy()  # what the user does to his array later is not the graph's
-    if dtype is None:
-        dtype = dtypes.as_dtype(array.dtype)
-    elif dtype.is_ref:
-        dtype = dtype.base_dtype
+    dtype = dtypes.as_dtype(array.dtype) if dtype is None else dtype.base_dtype
     attributes = {"value": array, "dtype": dtype}
     return get_default_graph().create(const, [], attributes, (), name or "Const").outputs[0]
 
