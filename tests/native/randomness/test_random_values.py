@@ -108,6 +108,28 @@ def test_a_team_draws_the_same(monkeypatch, how) -> None:
     assert torch.equal(DRAWS[how](*given), alone)
 
 
+@pytest.mark.parametrize("name", random_values.NAMES)
+def test_code_made_quickly_is_replaced(monkeypatch, tmp_path, name) -> None:
+    """It draws what the best draws, which is awaited only by who draws much."""
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(flags, "NATIVE", 1)
+    later = []
+    monkeypatch.setattr(random_values.making, "later", later.append)
+    filling = random_values._Filling(name, 20)
+    found, expected = torch.zeros(2, 1001, dtype=torch.int64)
+    filling(5, 7, found, 0, 1001)
+    assert [each.is_quick for each in filling._modules] == [True]
+    later.pop()()
+    filling(5, 7, expected, 0, 1001)
+    assert [each.is_quick for each in filling._modules] == [True, False] and not later
+    assert torch.equal(found, expected) and found.any()
+    much = random_values._Filling(name, 20)
+    monkeypatch.setattr(random_values, "_MANY", 1000)
+    much(5, 7, found, 0, 1001)
+    assert [each.is_quick for each in much._modules] == [False] and not later
+    assert torch.equal(found, expected)
+
+
 def test_kernels_are_offered_it(monkeypatch) -> None:
     offers.offer_all()
     assert philox.random_values("normal", torch.float32) is not None

@@ -2,9 +2,9 @@
 
 The words are those of Philox (`random_words.py`), a vector of blocks at a time; the numbers are what
 `ops/randomness/philox.py` makes of them. Threads share an array by *parts* of some thousand numbers. A part
-that is not whole is made in a buffer on the stack, and then copied. In a truncated part, groups with numbers
-beyond the bounds stand in a queue: each round draws one more block for all that are left, a vector of groups
-at a time.
+that is not whole is made in a buffer on the stack, and then copied. In a truncated part, groups that lack
+numbers within the bounds stand in a queue, all of them at first: each round draws one more block for all that
+are left, a vector of groups at a time.
 
 Logarithms, sines and cosines of float32 are computed in float64, right to 2^-30, and rounded, so that results
 are those of a good C library but for about one number in seventy, and there within 3 units in the last place.
@@ -109,15 +109,16 @@ class _Filling:
                 e.mul(part, _TOGETHER * self._lanes),
                 e.quotient(e.add(left, of_vector - 1), of_vector),
             )
-            lane_numbers = self._lane_numbers()
-            with e.loop(0, vectors) as vector:
-                at = e.add(block, e.mul(vector, self._lanes))
-                groups = self._whole("add", in_all_lanes(e, "i64", at), lane_numbers)
-                self._write(
-                    self._values(self._skipped(groups, "0")), e.at(target, e.mul(vector, of_vector), kind)
-                )
             if queue is not None:
-                self._mend(queue, target, block, e.mul(vectors, self._lanes))
+                self._fill_within_bounds(queue, target, block, e.mul(vectors, self._lanes))
+            else:
+                lane_numbers = self._lane_numbers()
+                with e.loop(0, vectors) as vector:
+                    at = e.add(block, e.mul(vector, self._lanes))
+                    groups = self._whole("add", in_all_lanes(e, "i64", at), lane_numbers)
+                    self._write(
+                        self._values(self._skipped(groups, "0")), e.at(target, e.mul(vector, of_vector), kind)
+                    )
             with e.when(e.let(f"xor i1 {is_whole}, true")), e.loop(0, left) as i:
                 e.set(kind, e.at(place, i, kind), e.get(kind, e.at(target, i, kind)))
 
@@ -270,45 +271,42 @@ class _Filling:
 
     # ---- numbers within bounds
 
-    def _mend(self, queue: _Queue, target: str, block: str, groups: str) -> None:
-        """Draws more for the groups of a part in which numbers are beyond the bounds."""
+    def _fill_within_bounds(self, queue: _Queue, target: str, block: str, groups: str) -> None:
+        """Draws for each group of a part until it has as many numbers within the bounds as a block."""
         e, kind, of_block = self._e, KINDS[self._kind], self._of_block
-        queue.clear()
-        with e.loop(0, groups) as group:
-            place = e.at(target, e.mul(group, of_block), kind)
-            numbers = [e.get(kind, e.at(place, i, kind)) for i in range(of_block)]
-            queue.add(group, self._appended(queue, place, "0", numbers))
-        number = e.variable("i64", "1")
+        queue.fill(groups)
+        number = e.variable("i64", "0")
         with e.repeat() as leave:
             left = e.get("i64", queue.count)
             leave(e.let(f"icmp eq i64 {left}, 0"))
-            queue.clear()
             with e.loop(0, left, self._lanes) as first:
                 groups = e.let(f"load {e.type('int64')}, ptr {e.at(queue.groups, first, 'i64')}, align 8")
                 groups = self._whole("add", groups, in_all_lanes(e, "i64", block))
-                self._write(self._values(self._skipped(groups, e.get("i64", number))), queue.drawn)
-                with e.loop(first, e.least(left, e.add(first, self._lanes))) as i:
-                    group, filled = (
-                        e.get("i64", e.at(each, i, "i64")) for each in (queue.groups, queue.filled)
-                    )
-                    drawn = e.at(queue.drawn, e.mul(e.sub(i, first), of_block), kind)
-                    numbers = [e.get(kind, e.at(drawn, each, kind)) for each in range(of_block)]
-                    place = e.at(target, e.mul(group, of_block), kind)
-                    queue.add(group, self._appended(queue, place, filled, numbers))
+                drawn = e.at(queue.drawn, e.mul(first, of_block), kind)
+                self._write(self._values(self._skipped(groups, e.get("i64", number))), drawn)
+            queue.clear()
+            is_first = e.let(f"icmp eq i64 {e.get('i64', number)}, 0")
+            with e.when(is_first), e.loop(0, left) as i:
+                self._append(queue, target, i, i, "0")
+            with e.when(e.let(f"xor i1 {is_first}, true")), e.loop(0, left) as i:
+                group, filled = (e.get("i64", e.at(each, i, "i64")) for each in (queue.groups, queue.filled))
+                self._append(queue, target, i, group, filled)
             e.set("i64", number, e.add(e.get("i64", number), 1))
 
-    def _appended(self, queue: _Queue, place: str, filled: str, numbers: list[str]) -> str:
-        """Puts the numbers that fit behind the first ones of a group; how many it has then."""
-        e, kind, dtype = self._e, KINDS[self._kind], self._kind
-        for number in numbers:
-            has_room = e.let(f"icmp slt i64 {filled}, {self._of_block}")
+    def _append(self, queue: _Queue, target: str, i: str, group: str, filled: str) -> None:
+        """Puts those of the i-th drawn numbers that fit behind the first ones of a group, and the group into
+        the queue if it lacks more."""
+        e, kind, dtype, of_block = self._e, KINDS[self._kind], self._kind, self._of_block
+        drawn, place = e.at(queue.drawn, e.mul(i, of_block), kind), e.at(target, e.mul(group, of_block), kind)
+        for number in [e.get(kind, e.at(drawn, each, kind)) for each in range(of_block)]:
+            has_room = e.let(f"icmp slt i64 {filled}, {of_block}")
             to = e.let(f"select i1 {has_room}, ptr {e.at(place, filled, kind)}, ptr {queue.drawn_away}")
             e.set(kind, to, number)
             size = e.one.intrinsic("fabs", dtype, number)
             fits = e.one.compare("fcmp olt", dtype, size, e.one.constant(dtype, _BOUND))
             more = e.let(f"zext i1 {e.let(f'and i1 {fits}, {has_room}')} to i64")
             filled = e.add(filled, more)
-        return filled
+        queue.add(group, filled)
 
 
 class _Exchanges(_Filling):
@@ -339,10 +337,17 @@ class _Queue:
     def __init__(self, e: Code, most: int, kind: str, of_vector: int) -> None:
         self._e, self._of_block = e, of_vector // e.lanes
         self.groups, self.filled = e.array("i64", most + e.lanes), e.array("i64", most)
-        self.drawn, self.drawn_away = e.array(kind, of_vector), e.array(kind, 1)
+        self.drawn, self.drawn_away = e.array(kind, most * self._of_block), e.array(kind, 1)
         self.count = e.variable("i64", "0")
         with e.loop(0, most + e.lanes) as i:  # what is behind the last group is read as a number
             e.set("i64", e.at(self.groups, i, "i64"), "0")
+
+    def fill(self, groups: str) -> None:
+        """Puts the first groups into it, none of which has a number."""
+        e = self._e
+        with e.loop(0, groups) as i:
+            e.set("i64", e.at(self.groups, i, "i64"), i)
+        e.set("i64", self.count, groups)
 
     def clear(self) -> None:
         self._e.set("i64", self.count, "0")
