@@ -19,7 +19,7 @@ x = tf.placeholder(tf.float32, [None, 3], name="x")
 y = tf.matmul(x, array_ops.ones([3, 2]), nonsense=True)
 tf.nn.weighted_cross_entropy_with_logits(x, y, 2.0)
 tf.nn.weighted_cross_entropy_with_logits(targets=x, logits=y, pos_weight=2.0)
-tf.RaggedTensor()
+tf.io.RaggedFeature(tf.int64, "a")
 tf.lite.TFLiteConverter()
 tf.no_such_name
 x.no_such_attribute
@@ -43,7 +43,7 @@ def test_findings(tmp_path: Path) -> None:
     assert f"{path}:3: missing: tf.contrib.kfac: " in lines["3"] and "tf.contrib.nonsense" in lines["4"]
     assert ": differs: tf.matmul: " in lines["9"] and "nonsense" in lines["9"]
     assert ": ambiguous: " in lines["10"] and "name the arguments" in lines["10"]
-    assert ": refused: tf.RaggedTensor: graphs have no tf.RaggedTensor: use a tf.SparseTensor" in lines["12"]
+    assert ": refused: tf.io.RaggedFeature: " in lines["12"]
     assert "TensorFlow 1.13 and later had: use flowstone freeze" in lines["13"]
     assert "flowstone does not have the name tf.no_such_name" in lines["14"]
     assert ": refused: tf.distribute.experimental.TPUStrategy: " in lines["17"]

@@ -114,7 +114,8 @@ CASES: list[tuple[Callable[[Any], Any], str]] = [  # a constant has no type here
         "clip_by_global_norm/truediv:RealDiv clip_by_global_norm/Const "
         "clip_by_global_norm/truediv_1/y clip_by_global_norm/truediv_1:RealDiv "
         "clip_by_global_norm/Minimum:Minimum clip_by_global_norm/mul/x clip_by_global_norm/mul:Mul "
-        "clip_by_global_norm/sub:Sub clip_by_global_norm/add:AddV2 clip_by_global_norm/mul_1:Mul "
+        "clip_by_global_norm/IsFinite:IsFinite clip_by_global_norm/Const_1 "
+        "clip_by_global_norm/Select:Select clip_by_global_norm/mul_1:Mul "
         "clip_by_global_norm/clip_by_global_norm/_0:Identity clip_by_global_norm/mul_2:Mul "
         "clip_by_global_norm/clip_by_global_norm/_1:Identity",
     ),
