@@ -41,19 +41,24 @@ EXPLAINED = 1.5  # over the best peer, from which the page says why
 REASONS = {
     "AsString": "No arithmetic, for which 3 x is the bound.",
     "AssignVariableOp": "TensorFlow writes nothing here: a variable takes the value's memory. Ours keeps its "
-    "place, since machine code is bound to it.",
-    "BlockLSTM": "Few time steps among many: results are set to zero, which TensorFlow leaves as they are.",
+    "place, since machine code is bound to it, and the value is another variable's.",
+    "BlockLSTM": "Few time steps among many: results are set to zero, so that each run gives the same, which "
+    "TensorFlow leaves as they are.",
     "CholeskyGrad": "A solution with a triangle by MKL takes 1.1 ms, as long as a product.",
     "Conv3DBackpropFilterV2": "6,944 volumes of 18 places with two channels: of 0.99 ms ATen takes 0.47 for "
     "the gradient and 0.21 to pad.",
     "DenseToDenseSetOperation": "No arithmetic, for which 3 x is the bound.",
-    "Eig": "LAPACK, called for each matrix.",
+    "Eig": "LAPACK, called for each matrix: real values and conjugate pairs are exact, which a complex "
+    "triangular form does not give.",
     "FFT2D": "MKL's transform, whose length has the prime 103, is all of it.",
     "FFT3D": "MKL's transforms, whose lengths have the prime 17.",
     "FusedResizeAndPadConv2D": "6,250 small images: the convolution takes 1.7 ms, the resize and the edges "
     "0.4 each.",
-    "MatrixLogarithm": "LAPACK, called for each matrix.",
+    "Inplace": "The tensor is a variable's value, of which ours changes a copy; TensorFlow changes the "
+    "variable. What nobody else reads changes in place.",
     "SerializeSparse": "No arithmetic, for which 3 x is the bound.",
+    "StatelessShuffle": "Of one row, which TensorFlow hands on and ours copies.",
+    "StringFormat": "No arithmetic, for which 3 x is the bound.",
 }  # of those that are known to be slower, by how their names begin
 Line = dict[str, Any]  # of an op: "way" and "seconds" by implementation, or "faults"
 

@@ -46,7 +46,6 @@ OTHER_NODES: frozenset[str] = frozenset(
         "gradients_of_embeddings",
         "gradients_clipped",
         "decayed_rates",
-        "tensordot",
         "feature_columns",
         "linear_model",
         "head_binary",

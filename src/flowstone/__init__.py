@@ -162,7 +162,7 @@ __getattr__, __dir__ = _late_names(
         "flowstone.data.specs": "OptionalSpec type_spec_from_value",
         "flowstone.framework.process.build_facts": "CXX11_ABI_FLAG CXX_VERSION MONOLITHIC_BUILD",
         "flowstone.framework.functions.init_scope": "init_scope is_symbolic_tensor",
-        "flowstone.framework.names.refused_names": "RaggedTensor RaggedTensorSpec check_pinned"
+        "flowstone.framework.names.refused_names": "check_pinned"
         " ragged_fill_empty_rows ragged_fill_empty_rows_grad random_index_shuffle wrap_function",
         "flowstone.framework.process.logging": "get_logger",
         "flowstone.framework.declarations.op_packages": "load_file_system_library load_library"
@@ -215,6 +215,8 @@ __getattr__, __dir__ = _late_names(
         "flowstone.ops.readers.file_contents": "read_file write_file",
         "flowstone.ops.readers.readers": "FixedLengthRecordReader IdentityReader LMDBReader ReaderBase"
         " TFRecordReader TextLineReader WholeFileReader",
+        "flowstone.ops.ragged.dispatching": "RaggedTensor",
+        "flowstone.ops.ragged.ragged_spec": "RaggedTensorSpec",
         "flowstone.ops.signals.fourier_transforms": "fft fft2d fft3d ifft ifft2d ifft3d",
         "flowstone.ops.signals.transforms_over_axes": "fftnd ifftnd irfftnd rfftnd",
         "flowstone.ops.sparse.edit_distances": "edit_distance",
@@ -244,6 +246,6 @@ __getattr__, __dir__ = _late_names(
     },
     "app audio autograph config contrib data distributions estimator feature_column flags gfile graph_util"
     " image io keras linalg logging lookup losses metrics nest profiler python_io pywrap_tensorflow"
-    " quantization queue raw_ops resource_loader saved_model sets signal sparse special spectral strings"
-    " summary sysconfig test tpu train user_ops xla",
+    " quantization queue ragged raw_ops resource_loader saved_model sets signal sparse special spectral"
+    " strings summary sysconfig test tpu train user_ops xla",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import flowstone as tf
 import pipelines
 
+D, E = tf.data.Dataset, tf.data.experimental
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "data" / "pipelines.json").read_text())
 
 
@@ -50,13 +52,54 @@ def test_shards_that_are_not_there(shards: int, index: int, message: str) -> Non
 
 
 def test_batches_of_mapped_elements_are_nodes_that_tensorflow_1_15_knows() -> None:
-    """Its MapAndBatchDataset takes other inputs than that of TensorFlow 1.4."""
+    """Its MapAndBatchDataset takes other inputs than that of TensorFlow 1.4; by another name it has both."""
     batches = tf.data.experimental.map_and_batch(lambda i: i * 2, 3, num_parallel_batches=2)
     with tf.Graph().as_default() as graph:
         tf.data.Dataset.range(7).apply(batches).make_initializable_iterator()
-        types = {operation.type for operation in graph.get_operations()}
-    assert "MapAndBatchDataset" not in types
-    assert {"ParallelMapDataset", "BatchDatasetV2"} <= types
+        operation = graph.get_operation_by_name("MapAndBatchDataset")
+    assert operation.type == "ExperimentalMapAndBatchDataset"
+
+
+FAILURES: dict[str, tuple[Any, list[Any]]] = {
+    "a source's, in its turn": (
+        lambda: failing().map(lambda x: x + 1, num_parallel_calls=3),
+        [1, 1, 2, "UnknownError"],
+    ),
+    "a source's, in batches": (
+        lambda: failing().apply(E.map_and_batch(lambda x: x + 1, 2, num_parallel_batches=2)),
+        [[1, 1], "UnknownError"],
+    ),
+    "a function's, with its batch": (
+        lambda: D.range(8).apply(E.map_and_batch(lambda x: tf.check_numerics(1 / (x - 3), "oh"), 3)),
+        [[-1 / 3, -0.5, -1.0], "InvalidArgumentError", [1 / 3, 0.25]],
+    ),
+    "with the remainder": (
+        lambda: D.range(5).apply(
+            E.map_and_batch(lambda x: tf.check_numerics(1 / (x - 3), "oh"), 3, drop_remainder=True)
+        ),
+        [[-1 / 3, -0.5, -1.0], "InvalidArgumentError"],
+    ),
+}
+
+
+def failing() -> Any:
+    return D.from_generator(lambda: (1 // (3 - i) for i in range(6)), tf.int64)
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_errors_stand_where_their_elements_would(name: str) -> None:
+    make, expected = FAILURES[name]
+    found: list[Any] = []
+    with tf.Graph().as_default(), tf.Session() as session:
+        element = make().make_one_shot_iterator().get_next()
+        while True:
+            try:
+                found.append(session.run(element).tolist())
+            except tf.errors.OutOfRangeError:
+                break
+            except tf.errors.OpError as error:
+                found.append(type(error).__name__)
+    assert str(found) == str(expected)
 
 
 def test_an_error_in_a_function_of_elements_names_the_line_that_made_the_node() -> None:

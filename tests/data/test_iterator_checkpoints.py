@@ -53,6 +53,35 @@ def test_a_pass_goes_on_from_a_checkpoint(tmp_path: Path, done: int) -> None:
         assert _rest(session, element) == expected
 
 
+def test_a_pass_goes_on_with_what_its_parts_kept(tmp_path: Path) -> None:
+    counted: list[int] = []
+
+    def note(number: int) -> int:
+        counted.append(number)
+        return number
+
+    def part(number: Any) -> Any:
+        noted = tf.data.Dataset.range(2).map(lambda i: tf.py_func(note, [number * 10 + i], tf.int64))
+        return noted.cache().repeat(2)
+
+    def pipeline() -> tuple[Any, Any, Any]:
+        iterator = tf.data.Dataset.range(2).flat_map(part).repeat(2).make_initializable_iterator()
+        return iterator, iterator.get_next(), tf.train.Saver([E.make_saveable_from_iterator(iterator)])
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        iterator, element, saver = pipeline()
+        session.run(iterator.initializer)
+        assert _rest(session, element, 9) == [0, 1, 0, 1, 10, 11, 10, 11, 0]
+        path = saver.save(session, str(tmp_path / "model"))
+    assert counted == [0, 1, 10, 11]  # once each
+    with tf.Graph().as_default(), tf.Session() as session:
+        iterator, element, saver = pipeline()
+        session.run(iterator.initializer)
+        saver.restore(session, path)
+        assert _rest(session, element) == [1, 0, 1, 10, 11, 10, 11]
+    assert counted == [0, 1, 10, 11]
+
+
 @pytest.mark.parametrize("name", [name for name in pipelines.PROGRAMS if not name.startswith("generator")])
 def test_states_of_passes_as_bytes(name: str) -> None:
     try:

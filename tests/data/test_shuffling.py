@@ -21,6 +21,14 @@ def apart(name: str) -> Any:
     return options
 
 
+def drawn(_: Any) -> Any:
+    return tf.random_uniform([], 0, 1000, tf.int32, seed=3)
+
+
+def twice(dataset: Any) -> Any:
+    return dataset.concatenate(dataset)
+
+
 ORDERS: dict[str, tuple[Callable[[], Any], list[int]]] = {
     "alone": (lambda: D.range(6).shuffle(6, seed=7), [4, 0, 2, 3, 5, 1]),
     "once": (lambda: D.range(6).shuffle(6, seed=7).repeat(1), [4, 0, 2, 3, 5, 1]),
@@ -87,6 +95,60 @@ ORDERS: dict[str, tuple[Callable[[], Any], list[int]]] = {
         ),
         [18, 19, 20, 9, 21, 22, 10, 23, 11, 0, 24, 1, 25, 26, 2, 12, 13, 3, 14, 4, 5, 15, 16, 6, 17, 7, 8],
     ),
+    "drawn by a function": (
+        lambda: D.range(3).map(drawn).repeat(2),
+        [767, 225, 31, 990, 850, 132],
+    ),
+    "drawn by functions side by side": (
+        lambda: twice(D.range(3).map(drawn)),
+        [767, 225, 31, 767, 225, 31],
+    ),
+    "drawn in parts": (
+        lambda: D.range(3).interleave(lambda i: D.range(2).map(drawn), 2).repeat(2),
+        [767, 225, 31, 990, 850, 132, 145, 807, 997, 670, 234, 475],
+    ),
+    "drawn in parts of equal datasets": (
+        lambda: twice(D.range(2).flat_map(lambda i: D.range(2).map(drawn))),
+        [767, 225, 31, 990, 767, 225, 31, 990],
+    ),
+    "drawn by a filter": (
+        lambda: D.range(9).filter(lambda i: drawn(i) > 500),
+        [0, 3, 4, 7, 8],
+    ),
+    "drawn in batches": (
+        lambda: D.range(4).apply(E.map_and_batch(drawn, 2, num_parallel_calls=1)).unbatch(),
+        [767, 225, 31, 990],
+    ),
+    "drawn by a scan": (
+        lambda: D.range(4).apply(E.scan(0, lambda s, i: (s + drawn(i), s))),
+        [0, 767, 992, 1023],
+    ),
+    "drawn in windows": (
+        lambda: D.range(6).apply(E.group_by_window(lambda i: i % 2, lambda k, w: w.map(drawn), 2)),
+        [767, 225, 31, 990, 850, 132],
+    ),
+    "drawn while it holds": (
+        lambda: D.range(9).apply(E.take_while(lambda i: drawn(i) < 900)),
+        [0, 1, 2],
+    ),
+    "drawn by a reduction": (
+        lambda: D.from_tensors(D.range(4).reduce(0, lambda s, i: s + drawn(i))),
+        [2013],
+    ),
+    "kept where it was drawn": (
+        lambda: D.range(2).flat_map(lambda i: D.range(2).map(drawn).cache().repeat(2)).repeat(2),
+        [767, 225, 767, 225, 31, 990, 31, 990, 767, 225, 767, 225, 31, 990, 31, 990],
+    ),
+    "repeated repetitions": (
+        lambda: D.range(4).shuffle(4, seed=7).map(lambda x: x).repeat(2).repeat(3),
+        [0, 2, 1, 3, 1, 0, 3, 2, 0, 3, 1, 2, 2, 1, 0, 3, 2, 1, 3, 0, 1, 0, 3, 2],
+    ),
+    "repeated repetitions of a part": (
+        lambda: (
+            D.range(2).flat_map(lambda i: D.range(3).shuffle(4, seed=7).map(lambda x: x).repeat(2)).repeat(2)
+        ),
+        [1, 2, 0, 1, 0, 2, 1, 2, 0, 1, 0, 2, 1, 0, 2, 0, 2, 1, 1, 0, 2, 0, 2, 1],
+    ),
 }
 
 
@@ -140,3 +202,36 @@ def test_nothing_of_a_shuffle_is_no_repetition() -> None:
         pytest.raises(tf.errors.InvalidArgumentError, match="count must be greater"),
     ):
         session.run(following.initializer)
+
+
+@pytest.mark.parametrize(
+    ("make", "seed2", "number"),
+    [
+        (lambda: D.range(6).apply(E.map_and_batch(lambda x: x, 2)), 11, 4942),
+        (lambda: D.range(6).apply(E.map_and_batch(lambda x: x, 2, 3, True)), 11, 4942),
+        (lambda: D.range(6).apply(E.parallel_interleave(lambda x: D.range(x), 2)), 13, 5488),
+        (lambda: D.range(6).batch(2).unbatch(), 12, 2298),
+    ],
+    ids=["batches", "batches at once", "interleaved", "unbatched"],
+)
+def test_datasets_have_as_many_nodes(make: Callable[[], Any], seed2: int, number: int) -> None:
+    """So what is drawn after them by the graph's seed is the same."""
+    tf.set_random_seed(5)
+    make()
+    later = tf.random_uniform([], 0, 10000, tf.int32)
+    with tf.Session() as session:
+        assert (later.op.get_attr("seed2"), int(session.run(later))) == (seed2, number)
+
+
+def test_samples_by_weights_and_the_seed_of_the_graph() -> None:
+    tf.set_random_seed(5)
+    samples = E.sample_from_datasets([D.range(6), D.range(6, 12)], [0.7, 0.3])
+    assert passes(samples) == [[6, 0, 1, 2, 7, 3, 8, 4, 5, 9, 10, 11]]
+    one = D.range(3)
+    assert E.sample_from_datasets([one]) is one
+
+
+def test_what_chance_seeds_differs_in_each_pass() -> None:
+    numbers = D.range(8).map(lambda _: tf.random_uniform([], 0, 1 << 30, tf.int32))
+    first, second = passes(numbers, 2)
+    assert first != second

@@ -150,6 +150,39 @@ def tensordot(tf: Any) -> None:
     tf.einsum("abc,cd->abd", sequence(tf), tf.get_variable("u", [5, 2]))
 
 
+EINSTEIN_SUMS = (
+    ("ij,jk->ik", (None, 3), (3, 4)),
+    ("ij,kj->ik", (None, None), (None, None)),
+    ("ij,j->i", (None, 3), (3,)),
+    ("ij,ij->", (None, 3), (None, 3)),
+    ("ij,ij->i", (2, 3), (2, None)),
+    ("ij,ij->ji", (None, 3), (None, 3)),
+    ("ij,k->ijk", (None, 3), (4,)),
+    ("jbi,bjk->ibk", (3, 2, 2), (2, 3, None)),
+    ("bij,bjk->bik", (None, None, 3), (None, 3, None)),
+    ("btd,dhk->bthk", (None, None, 3), (3, 4, 5)),
+    ("bthk,bshk->bhts", (None, None, 4, 5), (None, None, 4, 5)),
+    ("bthk,hkd->btd", (None, 6, 4, 5), (4, 5, 3)),
+    ("ij,jk,kl->il", (None, 3), (3, None), (None, 4)),
+    ("ij->ji", (None, 3)),
+    ("ij->i", (None, 3)),
+)
+
+
+@program
+def norms_and_starts(tf: Any) -> None:
+    tf.clip_by_global_norm([rows(tf), rows(tf)], 1.0)
+    tf.gradients(tf.identity(rows(tf), "x"), tf.get_default_graph().get_tensor_by_name("x:0"))
+    tf.image.per_image_standardization(tf.placeholder(tf.float64, [4, 4, 3]))
+
+
+@program
+def einstein_sums(tf: Any) -> None:
+    for equation, *shapes in EINSTEIN_SUMS:
+        tf.einsum(equation, *[tf.placeholder(tf.float32, shape) for shape in shapes])
+        tf.random_uniform([2])
+
+
 @program
 def reductions(tf: Any) -> None:
     x = rows(tf)

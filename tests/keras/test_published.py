@@ -135,3 +135,22 @@ def test_tensorflows_own_modules_are_the_packages() -> None:
     run = [sys.executable, "-m", "flowstone", "run", "-"]
     result = subprocess.run(run, input=program, capture_output=True, text=True, timeout=100)
     assert result.stdout == "True True\n", result.stderr
+
+
+@with_keras
+def test_modules_of_keras_are_those_of_tf_keras_where_a_program_says_so() -> None:
+    program = """
+import sys
+import tensorflow as tf
+sys.modules["keras"] = tf.keras
+import keras.layers
+import keras.backend as K
+from keras.engine.base_layer import Layer
+from keras.models import Sequential
+assert keras.layers is tf.keras.layers and Sequential is tf.keras.Sequential
+assert issubclass(keras.layers.Dense, Layer) and K.backend() == "tensorflow"
+print("same")
+"""
+    run = [sys.executable, "-m", "flowstone", "run", "-"]
+    result = subprocess.run(run, input=program, capture_output=True, text=True, timeout=100)
+    assert result.stdout.splitlines()[-1:] == ["same"], result.stderr

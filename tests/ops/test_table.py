@@ -143,6 +143,8 @@ EXEMPT: dict[str, str] = {
             "OptionalHasValue",
             "OptionalNone",
             "OptionsDataset",
+            "ExperimentalMapAndBatchDataset",
+            "ParallelInterleaveDataset",
             "ParallelInterleaveDatasetV2",
             "ReduceDataset",
             "BatchDataset",

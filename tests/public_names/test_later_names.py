@@ -18,7 +18,7 @@ LEFT = {
     "a network's own boxes, which no kernel proposes": {"tf.image.generate_bounding_box_proposals"},
 }
 REFUSED = {
-    "tf": "RaggedTensor RaggedTensorSpec check_pinned ragged_fill_empty_rows"
+    "tf": "check_pinned ragged_fill_empty_rows"
     " ragged_fill_empty_rows_grad random_index_shuffle wrap_function",
     "tf.config": "experimental_connect_to_cluster experimental_connect_to_host"
     " experimental_run_functions_eagerly run_functions_eagerly",
@@ -27,7 +27,7 @@ REFUSED = {
     "tf.dtypes.experimental": "float4_e2m1fn float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2"
     " float8_e5m2fnuz int2 int4 uint2 uint4",
     "tf.io": "RaggedFeature decode_proto encode_proto",
-    "tf.saved_model": "Asset SaveOptions load_v2 save",
+    "tf.saved_model": "SaveOptions",
     "tf.train": "CheckpointOptions",
 }
 REFUSED_NAMES = [f"{owner}.{name}" for owner, names in REFUSED.items() for name in names.split()]

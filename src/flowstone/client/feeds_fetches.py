@@ -25,6 +25,7 @@ from flowstone.framework.tensors.composite import (
     SparseTensor,
     SparseTensorValue,
 )
+from flowstone.framework.tensors.dispatch import Ragged
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import is_compatible
@@ -120,6 +121,8 @@ class FetchStructure:
             parts = [self._visit(fetch.values), self._visit(fetch.indices)]
             parts.append("None" if fetch.dense_shape is None else self._visit(fetch.dense_shape))
             return f"{self._name(IndexedSlicesValue)}({', '.join(parts)})"
+        if isinstance(fetch, Ragged):
+            return self._call(fetch._fetched, fetch._components())
         if hasattr(fetch, "__attrs_attrs__"):
             parts = [
                 f"{_argument(attribute)}={self._visit(getattr(fetch, attribute.name))}"
@@ -289,6 +292,8 @@ def feed_elements(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]
         if key.dense_shape is not None:
             parts.append((key.dense_shape, value[2]))
         return parts
+    if isinstance(key, Ragged):
+        return key._fed(value)
     conversion = conversion_of(key)
     if conversion is not None:
         if conversion.feed is None:

@@ -157,6 +157,7 @@ _OF: dict[str, Number] = {
     "PaddedBatchDataset": _batches(1),
     "PaddedBatchDatasetV2": _batches(1, has_drops=True),
     "MapAndBatchDataset": _batches(-2),
+    "ExperimentalMapAndBatchDataset": _batches(-3, has_drops=True),
     "RepeatDataset": _repeated(1),
     "ShuffleAndRepeatDataset": _repeated(4),
     "TakeDataset": _taken,

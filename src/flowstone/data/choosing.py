@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowstone.data.arguments import seed_tensors
+from flowstone.data.arguments import as_bool, as_int64, seed_tensors
 from flowstone.data.dataset import Dataset, OpDataset, op_dataset
 from flowstone.data.experimental import scan
-from flowstone.data.functions import MapFunction
+from flowstone.data.functions import DatasetFunction, MapFunction, with_function
 from flowstone.data.structure import Structure, packed
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.scope import get_default_graph
@@ -75,25 +75,31 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
     `weights`: how likely each is, a vector or a Dataset of vectors; equal if None. ValueError for a vector
     of another length, TypeError for weights that are no floats.
     """
-    count, numbers = len(datasets), RandomDataset(seed).batch(2)
+    count = len(datasets)
+    if count == 1:
+        return datasets[0]
     if isinstance(weights, Dataset):
-        selector = Dataset.zip((weights.map(_logits), numbers)).map(_drawn)
-    else:
-        vector = convert_to_tensor([1.0 / count] * count if weights is None else weights)
+        logits_of_each = weights.map(_logits)
+        selector = Dataset.zip((logits_of_each, RandomDataset(seed).batch(2))).map(_drawn)
+        return _directed(selector, datasets)
+    logits: Any = [[1.0] * count]  # what the function below makes constants of
+    if weights is not None:
+        vector = convert_to_tensor(weights, name="weights")
         if vector.dtype not in (dtypes.float32, dtypes.float64):
             raise TypeError(f"`weights` must be convertible to float32 or float64, not {vector.dtype}")
         if not vector.shape.is_compatible_with([count]):
             raise ValueError(f"`weights` must be a vector of the length {count}, one a dataset")
         logits = _logits(vector)
-        selector = numbers.map(lambda seed: _drawn(logits, seed))
+    # After the weights' nodes, whose number is part of the seed.
+    selector = RandomDataset(seed).batch(2).map(lambda seed: _drawn(logits, seed))
     return _directed(selector, datasets)
 
 
 def _logits(weights: Tensor) -> Tensor:
-    return F.ExpandDims(F.Log(weights), convert_to_tensor(0))
+    return F.ExpandDims(F.Log(weights, name="logits"), convert_to_tensor(0, name="ExpandDims/dim"))
 
 
-def _drawn(logits: Tensor, seed: Tensor) -> Tensor:
+def _drawn(logits: Any, seed: Tensor) -> Tensor:
     return F.Reshape(stateless_multinomial(logits, 1, seed), convert_to_tensor([], dtypes.int32))
 
 
@@ -124,7 +130,21 @@ def parallel_interleave(
     The order is that of `interleave`, with `sloppy` as without. `buffer_output_elements` and
     `prefetch_input_elements` say nothing here.
     """
-    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
+
+    def apply(dataset: Dataset) -> Dataset:
+        function = DatasetFunction(map_func, dataset._structure, name="tf_map_func", what="map_func")
+        structure = function.dataset._structure
+        numbers = [as_int64(cycle_length, "cycle_length"), as_int64(block_length, "block_length"),
+                   as_bool(sloppy, "sloppy")]  # fmt: skip
+        for name, number, default in (
+            ("buffer_output_elements", buffer_output_elements, block_length),
+            ("prefetch_input_elements", prefetch_input_elements, cycle_length),
+        ):
+            numbers.append(as_int64(default if number is None else number, name))
+        return op_dataset("ParallelInterleaveDataset", structure, lambda: with_function(
+            F.ParallelInterleaveDataset, dataset, function, structure, numbers))  # fmt: skip
+
+    return apply
 
 
 def sloppy_interleave(

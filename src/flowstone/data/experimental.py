@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowstone.data.arguments import as_int64, seed_tensors
+from flowstone.data.arguments import as_bool, as_int64, prefixed_by, seed_tensors
 from flowstone.data.dataset import Dataset, op_dataset
-from flowstone.data.functions import DatasetFunction, MapFunction, state_function
+from flowstone.data.functions import DatasetFunction, MapFunction, state_function, with_function
 from flowstone.data.readers import SqlDataset
 from flowstone.data.structure import Leaf, Structure, components, converted
 from flowstone.framework.declarations.operation import F
@@ -21,7 +21,6 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape
-from flowstone.ops.numbers.casts import cast
 
 __all__ = [
     "SqlDataset",
@@ -165,10 +164,14 @@ def map_and_batch(
     def apply(dataset: Dataset) -> Dataset:
         calls = num_parallel_calls
         if calls is None:
-            batches = 1 if num_parallel_batches is None else num_parallel_batches
-            at_once = as_int64(batch_size, "batch_size") * as_int64(batches, "num_parallel_batches")
-            calls = cast(at_once, dtypes.int32)
-        return dataset.map(map_func, calls).batch(batch_size, drop_remainder)
+            calls = batch_size * (1 if num_parallel_batches is None else num_parallel_batches)
+        function = MapFunction(map_func, dataset._structure, name="tf_map_func")
+        size = as_int64(batch_size, "batch_size")
+        calls, drops = as_int64(calls, "num_parallel_calls"), as_bool(drop_remainder, "drop_remainder")
+        structure = function.structure.with_shapes(prefixed_by(size, drops))
+        return op_dataset("MapAndBatchDataset", structure, lambda: with_function(
+            F.ExperimentalMapAndBatchDataset, dataset, function, structure, [size, calls, drops],
+            name="MapAndBatchDataset", preserve_cardinality=True))  # fmt: skip
 
     return apply
 

@@ -130,10 +130,10 @@ class DatasetFunction(ElementFunction):
 
 
 def with_function(
-    add: Callable[..., Any], source: Any, function: Any, structure: Structure, more: list[Tensor]
+    add: Callable[..., Any], source: Any, function: Any, structure: Structure, more: list[Tensor], **rest: Any
 ) -> Any:
-    """The node of an op that takes a dataset, captured tensors, and `more`."""
+    """The node of an op that takes a dataset, captured tensors, and `more`; `rest`: its other attributes."""
     return add(
         source._as_variant_tensor(), function.captured, *more, f=function.name_in(get_default_graph()),
-        Targuments=function.captured_types, **structure.attributes,
+        Targuments=function.captured_types, **structure.attributes, **rest,
     )  # fmt: skip

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.data.arguments import as_bool, as_int64
-from flowstone.data.structure import NestedDataset, Structure, mapped
+from flowstone.data.functions import ElementFunction, with_function
+from flowstone.data.structure import NestedDataset, Structure, mapped, sliced
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.tensor import Tensor
 
@@ -55,5 +56,8 @@ class Windowed:
     def unbatch(self) -> Any:
         """The elements of batches. ValueError for components that are scalars."""
         structure = self._structure.unbatched()
+        given = ElementFunction(lambda batch: batch, (self._structure,), sliced, "normalize", whole=True)
+        batches = self._of_op("MapDataset", self._structure, lambda: with_function(
+            F.MapDataset, self, given, self._structure, []))  # fmt: skip
         return self._of_op("UnbatchDataset", structure, lambda: F.UnbatchDataset(
-            self._as_variant_tensor(), **structure.attributes))  # fmt: skip
+            batches._as_variant_tensor(), **structure.attributes))  # fmt: skip

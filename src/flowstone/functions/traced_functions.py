@@ -96,6 +96,13 @@ class Function:
             args = self._signature.specs
         return self._traced(*self._arguments(args, kwargs))
 
+    def traces(self) -> list[ConcreteFunction]:
+        """Its traces in the default graph; with an `input_signature` there is one."""
+        if self._signature.specs is not None:
+            return [self.get_concrete_function()]
+        kept: _Traces | None = scope.get_default_graph().traces.get(self)
+        return [] if kept is None else list(kept.by_kind.values())
+
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
         """The trace for these arguments in the default graph."""
         graph = scope.get_default_graph()

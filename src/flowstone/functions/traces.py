@@ -103,6 +103,11 @@ class ConcreteFunction:
         return text.encode()
 
     @property
+    def argument_specs(self) -> dict[str, TensorSpec]:
+        """The tensors that a call gives, by the names of their placeholders."""
+        return {x.op.name: TensorSpec(x.shape, x.dtype, x.op.name) for x in self._arguments}
+
+    @property
     def captured_inputs(self) -> list[Tensor]:
         """The tensors from outside, which every call passes."""
         return list(self.graph.captures)

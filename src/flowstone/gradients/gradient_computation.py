@@ -348,9 +348,7 @@ def _ones(y: Any, name: str) -> Any:
         shape = constant(dims, dtypes.int32, name="Shape")
     else:
         shape = F.Shape(dense)
-    with shape.graph.name_scope(name) as full_name:
-        one = constant(1, y.dtype.base_dtype)
-        return F.Fill(shape, one, name=full_name)
+    return F.Fill(shape, constant(1, y.dtype.base_dtype, name=name), name="Fill")
 
 
 def _zeros(x: Any) -> Any:

@@ -128,12 +128,16 @@ class PartOfNamespace(AliasModule):
 
 
 class NamespaceFinder(MetaPathFinder, Loader):
-    """Finds `flowstone.keras.NAME` where it is not one of the files here."""
+    """Finds `flowstone.keras.NAME` where it is not one of the files here; `keras.NAME`, too, for a program
+    that says ``sys.modules["keras"] = tf.keras``."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a namespace; None for other names."""
+        if fullname.startswith("keras.") and sys.modules.get("keras") is sys.modules.get("flowstone.keras"):
+            inner = fullname.removeprefix("keras.")
+            return ModuleSpec(fullname, self, is_package=True) if inner in _FILES or _exists(inner) else None
         inner = fullname.removeprefix(_OURS)
         known = inner in BESIDE or (inner.partition(".")[0] in NAMES and _exists(inner))
         if inner == fullname or inner in _FILES or not known:
@@ -146,6 +150,9 @@ class NamespaceFinder(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts the package's module, or one with more names, in the place of `module`."""
+        if module.__name__.startswith("keras."):
+            sys.modules[module.__name__] = import_module(_OURS + module.__name__.removeprefix("keras."))
+            return
         path = module.__name__.removeprefix(_OURS)
         ours = BESIDE.get(path)
         if path in INSTEAD:

@@ -1,9 +1,16 @@
 """What the native tier offers to kernels of the rooms below it: the slots of `machine_code`, `array_code`,
-`image_code`, `network_code` and `record_code` in `framework/machine`."""
+`image_code`, `network_code`, `number_code` and `record_code` in `framework/machine`."""
 
 from __future__ import annotations
 
-from flowstone.framework.machine import array_code, image_code, machine_code, network_code, record_code
+from flowstone.framework.machine import (
+    array_code,
+    image_code,
+    machine_code,
+    network_code,
+    number_code,
+    record_code,
+)
 from flowstone.native.arrays import (
     byte_strings,
     counting,
@@ -24,7 +31,13 @@ from flowstone.native.arrays import (
     tuple_rows,
 )
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
-from flowstone.native.matrices import bands, matrix_batches, small_matrices, sparse_products
+from flowstone.native.matrices import (
+    bands,
+    complex_eigenvalues,
+    matrix_batches,
+    small_matrices,
+    sparse_products,
+)
 from flowstone.native.networks import (
     cell_gradients,
     cut_windows,
@@ -33,7 +46,7 @@ from flowstone.native.networks import (
     path_labels,
     window_pools,
 )
-from flowstone.native.numerics import incomplete_functions, quotients
+from flowstone.native.numerics import complex_functions, incomplete_functions, quotients
 from flowstone.native.products import integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
 from flowstone.native.records import csv_lines, examples
@@ -53,6 +66,8 @@ def offer_all() -> None:
     image_code.box_choice.offer(box_choice.box_choice)
     machine_code.byte_strings.offer(byte_strings.byte_strings)
     image_code.colour_change.offer(colours.colour_change)
+    number_code.complex_eigenvalues.offer(complex_eigenvalues.complex_eigenvalues)
+    number_code.complex_function.offer(complex_functions.complex_function)
     image_code.cut_windows.offer(cut_windows.cut_windows)
     network_code.direct_windows.offer(direct_kernels.direct_windows)
     image_code.sampler.offer(image_sampling.sampler)

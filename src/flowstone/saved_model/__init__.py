@@ -1,6 +1,7 @@
 """`flowstone.saved_model`: models with their variables, assets and signatures in a folder, for serving."""
 
-from flowstone.framework.names.refused_names import Asset, SaveOptions, load_v2, save
+from flowstone.framework.names.refused_names import SaveOptions
+from flowstone.ops.lookup.assets import Asset
 from flowstone.saved_model import (
     builder,
     constants,
@@ -16,6 +17,8 @@ from flowstone.saved_model.constants import *
 from flowstone.saved_model.loader import load, maybe_saved_model_directory
 from flowstone.saved_model.loader import maybe_saved_model_directory as contains_saved_model
 from flowstone.saved_model.main_op import main_op_with_restore
+from flowstone.saved_model.object_loading import load_v2
+from flowstone.saved_model.object_saving import save
 from flowstone.saved_model.signature_constants import *
 from flowstone.saved_model.signature_def_utils import (
     build_signature_def,

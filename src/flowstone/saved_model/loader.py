@@ -17,6 +17,7 @@ from flowstone.training.checkpoints.saver_import import import_meta_graph_with_r
 __all__ = [
     "SavedModelLoader",
     "asset_paths",
+    "chosen_graph",
     "load",
     "main_op",
     "maybe_saved_model_directory",
@@ -102,7 +103,7 @@ class SavedModelLoader:
 
     def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
         """The MetaGraphDef that has these tags, all of them and no others; RuntimeError if there is none."""
-        return _chosen(self._model, set(tags))
+        return chosen_graph(self._model, set(tags))
 
     def load_graph(
         self, graph: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
@@ -142,7 +143,8 @@ class SavedModelLoader:
         return self.get_meta_graph_def_from_tags(tags)
 
 
-def _chosen(model: Any, tags: set[str]) -> Any:
+def chosen_graph(model: Any, tags: set[str]) -> Any:
+    """The MetaGraphDef that has these tags, all of them and no others; RuntimeError if there is none."""
     for meta in model.meta_graphs:
         if set(meta.meta_info_def.tags) == tags:
             return meta

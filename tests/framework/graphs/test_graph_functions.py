@@ -123,6 +123,8 @@ def test_static_values_are_arrays_or_none(graph) -> None:
     constant = tf.constant([1, 2])
     assert tf.get_static_value(3) == 3
     np.testing.assert_array_equal(tf.get_static_value(constant), [1, 2])
+    tf.get_static_value(constant)[0] = 5  # one's own
+    np.testing.assert_array_equal(tf.get_static_value(constant), [1, 2])
     assert not graph.is_feedable(constant)
     sizes = tf.stack([tf.shape(tf.placeholder(tf.float32, [None, 3]))[0], 2])
     assert tf.get_static_value(sizes) is None

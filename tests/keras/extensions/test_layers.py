@@ -171,3 +171,19 @@ def test_the_state_of_an_lstm_cell_is_a_list() -> None:
     assert cell.state_size == [3, 3]
     state = cell.get_initial_state(batch_size=2, dtype=tf.float32)
     tf.nest.assert_same_structure(cell.state_size, state)
+
+
+def test_programs_are_told_shapes_as_tensorflow_tells_them() -> None:
+    layers = tf.keras.layers
+    found = layers.Conv2D(3, 3).compute_output_shape((None, 8, 8, 3))
+    assert isinstance(found, tf.TensorShape) and found.as_list() == [None, 6, 6, 3]
+    assert layers.Flatten().compute_output_shape((None, 2, 3)).as_list() == [None, 6]
+    states = layers.LSTM(3, return_state=True).compute_output_shape((None, 5, 3))
+    assert [each.as_list() for each in states] == [[None, 3]] * 3
+    wrapped = layers.TimeDistributed(layers.Dense(2)).compute_output_shape((None, 3, 4))
+    assert wrapped.as_list() == [None, 3, 2]
+    assert layers.Dropout(0.5).compute_output_shape((None, 4)) == (None, 4)
+    inputs = layers.Input((4,))
+    model = tf.keras.Model(inputs, [layers.Dense(2)(inputs), layers.Dense(3)(inputs)])
+    assert [each.as_list() for each in model.compute_output_shape((None, 4))] == [[None, 2], [None, 3]]
+    assert model.output_shape == [(None, 2), (None, 3)]

@@ -10,6 +10,7 @@ import torch
 
 from flowstone.framework.machine.machine import using
 from flowstone.framework.machine.machine_profiles import INTEL, X86, ZEN5
+from flowstone.framework.types import dtypes
 from flowstone.lowering.convolutions import spread_convolutions
 from flowstone.lowering.convolutions.spread_convolutions import (
     Spreading,
@@ -150,6 +151,27 @@ def test_spreading_what_no_cache_holds_pays_where_that_is_cheap(
         assert pays(spreading) == expected
     with using(ZEN5):
         assert pays(spreading)
+
+
+@pytest.mark.parametrize(
+    ("images", "results", "taps", "strides", "expected"),
+    [
+        ((32, 14, 14, 16), (32, 28, 28, 1), (4, 4), (2, 2), True),
+        ((4, 64, 64, 32), (4, 64, 64, 3), (3, 3), (1, 1), True),
+        ((1, 16, 16, 8), (1, 16, 16, 1), (3, 3), (1, 1), False),  # less than the calls
+        ((16, 32, 32, 2), (16, 32, 32, 3), (3, 3), (1, 1), False),  # few channels
+    ],
+)
+def test_machine_code_pays_where_a_product_does_not(
+    monkeypatch, images, results, taps, strides, expected
+) -> None:
+    monkeypatch.setattr(spread_convolutions, "_lanes", lambda: 16)
+    spreading = Spreading(images, results, taps, strides, (1, 1))
+    with using(INTEL):
+        assert not pays(spreading)
+        monkeypatch.setattr(spread_convolutions, "spreads", lambda products: True)
+        assert pays(spreading) == expected
+        assert not pays(spreading, dtypes.float64), "the code is for float32"
 
 
 def test_gradients_by_filters_of_few_results_pay(monkeypatch) -> None:

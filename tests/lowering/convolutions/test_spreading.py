@@ -13,12 +13,13 @@ from flowstone.lowering.convolutions import spreading
 
 RNG = np.random.default_rng(31)
 NAME = "spread_convolutions"
+pytestmark = pytest.mark.both_ways
 
 
 @pytest.fixture(autouse=True)
 def everywhere(monkeypatch) -> None:
     """Spreads wherever it can be."""
-    monkeypatch.setattr(spreading, "pays", lambda found: True)
+    monkeypatch.setattr(spreading, "pays", lambda *_: True)
     monkeypatch.setattr(spreading, "gradient_pays", lambda found: True)
 
 

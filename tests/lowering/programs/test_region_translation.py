@@ -35,6 +35,18 @@ def test_a_loop() -> None:
     ]
 
 
+def test_a_loop_until_an_error_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.while_loop(
+        lambda i, a, error: tf.logical_and(i < 50, error > 1e-4),
+        lambda i, a, error: (i + 1, a * 0.5 + 1.0, tf.reduce_sum(tf.abs(a * 0.5 - 1.0))),
+        [0, x, 1.0],
+    )[1]
+    lines = text([y], [x])
+    assert next(line for line in lines if line.startswith("loop")).count("=") == 3  # the error is one of them
+    assert_equal_three_ways(monkeypatch, [y], {x: [1.0, 5.0, -3.0]})
+
+
 def test_a_branch() -> None:
     x, p = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.bool, [])
     y = tf.cond(p, lambda: x * 2.0, lambda: x + 1.0)

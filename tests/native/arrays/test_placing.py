@@ -71,7 +71,8 @@ def test_an_update_out_of_bounds_is_an_error(monkeypatch, native) -> None:
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("count", [51, 100_000, 250_001])  # the last by a team
-def test_an_inverse(dtype, count) -> None:
+def test_an_inverse(dtype, count, set_profile) -> None:
+    set_profile(placed_team=200_000)
     given = np.random.default_rng(count).permutation(count).astype(dtype)
     with tf.Graph().as_default(), tf.Session() as session:
         fed = tf.placeholder(dtype, [None])
@@ -82,3 +83,19 @@ def test_an_inverse(dtype, count) -> None:
             other[3] = wrong
             with pytest.raises(tf.errors.InvalidArgumentError, match=r"duplicated|not between"):
                 session.run(inverse, {fed: other})
+
+
+@pytest.mark.parametrize(("least", "is_shared"), [(1000, True), (1001, False)])
+def test_a_team_inverts_from_so_many_elements_on(least, is_shared, set_profile, monkeypatch) -> None:
+    set_profile(placed_team=least)
+    code, threads = placing.Placing("i32"), []
+    call = code._library.call
+
+    def noted(name, words, places) -> None:
+        threads.append(words["threads"])
+        call(name, words, places)
+
+    monkeypatch.setattr(code._library, "call", noted)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert code.invert(torch.arange(1000, dtype=torch.int32).flip(0)) is not None
+    assert threads == [2 if is_shared else 1]

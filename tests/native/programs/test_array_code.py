@@ -1,4 +1,4 @@
-"""Products, reductions, extremes, copies and quotients of programs against torch, in sizes around vectors."""
+"""Reductions, extremes, copies and quotients of programs against torch, in sizes around vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from flowstone.native.programs.programs import Builder
 from flowstone.native.programs.sums_code import REDUCTIONS
 from small_programs import FAILED, run
 
@@ -20,40 +19,6 @@ def random(*dims: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     generator = np.random.RandomState(sum(dims) + 7 * len(dims))
     values = generator.randn(*dims) * (1 if dtype.is_floating_point else 9)
     return torch.tensor(values > 0 if dtype is torch.bool else values, dtype=dtype)
-
-
-# ---- products
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int32, torch.int64], ids=str)
-def test_products(dtype: torch.dtype) -> None:
-    for m, k, n in [*itertools.product((1, 3, 4, 9), (1, 5, 32), (1, 2, 16, 40)), (2, 70, 150), (40, 3, 17)]:
-        a, b = random(m, k, dtype=dtype), random(k, n, dtype=dtype)
-        name = str(dtype).removeprefix("torch.")
-
-        def write(builder: Builder, x: int, y: int, sizes: Any = (m, k, n), name: str = name) -> list[int]:
-            m, k, n = sizes
-            return [builder.add("MatMul", [x, y], (name, (m, n)), m=m, k=k, n=n)]
-
-        (found,) = run([a, b], write)
-        if dtype.is_floating_point:
-            wanted = a.double() @ b.double()
-            scale = (a.double().abs() @ b.double().abs()).clamp(min=1e-30)
-            error = ((found.double() - wanted).abs() / scale).max().item()
-            assert error <= 2 * torch.finfo(dtype).eps, (m, k, n, error)
-        else:
-            assert torch.equal(found, a @ b), (m, k, n)
-
-
-def test_a_product_has_no_part_in_what_lies_beyond_its_operands() -> None:
-    """Rows are read in whole vectors: what follows them must not reach the result, NaN least of all."""
-    whole = torch.full((5, 19), float("nan"))
-    whole[:, :3] = 1.0
-    b = whole[:, :3].contiguous()
-    (found,) = run(
-        [torch.ones(2, 5), b], lambda e, x, y: [e.add("MatMul", [x, y], ("float32", (2, 3)), m=2, k=5, n=3)]
-    )
-    assert torch.equal(found, torch.full((2, 3), 5.0))
 
 
 # ---- reductions

@@ -10,7 +10,7 @@ import torch
 
 from flowstone.native.codegen.loaded_modules import LoadedModules
 from flowstone.native.programs import program_code, program_memory
-from flowstone.native.programs.programs import Builder, Program
+from flowstone.native.programs.programs import Builder, Container, Program
 from small_programs import counted, made, run
 
 SIZE = 1000
@@ -108,3 +108,24 @@ def test_inputs_that_are_copied() -> None:
 
     program = made([torch.zeros(2, 16), torch.zeros(16, 10), torch.zeros(())], write)
     assert program_memory.needs_padding(program) == {1}  # whose rows are no whole vectors
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_sum_that_is_given_lies_in_the_output(is_read: bool) -> None:
+    a, b = torch.randn(1, 40), torch.randn(1, 30)
+
+    def write(builder: Builder, x: int, y: int) -> list[int]:
+        builder.containers += [Container("rows", "float32", width) for width in (40, 30)]
+        total = builder.value("float32", (40, 30))
+        words = {"rows": 1, "m": 40, "n": 30, "containers": (0, 1)}
+        builder.add("BeginSum", [], None, into=total, **words)
+        builder.add("AddProduct", [x, y], None, into=total, **words)
+        builder.add("EndSum", [], None, into=total, **words)
+        more = [builder.add("Neg", [total], ("float32", (40, 30)))] if is_read else []
+        return [*more, total]
+
+    program = made([a, b], write)
+    assert program_memory.given_directly(program) == ({} if is_read else {2: 0})
+    assert (2 in program_memory.arranged(program, set())[0]) == is_read
+    for x in run([a, b], write):
+        torch.testing.assert_close(x.abs(), (a.t() @ b).abs())

@@ -43,7 +43,7 @@ def test_by_element(kind, dims) -> None:
 
 
 @pytest.mark.by_aten
-@pytest.mark.parametrize("kind", ["float32", "float64", "int8"])
+@pytest.mark.parametrize("kind", ["float32", "float64", "int8", "complex64"])
 @pytest.mark.parametrize("dims", [(130, 140), (8192,)])
 def test_in_pieces(set_profile, kind, dims) -> None:
     set_profile(core_cache=4096)

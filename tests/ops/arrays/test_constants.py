@@ -82,3 +82,15 @@ def test_a_tensor_is_no_value_of_a_constant():
     for value in (tensor, [tensor, 2]):
         with pytest.raises(TypeError, match="not tensors"):
             tf.constant(value)
+
+
+def test_messages_are_constants_as_they_are() -> None:
+    """A converter gives `tf.constant` the TensorProto of a node; type and shape are the message's."""
+    message = tf.make_tensor_proto([1, 2])
+    assert tf.make_tensor_proto(message, tf.float32) is message
+    given = tf.constant(message, tf.float32, [3])
+    for tensor in (tf.constant(message), given, tf.convert_to_tensor(message)):
+        assert (tensor.dtype, tensor.shape.as_list()) == (tf.int32, [2])
+        assert tf.get_static_value(tensor).tolist() == [1, 2]
+    moved = tf.space_to_batch_nd(tf.ones([1, 2, 2, 1]), tf.make_tensor_proto([2, 2]), [[0, 0], [0, 0]])
+    assert moved.shape.as_list() == [4, 1, 1, 1]

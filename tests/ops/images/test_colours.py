@@ -27,3 +27,15 @@ def test_half_precision_is_computed_in_single_and_rounded(op: str) -> None:
 def test_bytes_are_not_mixed(function: Any) -> None:
     with pytest.raises(TypeError, match="uint8"):
         function(np.zeros([2, 2, 3], np.uint8))
+
+
+def test_standardization_is_of_floats_their_type() -> None:
+    """Computed in float32, as in TensorFlow 1.15; integers become float32."""
+    image = np.arange(24.0).reshape(2, 4, 3) / 24
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = [
+            session.run(tf.image.per_image_standardization(image.astype(kind)))
+            for kind in (np.float64, np.float32, np.float16, np.int32)
+        ]
+    assert [each.dtype for each in found] == [np.float64, np.float32, np.float16, np.float32]
+    assert np.array_equal(found[0], found[1].astype(np.float64))

@@ -39,12 +39,12 @@ def run(name: str, x: np.ndarray[Any, Any], lengths: list[int] | None, is_static
 
 
 def test_which_lengths_are_products() -> None:
-    chosen = [n for n in range(1, 80) if prime_lengths.any_multiplied([n])]
+    chosen = [n for n in range(1, 80) if prime_lengths.any_by_primes([n])]
     short = [17, 19, 23, 29, 31, 34, 37, 38, 41, 43, 46, 47]
     assert chosen == [*short, 51, 53, 57, 58, 59, 61, 62, 67, 68]
-    assert [n for n in range(1, 80) if prime_lengths.any_multiplied([n, 32])] == short
-    assert prime_lengths.any_multiplied([68, 64]) and not prime_lengths.any_multiplied([68, 63])
-    assert not prime_lengths.any_multiplied([69, 128]) and not prime_lengths.any_multiplied([64, 128])
+    assert [n for n in range(1, 80) if prime_lengths.any_by_primes([n, 32])] == short
+    assert prime_lengths.any_by_primes([68, 64]) and not prime_lengths.any_by_primes([68, 63])
+    assert not prime_lengths.any_by_primes([69, 128]) and not prime_lengths.any_by_primes([64, 128])
 
 
 def test_multiples_of_primes_are_products_of_real_numbers_alone_where_a_profile_says_so(
@@ -52,11 +52,40 @@ def test_multiples_of_primes_are_products_of_real_numbers_alone_where_a_profile_
 ) -> None:
     set_profile(prime_length=53, prime_multiples=1)
     primes = [17, 19, 23, 29, 31, 37, 41, 43, 47, 53]
-    assert [n for n in range(1, 80) if prime_lengths.any_multiplied([n])] == primes
-    real = [n for n in range(1, 80) if prime_lengths.any_multiplied([n], is_real=True)]
+    assert [n for n in range(1, 80) if prime_lengths.any_by_primes([n])] == primes
+    real = [n for n in range(1, 80) if prime_lengths.any_by_primes([n], is_real=True)]
     assert set(real) == {*primes, 34, 38, 46, 51}
-    assert prime_lengths.any_multiplied([4, 34], is_real=True)
-    assert not prime_lengths.any_multiplied([34, 64], is_real=True)  # the first axis is of complex numbers
+    assert prime_lengths.any_by_primes([4, 34], is_real=True)
+    assert not prime_lengths.any_by_primes([34, 64], is_real=True)  # the first axis is of complex numbers
+
+
+def test_which_lengths_are_split(set_profile: Callable[..., None]) -> None:
+    assert not prime_lengths.any_by_primes([412])
+    set_profile(first_summed_prime=79, last_summed_prime=149)
+    chosen = [n for n in range(80, 700) if prime_lengths.any_by_primes([n])]
+    assert chosen == sorted(
+        m * p for m in (4, 8) for p in (79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131, 137, 139, 149)
+        if m * p < 700
+    )  # fmt: skip
+    assert prime_lengths.any_by_primes([412, 128]) and prime_lengths.any_by_primes([412, 16], is_real=True)
+    assert not prime_lengths.any_by_primes([16, 412], is_real=True)  # which is real
+    assert not prime_lengths.any_by_primes([44 * 103])  # whose product would be much work
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(
+    ("rank", "shape"), [(1, [2, 412]), (1, [356]), (2, [316, 5]), (2, [309, 412]), (3, [2, 32, 332, 6])]
+)
+def test_split_lengths(set_profile: Callable[..., None], rank: int, shape: list[int], dtype: str) -> None:
+    set_profile(first_summed_prime=79, last_summed_prime=149)
+    x, axes = complex_numbers(*shape).astype(dtype), tuple(range(-rank, 0))
+    assert prime_lengths.any_by_primes(shape[-rank:])
+    suffix = "" if rank == 1 else f"{rank}d"
+    close(run(f"fft{suffix}", x, None, True), np.fft.fftn(x.astype(complex), axes=axes))
+    close(run(f"ifft{suffix}", x, None, True), np.fft.ifftn(x.astype(complex), axes=axes))
+    transposed = torch.from_numpy(x).movedim(-1, 0).contiguous().movedim(0, -1)  # in another order
+    found = prime_lengths.transform(transposed, axes, False)
+    close(found.numpy(), np.fft.fftn(x.astype(complex), axes=axes))
 
 
 @pytest.mark.parametrize("is_static", [True, False])
@@ -75,7 +104,7 @@ def test_multiples_of_primes_are_products_of_real_numbers_alone_where_a_profile_
 )
 def test_complex(rank: int, shape: list[int], dtype: str, is_static: bool) -> None:
     x, axes = complex_numbers(*shape).astype(dtype), tuple(range(-rank, 0))
-    assert prime_lengths.any_multiplied(shape[-rank:])
+    assert prime_lengths.any_by_primes(shape[-rank:])
     suffix = "" if rank == 1 else f"{rank}d"
     close(run(f"fft{suffix}", x, None, is_static), np.fft.fftn(x.astype(complex), axes=axes))
     close(run(f"ifft{suffix}", x, None, is_static), np.fft.ifftn(x.astype(complex), axes=axes))

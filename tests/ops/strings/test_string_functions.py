@@ -31,15 +31,19 @@ def test_mistakes(name: str) -> None:
     assert string_programs.mistake(tf, string_programs.MISTAKES[name]) == GOLDEN["mistakes"][name]
 
 
-def test_what_would_be_ragged_is_refused() -> None:
-    for refused in (
-        lambda: tf.strings.unicode_decode(["a"], "UTF-8"),
-        lambda: tf.strings.unicode_split_with_offsets(["a"], "UTF-8"),
-        lambda: tf.strings.bytes_split(["a"]),
-        lambda: tf.strings.split(["a"], result_type="RaggedTensor"),
-    ):
-        with pytest.raises(ValueError, match="has no ragged tensors"):
-            refused()
+def test_several_strings_have_ragged_parts() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        text = tf.constant([["a\u00e4"], ["b"]])
+        fetches = [
+            *tf.strings.unicode_split_with_offsets(["ab", "c"], "UTF-8"),
+            tf.strings.bytes_split(["ab", ""]),
+        ]
+        chars, offsets, parts = session.run(fetches)
+        points = session.run(tf.strings.unicode_decode(text, "UTF-8"))
+    assert [chars.to_list(), offsets.to_list()] == [[[b"a", b"b"], [b"c"]], [[0, 1], [0]]]
+    assert [parts.to_list(), points.to_list()] == [[[b"a", b"b"], []], [[[97, 228]], [[98]]]]
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="result_type must be"):
+        tf.strings.split(["a"], result_type="list")
 
 
 def test_a_fingerprint_is_the_same_in_all_types_of_equal_bytes() -> None:

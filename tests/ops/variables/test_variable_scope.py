@@ -215,6 +215,30 @@ def test_templates_share_their_variables() -> None:
     assert named(tf.constant(1.0)).name == "u/mul:0"
 
 
+def test_a_template_made_early_enters_no_name_scope() -> None:
+    """Names are TensorFlow 1.15.5's, also those by which libraries cut a scope from variables' names."""
+
+    def scale(x: tf.Tensor) -> tf.Tensor:
+        return x * tf.get_variable("w", [], initializer=tf.ones_initializer())
+
+    with tf.variable_scope("outer"):
+        early, late = (
+            tf.make_template("apply", scale, create_scope_now_=True),
+            tf.make_template("apply", scale),
+        )
+        assert (early.variable_scope.original_name_scope, late.variable_scope_name) == ("apply", None)
+        with tf.name_scope("n"):
+            nested = tf.make_template("q", scale, create_scope_now_=True)
+            assert nested(tf.constant(1.0)).name == "outer/n/q/mul:0"
+        names = [template(tf.constant(1.0)).name for template in (early, late, early, late)]
+        with tf.variable_scope(None, "a", auxiliary_name_scope=False) as scope:
+            assert scope.original_name_scope == "outer/"
+    assert names == [f"outer/{name}/mul:0" for name in ("apply", "apply_1", "apply_2", "apply_1_1")]
+    assert (early.variable_scope_name, late.variable_scope_name) == ("outer/apply/", "outer/apply_1/")
+    assert (early.weights, early.trainable_weights) == (early.variables, early.trainable_variables)
+    assert early.non_trainable_weights == early.non_trainable_variables == []
+
+
 def test_a_template_makes_no_variables_later() -> None:
     count = []
 

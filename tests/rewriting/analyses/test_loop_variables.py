@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import flowstone as tf
-from flowstone.rewriting.analyses.loop_variables import constant_of, entered, loop_variables
+from flowstone.rewriting.analyses.loop_variables import (
+    condition_variables,
+    constant_of,
+    entered,
+    loop_variables,
+)
 from flowstone.rewriting.simplification.partial_execution import prune
 
 
@@ -46,3 +51,14 @@ def test_a_variable_whose_predicate_side_is_looked_at_is_not_of_the_usual_form()
     taken = subgraph.consumers()
     taken[variable.merge.outputs[1]] = [variable.next]
     assert loop_variables(subgraph, taken) == []
+
+
+def test_what_only_the_condition_reads_has_no_switch() -> None:
+    x = tf.placeholder(tf.float32, [])
+    y, _ = tf.while_loop(lambda y, error: error > 1e-3, lambda y, error: (y * x, tf.abs(y * x - y)), [x, 1.0])
+    subgraph = prune([y], [], [x])
+    (product,) = loop_variables(subgraph, subgraph.consumers())
+    (error,) = condition_variables(subgraph, subgraph.consumers())
+    assert product.next_value.op.type == "Mul" and error.next_value.op.type == "Abs"
+    assert error.names == (error.merge.outputs[0],) and error.exit is None
+    assert constant_of(error.enter.outputs[0]) == 1.0

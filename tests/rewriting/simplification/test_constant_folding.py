@@ -8,7 +8,7 @@ import pytest
 import flowstone as tf
 from agreement import agree, ops, text
 from flowstone.framework.declarations.operation import F
-from flowstone.rewriting.simplification.constant_folding import LARGEST_CONSTANT_BYTES
+from flowstone.rewriting.simplification.constant_folding import LARGEST_CONSTANT_BYTES, LARGEST_PRODUCT_BYTES
 
 
 def folded(fetches, feeds=()):
@@ -20,6 +20,16 @@ def test_what_takes_only_constants_is_one(monkeypatch) -> None:
     y = x * (tf.exp(tf.constant([1.0, 2.0])) + tf.constant(3.0))
     assert folded([y], [x]) == ["_Arg", "Const", "Mul"]
     agree(monkeypatch, [y], {x: [1.0, 5.0]}, "fold_constants", fires=2)
+
+
+@pytest.mark.parametrize("is_more", [False, True])
+def test_a_convolution_of_constants_may_be_larger(is_more: bool) -> None:
+    x = tf.placeholder(tf.float32, [])
+    size = 2 * LARGEST_CONSTANT_BYTES // 4 if not is_more else LARGEST_PRODUCT_BYTES // 4 + 16
+    images = tf.constant(np.ones([1, 1, size // 16, 1], np.float32))
+    filters = tf.constant(np.ones([1, 1, 1, 16], np.float32))
+    y = tf.nn.relu(tf.nn.conv2d(images, filters, [1, 1, 1, 1], "SAME"))
+    assert ("Conv2D" in folded([tf.reduce_sum(y) + x], [x])) == is_more
 
 
 def test_a_static_shape_is_known_without_its_input() -> None:

@@ -218,7 +218,9 @@ OTHERS = {
     "optimizers": "keras.optimizers",
     "random.set_seed": "set_random_seed",
     "reverse": "ops.arrays.rearranging.reverse",
+    "saved_model.load": "saved_model.load_v2",
     "split": "ops.arrays.joining.split",
+    "strings.split": "ops.strings.splitting.split_v2",
     "summary": "compat.version_two.summaries.summary",
     "where": "where_v2",
 }
@@ -226,7 +228,6 @@ OTHERS = {
 REFUSED = {
     "image.resize": "tf.compat.v1.image.resize, whose pixels have other centres",
     "image.resize_with_pad": "tf.compat.v1.image.resize_image_with_pad, whose pixels have other centres",
-    "strings.split": "tf.compat.v1.strings.split, since there are no ragged tensors",
     "nn.dilation2d": "tf.compat.v1.nn.dilation2d",
     "nn.erosion2d": "tf.compat.v1.nn.erosion2d",
     "test.compute_gradient": "tf.compat.v1.test.compute_gradient",

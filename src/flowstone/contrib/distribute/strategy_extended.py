@@ -9,6 +9,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import ReplicaContext, UpdateContext
 from flowstone.contrib.distribute.reduce_ops import ReduceOp, reduce_op_of
+from flowstone.contrib.distribute.steps_on_iterator import MultiStepContext, run_steps
 from flowstone.ops.variables.replicas import container_of
 
 __all__ = ["StrategyExtended"]
@@ -103,6 +104,12 @@ class StrategyExtended:
     def non_slot_devices(self, var_list: Any) -> Any:
         """Where values lie that belong to no one variable of `var_list`."""
         return self.parameter_devices
+
+    def experimental_run_steps_on_iterator(
+        self, fn: Callable[..., Any], iterator: Any, iterations: Any = 1, initial_loop_values: Any = None
+    ) -> MultiStepContext:
+        """Several steps in one run: `fn(context, element)` in a loop; see `steps_on_iterator`."""
+        return run_steps(self.strategy, fn, iterator, iterations, initial_loop_values)
 
     def value_container(self, value: Any) -> Any:
         """The variable of all replicas that `value` is a part of; else itself."""

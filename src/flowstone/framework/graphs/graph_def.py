@@ -21,7 +21,7 @@ from flowstone.framework.graphs.later_attributes import LATER_ATTRIBUTES
 from flowstone.framework.tensors.node import PlanData
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
-from flowstone.framework.types.tensor_proto import array_proto, make_ndarray, messages
+from flowstone.framework.types.tensor_proto import array_proto, constant_of, constant_proto, messages
 from flowstone.framework.types.values import to_numpy
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ def write_shape(dims: tuple[int | None, ...] | None, message: Any) -> None:
 def _tensor(value: Any, dtype: Any) -> Any:
     if not isinstance(value, np.ndarray):  # a torch tensor that folding made
         dtype = dtype or dtypes.from_torch(value.dtype)
-        value = to_numpy(value, dtype)
-    return array_proto(value, dtype if isinstance(dtype, DType) else dtypes.as_dtype(value.dtype))
+        return array_proto(to_numpy(value, dtype), dtype)
+    return constant_proto(value, dtype if isinstance(dtype, DType) else dtypes.as_dtype(value.dtype))
 
 
 def _write_undeclared(value: Any, message: Any) -> None:
@@ -276,7 +276,7 @@ def read_shape(message: Any) -> tuple[int | None, ...] | None:
 
 def _read_tensor(message: Any) -> Any:
     try:
-        return make_ndarray(message)
+        return constant_of(message)
     except (TypeError, ValueError) as error:
         raise ValueError(f"AttrValue has a malformed tensor: {error}") from None
 

@@ -227,7 +227,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     if value is not None:
         # What is constant once is constant wherever it goes: nobody may feed another value.
         tensor.graph.prevent_feeding(tensor)
-    return value
+    return value.copy() if isinstance(value, np.ndarray) else value  # the caller's, who may write into it
 
 
 def constant_value_as_shape(tensor: Any) -> TensorShape:

@@ -116,6 +116,7 @@ class Profile(NamedTuple):
     spread_element: float = 40  # of a product, when it is added to the results
     spread_uncached: float = 40  # the same where the product takes more than `spread_cache`
     spread_cache: int = 400_000
+    spread_vector: float = 250  # of products of machine code, when it is added to the results
     folded_element: float = 25  # of images that are cut up for strides
     resized_channels: int = 16  # from which ATen's loops over images with channels last are vectorised
 
@@ -135,6 +136,10 @@ class Profile(NamedTuple):
     prime_length: int = 0
     narrow_prime_length: int = 0
     prime_multiples: int = 4
+    # Of lengths that 4 divides: the primes from the first up to the last, as the largest factor, whose sums
+    # the library computes by the definition there, though it has a faster way for the prime alone.
+    first_summed_prime: int = NEVER
+    last_summed_prime: int = 0
 
     # Triangular systems of many right-hand sides in float32: whether the transposed ones are solved faster.
     transposed_systems: bool = False
@@ -170,6 +175,9 @@ class Profile(NamedTuple):
     pool_team: int = 50_000  # elements of images
     copies_team: int = 1 << 21  # bytes of rows that are copied, or added to others
     copies_unlocked: int = 1 << 20  # bytes of copied rows, as native_unlocked
+    placed_team: int = (
+        200_000  # elements put at places at random, whose lines of the caches move between cores
+    )
     # Work of a call that takes longer by ATen, or by code made quickly, than good code takes to make.
     cluster_much: float = 5e6  # so that its best code is waited for, not made quickly, if ATen begins
     tiles_much: float = 2.5e8  # multiplications of a convolution in tiles; such ones wait for good code
@@ -290,7 +298,10 @@ INTEL = X86._replace(
     spread_uncached=160,  # 033
     folded_element=60,
     softmax_columns=15,
+    first_summed_prime=79,  # 045
+    last_summed_prime=149,
     team_by_element=1_000_000,
+    placed_team=8_000_000,  # two threads take twice as long for 250,000
 )
 
 PROFILES = (ZEN5, ZEN4, ZEN3, AMD, INTEL, X86, ARM)

@@ -1,7 +1,7 @@
 """What the native tier offers for matrices, as protocols; `framework/machine/machine_code.py` has the slots.
 
-All are of float tensors of one type on the host, `MatrixBatches` also of complex ones; matrices are the last
-two dimensions.
+All are of float tensors of one type on the host, `MatrixBatches` also of complex ones, `ComplexEigenvalues`
+of these alone; matrices are the last two dimensions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Protocol
 
 import torch
 
-__all__ = ["BandSolver", "MatrixBatches", "SmallMatrices"]
+__all__ = ["BandSolver", "ComplexEigenvalues", "MatrixBatches", "SmallMatrices"]
 
 
 class BandSolver(Protocol):
@@ -66,3 +66,16 @@ class MatrixBatches(Protocol):
 
     def svd(self, x: torch.Tensor, job: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
         """U, the singular values and V^H: whole with the job "A", thin with "S", without meaning with "N"."""
+
+
+class ComplexEigenvalues(Protocol):
+    """Eigenvalues of many small complex matrices on the host."""
+
+    def fits(self, x: torch.Tensor) -> bool:
+        """Whether there is code for matrices of this shape, and so many that it is faster."""
+
+    def prepare(self) -> None:
+        """Has the code made on a thread."""
+
+    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The values, in no order, and the vectors, of length 1; None if they were not found."""

@@ -1,6 +1,6 @@
 """Public names that need what a graph does not have: eager values, ragged tensors, another format.
 
-    load_v2 = refused_function("tf.saved_model.load_v2", "tf.saved_model.load(session, tags, path)")
+    check_pinned = refused_function("tf.check_pinned", "nothing: sessions pin memory where it helps")
 
 The name exists, so that programs can be imported and `isinstance` asked; to call it says what to use instead.
 """

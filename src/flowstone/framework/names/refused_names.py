@@ -8,24 +8,20 @@ from __future__ import annotations
 from flowstone.framework.names.refusals import refused_class, refused_function
 
 __all__ = [
-    "Asset", "CheckpointOptions", "NumpyIterator", "RaggedFeature", "RaggedTensor",
-    "RaggedTensorSpec", "SaveOptions", "check_pinned", "decode_proto", "enable_check_numerics",
-    "encode_proto", "experimental_connect_to_cluster", "experimental_connect_to_host",
+    "CheckpointOptions", "NumpyIterator", "RaggedFeature", "SaveOptions", "check_pinned", "decode_proto",
+    "enable_check_numerics", "encode_proto",
+    "experimental_connect_to_cluster", "experimental_connect_to_host",
     "experimental_run_functions_eagerly",
-    "load_v2", "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad", "random_index_shuffle",
-    "run_functions_eagerly", "save", "wrap_function",
+    "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad", "random_index_shuffle",
+    "run_functions_eagerly", "wrap_function",
 ]  # fmt: skip
 
-_PADDED = "a tf.SparseTensor, or a dense tensor with the lengths of its rows"
 _PROTO = "tf.py_func over the message's Python class"
-_SAVE = "tf.saved_model.Builder or tf.saved_model.simple_save"
 _RUN = "session.run, which gives values"
 _TARGET = 'tf.Session("grpc://host:port")'
 
 # ---- tf
 
-RaggedTensor = refused_class("tf.RaggedTensor", _PADDED)
-RaggedTensorSpec = refused_class("tf.RaggedTensorSpec", "tf.SparseTensorSpec, for " + _PADDED)
 check_pinned = refused_function("tf.check_pinned", "nothing: sessions pin memory where it helps")
 ragged_fill_empty_rows = refused_function("tf.ragged_fill_empty_rows", "tf.sparse.fill_empty_rows")
 ragged_fill_empty_rows_grad = refused_function("tf.ragged_fill_empty_rows_grad", "tf.sparse.fill_empty_rows")
@@ -54,8 +50,5 @@ enable_check_numerics = refused_function(
 RaggedFeature = refused_class("tf.io.RaggedFeature", "tf.io.VarLenFeature, which gives a SparseTensor")
 decode_proto = refused_function("tf.io.decode_proto", _PROTO)
 encode_proto = refused_function("tf.io.encode_proto", _PROTO)
-Asset = refused_class("tf.saved_model.Asset", _SAVE + ", with assets in the collection ASSET_FILEPATHS")
-SaveOptions = refused_class("tf.saved_model.SaveOptions", _SAVE)
-load_v2 = refused_function("tf.saved_model.load_v2", "tf.saved_model.load(session, tags, export_dir)")
-save = refused_function("tf.saved_model.save", _SAVE)
+SaveOptions = refused_class("tf.saved_model.SaveOptions", "tf.saved_model.save without options")
 CheckpointOptions = refused_class("tf.train.CheckpointOptions", "the arguments of tf.train.Saver")

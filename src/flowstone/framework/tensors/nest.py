@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
+from flowstone.framework.tensors.dispatch import Ragged
 
-_COMPOSITE = (IndexedSlices, SparseTensor)
+_COMPOSITE = (IndexedSlices, SparseTensor, Ragged)
 
 
 def is_nested(structure: Any) -> bool:
@@ -48,6 +49,8 @@ def components(composite: Any) -> list[Any]:
     """The tensors of a composite value; IndexedSlices without a known shape have two, a TensorArray one."""
     if hasattr(composite, "_is_tensor_array"):
         return [composite.flow]
+    if isinstance(composite, Ragged):
+        return composite._components()
     if isinstance(composite, SparseTensor):
         return [composite.indices, composite.values, composite.dense_shape]
     parts = [composite.values, composite.indices, composite.dense_shape]
@@ -56,6 +59,8 @@ def components(composite: Any) -> list[Any]:
 
 def rebuilt(like: Any, parts: Sequence[Any]) -> Any:
     """A composite value of `parts`, of the kind of `like`."""
+    if isinstance(like, Ragged):
+        return like._rebuilt(parts)
     return like._with_flow(parts[0]) if hasattr(like, "_is_tensor_array") else type(like)(*parts)
 
 

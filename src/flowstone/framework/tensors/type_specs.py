@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
+from flowstone.framework.tensors.dispatch import Ragged
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
@@ -271,6 +272,8 @@ def type_spec_from_value(value: Any) -> TypeSpec:
     """The spec of a tensor, array, number or text, sparse tensor, or IndexedSlices. TypeError otherwise."""
     if isinstance(value, SparseTensor):
         return SparseTensorSpec.from_value(value)
+    if isinstance(value, Ragged):
+        return value._type_spec  # type: ignore[no-any-return]
     if isinstance(value, IndexedSlices):
         shape = value.dense_shape
         return IndexedSlicesSpec(

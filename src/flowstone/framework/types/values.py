@@ -32,12 +32,17 @@ _STORED_AS = {
 }
 
 
+LONGEST_RUN = 2**24  # elements of one value, however corrupt the shape: longer ones stay views of it
+
+
 def to_runtime(array: np.ndarray[Any, Any], dtype: DType) -> Any:
     """The runtime value of an array that already has the NumPy type of `dtype`; shares its memory where
-    possible.
+    possible. A value that repeats is written out, up to `LONGEST_RUN`.
     """
     if dtype.torch is None:
         return as_bytes_array(array) if dtype.base_dtype is dtypes.string else array.item()
+    if 1 < array.size <= LONGEST_RUN and not any(array.strides):
+        array = array.copy(order="C")
     if not array.flags.c_contiguous and any(stride < 0 for stride in array.strides):
         array = np.asarray(array, order="C")
     if not array.dtype.isnative:

@@ -14,7 +14,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.keras.extensions.calls import compute_dtype
-from flowstone.keras.extensions.shapes import as_tuples
+from flowstone.keras.extensions.shapes import as_tuples, of_program
 from flowstone.keras.published import own
 
 __all__ = ["extend"]
@@ -93,4 +93,4 @@ def extend(module: ModuleType) -> None:
     flatten: Any = vars(module)["Flatten"]
     flatten.__init__ = _flatten_init
     flatten.call = _flatten_call
-    flatten.compute_output_shape = _flatten_shape
+    flatten.compute_output_shape = of_program(_flatten_shape)

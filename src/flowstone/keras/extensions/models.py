@@ -339,6 +339,11 @@ def _changed_save(_: Method) -> Method:
     return save
 
 
+def _save_as_saved_model(self: Any, path: str) -> None:
+    """What `tf.saved_model.save` does with a model."""
+    own("engine.saving").save_model(self, path, save_format="tf")
+
+
 def _phase_is_fed(self: Any) -> bool:
     """Whether steps are fed the learning phase: wherever the graph has one that was not chosen."""
     return sessions.is_phase_symbolic()
@@ -378,4 +383,5 @@ def extend(module: ModuleType) -> None:
         if hasattr(model, name):  # Keras 2.2 has neither
             setattr(model, name, change(getattr(model, name)))
     model._uses_dynamic_learning_phase = _phase_is_fed
+    model._save_as_saved_model = _save_as_saved_model
     model.run_eagerly = False

@@ -17,6 +17,7 @@ from flowstone.keras import weight_checkpoints
 from flowstone.keras.extensions.calls import has_argument, training_of_call
 from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.extensions.operation_layers import with_history
+from flowstone.keras.extensions.shapes import of_program
 from flowstone.keras.published import own
 
 __all__ = ["extend"]
@@ -223,5 +224,6 @@ def extend(module: ModuleType) -> None:
     network._init_subclassed_network = _changed_init_subclassed(network._init_subclassed_network)
     network._init_graph_network = _changed_init_graph(network._init_graph_network)
     network.__copy__ = _copied
+    network.compute_output_shape = of_program(network.compute_output_shape)
     for name, member in _MEMBERS.items():
         setattr(network, name, member)

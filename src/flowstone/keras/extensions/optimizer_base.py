@@ -6,11 +6,13 @@
 
 Hyperparameters (`learning_rate`, `beta_1` …) are variables, which a program may set; a schedule is a
 function of the steps made. Weights are the number of steps (`iterations`), then the slots. A class of a
-program's own overrides `_create_slots`, `_resource_apply_dense`, `_resource_apply_sparse` and `get_config`.
+program's own overrides `_create_slots`, `_resource_apply_dense`, `_resource_apply_sparse` and `get_config`;
+what its updates share, `_prepare_local`.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,6 +54,7 @@ class Optimizer:
         self._weights: list[Any] = []
         self._iterations: Any = None
         self._hypers_created = False
+        self._use_locking = True  # what classes of programs give to `assign`
         decay = kwargs.pop("decay", 0.0)
         self._initial_decay = decay
         for key in ("clipnorm", "clipvalue"):
@@ -280,62 +283,120 @@ class Optimizer:
         replica = current_replica()
         if replica is not None:
             return replica.merge_call(self._apply_for_all, (pairs, name))
-        self._begin([variable for _, variable in pairs])
+        state = self._begin([variable for _, variable in pairs])
         with tf.name_scope(name or self._name):
-            updates = [self._update(gradient, variable) for gradient, variable in pairs]
+            updates = [self._update(gradient, variable, state) for gradient, variable in pairs]
             with tf.control_dependencies(updates):
                 return self.iterations.assign_add(1, read_value=False)
 
-    def _begin(self, params: Sequence[Any]) -> None:
+    def _begin(self, params: Sequence[Any]) -> dict[Any, Any]:
         """Makes the variables of a step, and what its updates share."""
         _ = self.iterations
         self._create_hypers()
         self._create_slots(params)
-        self._prepare(params)
+        return self._prepare(params)
 
     def _apply_for_all(self, strategy: Any, pairs: Any, name: str | None) -> Any:
         """`apply_gradients` for all replicas of a strategy: the sums of their gradients, to every component
         of a variable on its device."""
         extended = strategy.extended
         totals = extended.batch_reduce_to("SUM", pairs)
-        self._begin([variable for _, variable in pairs])
+        state = self._begin([variable for _, variable in pairs])
         with tf.name_scope(name or self._name):
             updates = [
-                extended.update(variable, lambda part, total: self._update(total, part), (total,))
+                extended.update(variable, lambda part, total: self._update(total, part, state), (total,))
                 for total, (_, variable) in zip(totals, pairs)
             ]
             with tf.control_dependencies(updates):
                 return self.iterations.assign_add(1, read_value=False)
 
-    def _prepare(self, var_list: Sequence[Any]) -> None:
-        """Makes what a step of all variables shares; for subclasses."""
+    def _prepare(self, var_list: Sequence[Any]) -> dict[Any, Any]:
+        """What updates of variables of one device and type share: `apply_state[device, type][name]`."""
+        state: dict[Any, Any] = {}
+        for var in var_list:
+            for device in getattr(var, "devices", None) or [var.device]:
+                state.setdefault((device, var.dtype.base_dtype), {})
+        for device, kind in state:
+            with tf.device(device):
+                self._prepare_local(device, kind, state)
+        return state
 
-    def _update(self, gradient: Any, variable: Any) -> Any:
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        """Puts this step's learning rate in `apply_state[var_device, var_dtype]`; subclasses add to it."""
+        if "learning_rate" in self._hyper:
+            apply_state[var_device, var_dtype]["lr_t"] = tf.identity(self._decayed_lr(var_dtype))
+
+    def _fallback_apply_state(self, var_device: str, var_dtype: Any) -> Any:
+        """What `_prepare_local` gives, for an update that was called without it."""
+        state: dict[Any, Any] = {(var_device, var_dtype): {}}
+        self._prepare_local(var_device, var_dtype, state)
+        return state[var_device, var_dtype]
+
+    @property
+    def _dense_apply_args(self) -> list[str]:
+        return inspect.getfullargspec(self._resource_apply_dense).args
+
+    @property
+    def _sparse_apply_args(self) -> list[str]:
+        return inspect.getfullargspec(self._resource_apply_sparse).args
+
+    def _update(self, gradient: Any, variable: Any, state: dict[Any, Any]) -> Any:
         """The operation that updates one variable, and applies its constraint."""
         if isinstance(gradient, tf.IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError("Cannot use a constraint function on a sparse variable.")
-            summed, rows = _summed_rows(gradient)
-            step = self._resource_apply_sparse(summed, variable, rows)
+            given = {"apply_state": state} if "apply_state" in self._sparse_apply_args else {}
+            step = self._resource_apply_sparse_duplicate_indices(
+                gradient.values, variable, gradient.indices, **given
+            )
         else:
-            step = self._resource_apply_dense(gradient, variable)
+            given = {"apply_state": state} if "apply_state" in self._dense_apply_args else {}
+            step = self._resource_apply_dense(gradient, variable, **given)
         if variable.constraint is None:
             return getattr(step, "op", step)
         with tf.control_dependencies([step]):
             return variable.assign(variable.constraint(variable)).op
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any) -> Any:
         """The operation that updates `var` by a dense gradient; for subclasses."""
         raise NotImplementedError
 
-    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Any, var: Any, indices: Any, **kwargs: Any
+    ) -> Any:
+        """`_resource_apply_sparse` by the sums of the values of each row; for subclasses that take all."""
+        rows, places = tf.unique(indices)
+        summed = tf.unsorted_segment_sum(grad, places, tf.shape(rows)[0])
+        return self._resource_apply_sparse(summed, var, rows, **kwargs)
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any, apply_state: Any) -> Any:
         """The operation that updates the rows `indices` of `var`, each there once; for subclasses."""
         raise NotImplementedError
+
+    def _call_if_callable(self, param: Any) -> Any:
+        return param() if callable(param) else param
+
+    def _valid_dtypes(self) -> set[Any]:
+        """The types of losses, variables and gradients; subclasses may take others."""
+        return {tf.float16, tf.bfloat16, tf.float32, tf.float64}
+
+    def _assert_valid_dtypes(self, tensors: Sequence[Any]) -> None:
+        valid = self._valid_dtypes()
+        for tensor in tensors:
+            if tensor.dtype.base_dtype not in valid:
+                raise ValueError(
+                    f"Invalid type {tensor.dtype.base_dtype!r} for {tensor.name}, expected: {list(valid)}."
+                )
 
     def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Any:
         with tf.control_dependencies(
             [tf.raw_ops.ResourceScatterAdd(resource=x.handle, indices=i, updates=v)]
         ):
+            return x.value()
+
+    def _resource_scatter_update(self, x: Any, i: Any, v: Any) -> Any:
+        update = tf.raw_ops.ResourceScatterUpdate(resource=x.handle, indices=i, updates=v)
+        with tf.control_dependencies([update]):
             return x.value()
 
     def _checkpoint_children(self) -> list[tuple[str, Any]]:
@@ -381,9 +442,3 @@ def _gradients(loss: Any, params: Sequence[Any]) -> list[Any]:
 def _sum_of(gradients: Sequence[Any]) -> Any:
     given = [gradient for gradient in gradients if gradient is not None]
     return given[0] if len(given) == 1 else tf.add_n(given) if given else None
-
-
-def _summed_rows(gradient: Any) -> tuple[Any, Any]:
-    """The values of a sparse gradient, those of a row summed up, and the rows."""
-    rows, places = tf.unique(gradient.indices)
-    return tf.unsorted_segment_sum(gradient.values, places, tf.shape(rows)[0]), rows

@@ -14,6 +14,8 @@ from flowstone.keras.extensions.optimizer_base import Optimizer
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Configured", "Ftrl", "RMSprop"]
 
+_OVERRIDDEN = ("_prepare_local", "_resource_apply_dense", "_resource_apply_sparse")
+
 
 class Configured(Optimizer):
     """An optimiser whose configuration is its hyperparameters, and the attributes in `_PLAIN`."""
@@ -43,6 +45,37 @@ class Configured(Optimizer):
     def _step(self, var: Any) -> Any:
         """The number of this step, from 1 on."""
         return tf.cast(self.iterations + 1, var.dtype.base_dtype)
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        """The operation that updates `var` by a dense gradient."""
+        raise NotImplementedError
+
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        """The operation that updates the rows `indices` of `var`, each there once."""
+        raise NotImplementedError
+
+    def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:
+        return self._apply_dense(grad, var)
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any, apply_state: Any = None) -> Any:
+        return self._apply_sparse(grad, var, indices)
+
+    def _prepare(self, var_list: Sequence[Any]) -> dict[Any, Any]:
+        """What subclasses of a program's own share; the kinds here read their hyperparameters themselves."""
+        if all(getattr(type(self), name) is getattr(Configured, name) for name in _OVERRIDDEN):
+            return {}
+        return super()._prepare(var_list)
+
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        shared = apply_state[var_device, var_dtype]
+        shared["neg_lr_t"] = -shared["lr_t"]
+        for name in self._HYPERS[1:]:
+            key = f"{name}_t" if name.startswith("beta") else name
+            shared[key] = tf.identity(self._get_hyper(name, var_dtype))
+            shared[f"one_minus_{key}"] = 1 - shared[key]
+        if "epsilon" in self._PLAIN:
+            shared["epsilon"] = tf.convert_to_tensor(getattr(self, "epsilon"), var_dtype)  # noqa: B009
 
 
 def _handles(*variables: Any) -> list[Any]:
@@ -74,7 +107,7 @@ class SGD(Configured):
             for var in var_list:
                 self.add_slot(var, "momentum")
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         if not self._momentum:
             return tf.raw_ops.ResourceApplyGradientDescent(var=var.handle, alpha=self._rate(var), delta=grad)
         return tf.raw_ops.ResourceApplyKerasMomentum(
@@ -82,7 +115,7 @@ class SGD(Configured):
             momentum=self._number("momentum", var), use_nesterov=self.nesterov,
         )  # fmt: skip
 
-    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         if not self._momentum:
             return tf.raw_ops.ResourceScatterAdd(
                 resource=var.handle, indices=indices, updates=-grad * self._rate(var)
@@ -121,7 +154,7 @@ class RMSprop(Configured):
             for var in var_list if is_there else ():
                 self.add_slot(var, name)
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         if self._momentum:
             return self._with_momentum(grad, var, {}, "Apply")
         rate, rho, rms = self._rate(var), self._number("rho", var), self.get_slot(var, "rms")
@@ -133,7 +166,7 @@ class RMSprop(Configured):
             spread = rms_t - tf.square(mean_t)
         return var.assign(var - rate * grad / (tf.sqrt(spread) + self.epsilon))
 
-    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         if self._momentum:
             return self._with_momentum(grad, var, {"indices": indices}, "SparseApply")
         rate, rho, rms = self._rate(var), self._number("rho", var), self.get_slot(var, "rms")
@@ -193,13 +226,13 @@ class Adagrad(Configured):
         """An optimiser of this configuration; of one without an initial value, as Keras 2's, with 0."""
         return super().from_config({"initial_accumulator_value": 0.0, **config}, custom_objects)
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         return tf.raw_ops.ResourceApplyAdagradV2(
             var=var.handle, accum=self.get_slot(var, "accumulator").handle, lr=self._rate(var),
             epsilon=self.epsilon, grad=grad,
         )  # fmt: skip
 
-    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         return tf.raw_ops.ResourceSparseApplyAdagradV2(
             var=var.handle, accum=self.get_slot(var, "accumulator").handle, lr=self._rate(var),
             epsilon=self.epsilon, grad=grad, indices=indices,
@@ -234,10 +267,10 @@ class Adadelta(Configured):
         rates = {"lr": self._rate(var), "rho": self._number("rho", var), "epsilon": self.epsilon}
         return {"var": var.handle, "grad": grad, **slots, **rates}
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         return tf.raw_ops.ResourceApplyAdadelta(**self._options(grad, var))
 
-    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         return tf.raw_ops.ResourceSparseApplyAdadelta(**self._options(grad, var), indices=indices)
 
 
@@ -315,10 +348,10 @@ class Ftrl(Configured):
             return "Ftrl", options
         return "FtrlV2", {**options, "l2_shrinkage": self._l2_shrinkage_regularization_strength}
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         kind, options = self._options(grad, var)
         return getattr(tf.raw_ops, f"ResourceApply{kind}")(**options)
 
-    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         kind, options = self._options(grad, var)
         return getattr(tf.raw_ops, f"ResourceSparseApply{kind}")(**options, indices=indices)

@@ -68,11 +68,20 @@ class Adam(_Moments):
             weights = weights[: len(self.weights)]
         super().set_weights(weights)
 
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        shared = apply_state[var_device, var_dtype]
+        step = tf.cast(self.iterations + 1, var_dtype)
+        for name in ("beta_1", "beta_2"):
+            shared[f"{name}_power"] = tf.pow(shared[f"{name}_t"], step)
+        rest_1, rest_2 = 1 - shared["beta_1_power"], 1 - shared["beta_2_power"]
+        shared["lr"] = shared["lr_t"] * (tf.sqrt(rest_2) / rest_1)
+
     def _powers(self, var: Any) -> tuple[Any, Any, Any, Any]:
         beta_1, beta_2, step = self._number("beta_1", var), self._number("beta_2", var), self._step(var)
         return beta_1, beta_2, tf.pow(beta_1, step), tf.pow(beta_2, step)
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         beta_1, beta_2, power_1, power_2 = self._powers(var)
         options = {
             "var": var.handle, "m": self.get_slot(var, "m").handle, "v": self.get_slot(var, "v").handle,
@@ -84,7 +93,7 @@ class Adam(_Moments):
             return tf.raw_ops.ResourceApplyAdamWithAmsgrad(vhat=vhat, **options)
         return tf.raw_ops.ResourceApplyAdam(**options)
 
-    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         beta_1, beta_2, power_1, power_2 = self._powers(var)
         rate = self._rate(var) * (tf.sqrt(1.0 - power_2) / (1.0 - power_1))
         m = self._moved(self.get_slot(var, "m"), beta_1, grad, indices)
@@ -109,7 +118,7 @@ class Adamax(_Moments):
     ) -> None:
         super().__init__(name, learning_rate, beta_1, beta_2, epsilon, kwargs)
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         beta_1 = self._number("beta_1", var)
         return tf.raw_ops.ResourceApplyAdaMax(
             var=var.handle, m=self.get_slot(var, "m").handle, v=self.get_slot(var, "v").handle,
@@ -117,7 +126,7 @@ class Adamax(_Moments):
             beta2=self._number("beta_2", var), epsilon=self.epsilon, grad=grad,
         )  # fmt: skip
 
-    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         beta_1, beta_2 = self._number("beta_1", var), self._number("beta_2", var)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         m_rows = tf.gather(m, indices) * beta_1 + grad * (1.0 - beta_1)
@@ -152,7 +161,7 @@ class Nadam(_Moments):
             self._weights.append(self._m_cache)
         super()._create_slots(var_list)
 
-    def _prepare(self, var_list: Sequence[Any]) -> None:
+    def _prepare(self, var_list: Sequence[Any]) -> dict[Any, Any]:
         """The weights of the momentum now and in the next step, and the products of all of them."""
         self._shared = {}
         first = var_list[0]
@@ -166,15 +175,16 @@ class Nadam(_Moments):
         with tf.control_dependencies([cached]):
             product = tf.identity(product)
         self._shared["all"] = (now, following, product, product * following)
+        return super()._prepare(var_list)
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         beta_1, beta_2 = self._number("beta_1", var), self._number("beta_2", var)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         m_t = m.assign(beta_1 * m + (1.0 - beta_1) * grad)
         v_t = v.assign(beta_2 * v + (1.0 - beta_2) * tf.square(grad))
         return var.assign(var - self._change(grad, var, m_t, v_t))
 
-    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         m = self._moved(self.get_slot(var, "m"), self._number("beta_1", var), grad, indices)
         v = self._moved(self.get_slot(var, "v"), self._number("beta_2", var), grad * grad, indices)
         change = self._change(grad, var, tf.gather(m, indices), tf.gather(v, indices))

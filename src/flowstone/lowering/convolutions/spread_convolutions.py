@@ -7,6 +7,9 @@ elements are then added to the results that they belong to, `strides` apart from
 
     results[s i + k - before] += images[i] filter[k]
 
+Machine code does so for float32 (`native/networks/spread_code.py`), whose products no memory holds; elsewhere
+a product by ATen is kept, and its elements are added up after it.
+
 This is a transposed convolution. An ordinary one with stride 1 is one with the taps in reverse order. The
 sums have the terms of a plain convolution, so that infinities stay where they belong. The gradient by the
 filter of an ordinary one is, with the taps in reverse order, that of a convolution of the results' gradient,
@@ -26,6 +29,7 @@ from flowstone.framework.declarations.kernel import CPU
 from flowstone.framework.declarations.operation import op
 from flowstone.framework.machine.machine import current
 from flowstone.framework.types import dtypes
+from flowstone.native.networks.spread_kernels import Spread, spreads
 from flowstone.ops.algebra.matrices import ACTIVATED
 
 __all__: list[str] = []
@@ -94,22 +98,40 @@ _declaration.infer(lambda node: tuple(node.attributes["results"]))
 _declaration.not_differentiable()
 
 
-def _rows_of(filters: torch.Tensor, reverses: bool) -> torch.Tensor:
+def _in_order(filters: torch.Tensor, reverses: bool) -> torch.Tensor:
     """A filter [height, width, channels, outputs] with its taps in reverse order, or one that is applied
-    backward, [height, width, outputs, channels], as [outputs * height * width, channels]."""
-    order = (3, 0, 1, 2) if reverses else (2, 0, 1, 3)
-    seen = filters.flip(0, 1) if reverses else filters
-    channels = filters.shape[2 if reverses else 3]
-    return seen.permute(order).reshape(-1, channels)
+    backward, [height, width, outputs, channels], as [outputs, height, width, channels]."""
+    return filters.flip(0, 1).permute(3, 0, 1, 2) if reverses else filters.permute(2, 0, 1, 3)
+
+
+def _by_code(spreading: Spreading, reverses: bool) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    (batch, rows, columns, channels), (down, across) = spreading.images, spreading.taps
+    _, height, width, outputs = spreading.results
+    code = Spread({
+        "batch": batch, "rows": rows, "columns": columns, "channels": channels,
+        "height": height, "width": width, "outputs": outputs, "taps_down": down, "taps_across": across,
+        "stride_down": spreading.strides[0], "stride_across": spreading.strides[1],
+        "above": spreading.before[0], "beside": spreading.before[1],
+    })  # fmt: skip
+    return lambda images, filters: code(images, _in_order(filters, reverses).permute(3, 1, 2, 0))
+
+
+def _by_product(spreading: Spreading, reverses: bool) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    channels = spreading.images[3]
+    return lambda images, filters: spread(
+        images, _in_order(filters, reverses).reshape(-1, channels), spreading
+    )
 
 
 @_declaration.kernel(CPU)
 def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
     spreading, reverses = _spreading(node), node.attributes["reversed"]
     activate = ACTIVATED[node.attributes["activation"]]
+    has_code = node.dtype(0) is dtypes.float32 and _has_code(spreading)
+    convolve = (_by_code if has_code else _by_product)(spreading, reverses)
 
     def run(images: torch.Tensor, filters: torch.Tensor, *bias: torch.Tensor) -> torch.Tensor:
-        results = spread(images, _rows_of(filters, reverses), spreading)
+        results = convolve(images, filters)
         for each in bias:
             results.add_(each)
         return activate(results)
@@ -167,12 +189,17 @@ def _(node: Any, env: Any) -> Callable[..., torch.Tensor]:
 # ---- when it pays
 
 _CALL = 2e6  # in multiplications of a direct convolution, what the calls cost
+_CODE_CALL = 5e5  # the same of machine code
 _PRODUCT = 1.3  # a multiplication of the product
 _MOST = 4  # outputs a position
 WORTHWHILE = 0.7  # of the direct convolution's time, from which it is done
 
 
-def pays(spreading: Spreading) -> bool:
+def _has_code(spreading: Spreading) -> bool:
+    return spreads(math.prod(spreading.taps) * spreading.results[3])
+
+
+def pays(spreading: Spreading, dtype: dtypes.DType = dtypes.float32) -> bool:
     """Whether this is expected to be faster than a direct convolution. Measured in docs/design/033."""
     batch, rows, columns, channels = spreading.images
     outputs, taps = spreading.results[3], math.prod(spreading.taps)
@@ -180,6 +207,11 @@ def pays(spreading: Spreading) -> bool:
         return False
     each = batch * rows * columns * taps
     direct = each * channels * -(-outputs // _lanes()) * _lanes()
+    if dtype is dtypes.float32 and _has_code(spreading):
+        vectors = -(-taps * outputs // _lanes())
+        added = spreading.taps[0] * -(-spreading.taps[1] * outputs // _lanes())
+        position = channels * vectors * _lanes() + added * current().profile.spread_vector
+        return batch * rows * columns * position + _CODE_CALL <= WORTHWHILE * direct
     spread = current().spread_element(each * outputs * 4)
     return each * outputs * (_PRODUCT * channels + spread) + _CALL <= WORTHWHILE * direct
 

@@ -35,8 +35,9 @@ def spread_convolutions(subgraph: Subgraph) -> None:
             return None
         shapes = shapes_of(node)
         spreading = None if shapes is None else _spreading(node, shapes)
-        worthwhile = gradient_pays if node.type == BY_FILTER else pays
-        if spreading is None or not worthwhile(spreading):
+        if spreading is None:
+            return None
+        if not (gradient_pays(spreading) if node.type == BY_FILTER else pays(spreading, node.dtype(1))):
             return None
         if node.type == BY_FILTER:
             given: dict[str, Any] = {"T": dtypes.float32, **spreading._asdict()}

@@ -23,16 +23,24 @@ from flowstone.rewriting.analyses.loop_variables import LoopVariable, loop_varia
 from flowstone.rewriting.matching import Op, Pattern, Surroundings, Value
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
+__all__ = ["Accumulator", "accumulator", "stack_accumulators"]
+
 _CALLS = 0.25  # that a pass over a product of unknown operands has to take
 
 
-class _Accumulator(NamedTuple):
+class Accumulator(NamedTuple):
     """A loop's variable that is a sum of products."""
 
     variable: LoopVariable
     product: PlanNode
     add: PlanNode
     exit: PlanNode
+
+    @property
+    def begins_with_zero(self) -> bool:
+        """Whether its first value is known to be zero."""
+        initial = self.variable.enter.inputs[0].op
+        return bool(initial.is_constant and not np.any(initial.attributes["value"]))
 
 
 def stack_accumulators(subgraph: Subgraph) -> None:
@@ -47,7 +55,7 @@ def stack_accumulators(subgraph: Subgraph) -> None:
     replaced: dict[PlanOutput, PlanOutput] = {}
     replacements: dict[PlanNode, list[PlanNode]] = {}  # of nodes that others wait for
     for variable in variables:
-        found = _accumulator(variable, around)
+        found = accumulator(variable, around)
         if found is None or any(node in waited for node in variable[:4]):
             continue
         inside = (*variable[:4], found.product, found.add)
@@ -72,7 +80,8 @@ _PRODUCT = Op("MatMul", Value(), Value(), name="product", alone=True)
 _SUM = Pattern(Op("Add|AddN|AddV2", _PRODUCT, Value("before")), _Sum)
 
 
-def _accumulator(variable: LoopVariable, around: Surroundings) -> _Accumulator | None:
+def accumulator(variable: LoopVariable, around: Surroundings) -> Accumulator | None:
+    """The variable as a sum of products, if nothing else takes what it is in between."""
     consumers_of, add = around.consumers, variable.next_value.op
     found = _SUM.match(add, around, before=variable.value)
     if found is None or variable.exit is None or found.product.dtype.base_dtype.is_complex:
@@ -81,10 +90,10 @@ def _accumulator(variable: LoopVariable, around: Surroundings) -> _Accumulator |
         return None
     if consumers_of[add.outputs[0]] != [variable.next]:
         return None
-    return _Accumulator(variable, found.product.op, add, variable.exit)
+    return Accumulator(variable, found.product.op, add, variable.exit)
 
 
-def _saves_work(found: _Accumulator) -> bool:
+def _saves_work(found: Accumulator) -> bool:
     sizes: list[Any] = [found.product.static_shape(0), found.product.static_shape(1)]
     result: Any = found.product.outputs[0].dims
     if result is None or None in result or found.variable.enter.static_shape(0) != result:
@@ -96,7 +105,7 @@ def _saves_work(found: _Accumulator) -> bool:
 
 def _replace(
     subgraph: Subgraph,
-    found: _Accumulator,
+    found: Accumulator,
     places: dict[PlanNode, list[PlanNode]],
     replaced: dict[PlanOutput, PlanOutput],
 ) -> dict[PlanNode, list[PlanNode]]:
@@ -127,9 +136,7 @@ def _replace(
     following = node("NextIteration", [added.outputs[0]], old.next, resource)
     merge.inputs[1] = following.outputs[0]
     leaving = node("Exit", [switch.outputs[0]], found.exit, resource)
-    value = initial.op.attributes["value"] if initial.op.is_constant else None
-    from_zero = value is not None and not np.any(value)
-    attributes = {"T": dtype, "shape": found.product.outputs[0].dims, "from_zero": from_zero}
+    attributes = {"T": dtype, "shape": found.product.outputs[0].dims, "from_zero": found.begins_with_zero}
     total = node("_ProductSumTotal", [leaving.outputs[0]], found.exit, attributes, "/total")
     places[found.product] = []
     added.control_inputs = list(dict.fromkeys([*added.control_inputs, *found.product.control_inputs]))

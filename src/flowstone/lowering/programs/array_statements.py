@@ -17,6 +17,8 @@ from flowstone.native.programs.sums_code import REDUCTIONS
 __all__ = ["ARRAYS", "WEIGHTS", "terms_of_products"]
 
 _MOST_CLASSES = 1024
+_FEW_ROWS = 4  # of a product, for which a transposed copy of the second matrix does not pay
+_MUCH = 1024  # elements of a matrix that is not copied for few rows
 
 
 def _product(t: Translation, node: PlanNode) -> list[int]:
@@ -39,11 +41,18 @@ def _multiplied(
     if n == 1 and m > 1:  # its only column becomes a row
         a, b, transpose_a, transpose_b = b, a, not transpose_b, not transpose_a
         m, n = 1, m
-    if transpose_a:
-        a = _turned(t, node, a, k, m)
-    if transpose_b:
-        b = _turned(t, node, b, n, k)
-    return t.add("MatMul", [a, b], (dtype, dims), m=m, k=k, n=n)
+    turns = ""
+    if transpose_b and 1 not in (n, k):
+        if m <= _FEW_ROWS and n * k >= _MUCH and dtype in FLOATS:
+            turns = "b"
+        else:
+            b = copy(t, node, b, np.arange(n * k).reshape(n, k).T)
+    if transpose_a and 1 not in (m, k):
+        if turns:
+            a = copy(t, node, a, np.arange(k * m).reshape(k, m).T)
+        else:
+            turns = "a"
+    return t.add("MatMul", [a, b], (dtype, dims), m=m, k=k, n=n, turns=turns)
 
 
 def _sum_of_products(t: Translation, node: PlanNode) -> list[int]:
@@ -73,12 +82,6 @@ def _sum_of_product(t: Translation, node: PlanNode) -> list[int]:
     total = t.add("Add", [*_product(t, node), added], (dtype, dims))
     activation = node.attributes.get("activation", "")
     return [t.add(activation, [total], (dtype, dims))] if activation else [total]
-
-
-def _turned(t: Translation, node: PlanNode, x: int, rows: int, columns: int) -> int:
-    if 1 in (rows, columns):
-        return x
-    return copy(t, node, x, np.arange(rows * columns).reshape(rows, columns).T)
 
 
 def _reduction(t: Translation, node: PlanNode) -> list[int]:

@@ -84,7 +84,7 @@ drawing_program_op = _declared("_DrawingProgram", draws=True)
 
 def _sequence(node: PlanNode, env: Environment) -> SeededSequence:
     """Where a node's numbers come from: without seeds, from anywhere."""
-    return sequence_of(node, env) or SeededSequence(fresh_seed(), fresh_seed())
+    return sequence_of(node, env) or SeededSequence(fresh_seed(), fresh_seed(), by_chance=True)
 
 
 def _with_streams(function: Callable[..., Any], sequences: Sequence[SeededSequence]) -> Callable[..., Any]:

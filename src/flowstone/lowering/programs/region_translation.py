@@ -17,6 +17,7 @@ from flowstone.framework import errors
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS
 from flowstone.lowering.programs.containers import HANDING_ON
+from flowstone.lowering.programs.loop_sums import LoopSums
 from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_limits import (
     NARROW,
@@ -35,10 +36,11 @@ from flowstone.native.programs.program_memory import arranged, needs_padding, ow
 from flowstone.native.programs.programs import Guard, Program
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Condition
 from flowstone.rewriting.analyses.frames import Frame, is_head
-from flowstone.rewriting.analyses.loop_variables import LoopVariable, loop_variables
+from flowstone.rewriting.analyses.loop_variables import ConditionVariable, LoopVariable, condition_variables
 
 __all__ = ["RegionTranslation", "drawing_nodes", "has_no_value", "is_part_of_code", "translated"]
 
+_Variable = LoopVariable | ConditionVariable
 _FEW = 16  # numbers of a constant that is part of the code
 _IDLE = frozenset({"no_op", "trigger"})  # roles of nodes that only wait
 
@@ -113,6 +115,7 @@ class RegionTranslation(Translation):
     ) -> None:
         super().__init__(subgraph, nodes, inputs, limits)
         self._around: list[Guard] = []  # what holds inside of each loop
+        self._sums = LoopSums(self, subgraph, nodes)
 
     def block(self, nodes: Sequence[PlanNode], frame: Frame | None) -> None:
         """Translates nodes of a frame, with the frames inside it."""
@@ -141,12 +144,14 @@ class RegionTranslation(Translation):
         if node.declaration.role in _IDLE:
             return
         self._guard = self._guard_of(node, self.liveness.node(node))
+        if self._sums.write(node):
+            return
         if node.declaration.role in HANDING_ON and self.containers.knows(node.inputs[0]):
             for x in node.outputs:
                 self.containers.hand_on(node.inputs[0], x)
             return
         if node.is_constant:
-            if has_no_value(node):
+            if has_no_value(node) or node in self._sums.zeros:
                 return
             results = [self._constant(node)]
         else:
@@ -217,9 +222,10 @@ class RegionTranslation(Translation):
         return [result, index]
 
     @functools.cached_property
-    def _variables(self) -> dict[PlanNode, LoopVariable]:
+    def _variables(self) -> dict[PlanNode, _Variable]:
         """The variables of loops by their heads."""
-        return {each.merge: each for each in loop_variables(self._subgraph, self._subgraph.consumers())}
+        asked = condition_variables(self._subgraph, self._subgraph.consumers())
+        return {**self._sums.variables, **{each.merge: each for each in asked}}
 
     def _loop(self, nodes: Sequence[PlanNode], frame: Frame) -> None:
         here = [node for node in nodes if self.frames.home(node) is frame]
@@ -232,18 +238,28 @@ class RegionTranslation(Translation):
         whole = self.liveness.node(enters[0])
         if any(self.liveness.node(enter) != whole for enter in enters):
             raise Untranslatable(nodes[0], "the loop's variables begin in different branches")
+        own = [each for each in variables if each is not None]
         for enter in enters:
-            self._take(enter)
+            if enter not in self._sums.zeros:
+                self._take(enter)
+        self._guard = guard
+        of_sums = self._sums.found
+        sums = {each: of_sums[each] for each in own if isinstance(each, LoopVariable) and each in of_sums}
+        states: dict[_Variable, int] = {each: self._sums.begin(found) for each, found in sums.items()}
         self.builder.begin_loop()
         self._around.append(self._joined(guard))
-        states = {each: self._begin(each) for each in variables if each is not None}
+        for each in own:
+            states[each] = self._begin(each, states.get(each))
         predicate = self._body([node for node in nodes if node not in heads and node not in enters], frame)
         self._around.pop()
         ends = []
         for each, state in states.items():
-            if state >= 0:
+            if state >= 0 and each not in sums:
                 ends.append((self.of(each.enter.inputs[0]), state, self.of(each.next_value)))
         self.builder.end_loop(ends, predicate, guard)
+        self._guard = guard
+        for found in sums.values():
+            self._sums.end(found)
         for each, state in states.items():
             if state >= 0:
                 self.builder.leave(state)
@@ -265,21 +281,19 @@ class RegionTranslation(Translation):
         elif not self.containers.knows(enter.outputs[0]):
             raise Untranslatable(enter, "it takes what is no value of the program")
 
-    def _begin(self, each: LoopVariable) -> int:
-        """The variable's value in an iteration."""
-        x = each.merge.outputs[0]
-        if x.dtype.name == "resource":  # a sum of products
-            first = self.builder.values[self.of(each.enter.inputs[0])]
-            dtype, dims = first.dtype, first.dims
-        else:
-            dtype, dims = self._type_of(each)
-        state = self.builder.value(dtype, dims)
-        for output in (x, *each.switch.outputs):
+    def _begin(self, each: _Variable, state: int | None) -> int:
+        """The variable's value in an iteration, which a sum has already."""
+        if state is None:
+            state = self.builder.value(*self._state_of(each))
+        for output in each.names:
             self._of[output] = state
         return state
 
-    def _type_of(self, each: LoopVariable) -> tuple[str, tuple[int, ...]]:
+    def _state_of(self, each: _Variable) -> tuple[str, tuple[int, ...]]:
         x = each.merge.outputs[0]
+        if x.dtype.name == "resource":  # a sum of products
+            first = self.builder.values[self.of(each.enter.inputs[0])]
+            return first.dtype, first.dims
         dims = x.dims if x.dims is not None and None not in x.dims else each.enter.outputs[0].dims
         if each.next_value.dims != dims:
             raise Untranslatable(each.merge, "a loop variable's shape is not known before the step")

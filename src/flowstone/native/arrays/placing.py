@@ -53,7 +53,7 @@ class Placing:
     def invert(self, indices: torch.Tensor) -> torch.Tensor | None:
         """The inverse of a permutation; None if the indices are none."""
         note, found = ctypes.c_int64(), torch.full_like(indices, -1, memory_format=torch.contiguous_format)
-        has_team = len(indices) >= machine.current().profile.native_team
+        has_team = len(indices) >= machine.current().profile.placed_team
         words = {"threads": torch.get_num_threads() if has_team else 1, "count": len(indices)}
         places: dict[str, torch.Tensor | int] = {
             "notes": ctypes.addressof(note), "indices": indices.contiguous(), "table": found

@@ -50,7 +50,8 @@ class PathLabels:
         labels = torch.empty((rows, steps), dtype=torch.int64)
         counts, scores = torch.empty(rows, dtype=torch.int64), torch.empty((rows, 1), dtype=logits.dtype)
         note = ctypes.c_int64()
-        has_team = logits.numel() * _WORK >= machine.current().profile.native_team
+        looked_at = min(int(lengths.sum()), steps * rows) * classes
+        has_team = looked_at * _WORK >= machine.current().profile.native_team
         words = {
             "threads": torch.get_num_threads() if has_team else 1, "steps": steps, "rows": rows,
             "classes": classes, "blank": blank, "merges": int(merges),

@@ -15,9 +15,9 @@ from flowstone.native.codegen.arithmetic import Arithmetic
 from flowstone.native.codegen.emitter import Emitter
 from flowstone.native.numerics.transcendental import polynomial
 
-__all__ = ["CIRCULAR"]
+__all__ = ["CIRCULAR", "FAR", "waves"]
 
-_FAR = 1600.0  # 1,019 right angles: their product with 14 bits is exact
+FAR = 1600.0  # 1,019 right angles: their product with 14 bits is exact
 _ROUNDING = 12582912.0  # 1.5 * 2^23: added, it rounds to whole numbers, which the low bits then hold
 _RIGHT_ANGLE = 1.5707963705062866, -4.371031536720693e-08, -1.074634630414406e-12
 # (sin(y) / y - 1) / y^2, (cos(y) - 1 + y^2 / 2) / y^4 and (tan(y) / y - 1) / y^2, in y^2 up to (pi / 4)^2
@@ -88,6 +88,17 @@ def _cos(s: _Single, x: str, size: str) -> str:
     return s.signed(s.where(s.is_odd(turns), sine, cosine), sign)
 
 
+def waves(e: Emitter, x: str, size: str) -> tuple[str, str]:
+    """Sine and cosine of x, where its absolute value `size` is at most `FAR`."""
+    s = _Single(e)
+    turns, angle, more = _rest(s, size)
+    sine, cosine = _waves(s, angle, more)
+    is_odd = s.is_odd(turns)
+    first = s.signed(s.where(is_odd, cosine, sine), s.whole("shl", turns, 30), s.word(x))
+    sign = s.whole("shl", s.whole("add", turns, 1), 30)
+    return first, s.signed(s.where(is_odd, sine, cosine), sign)
+
+
 def _tan(s: _Single, x: str, size: str) -> str:
     turns, angle, more = _rest(s, size)
     square = s.mul(angle, angle)
@@ -114,7 +125,7 @@ def _function(e: Emitter, name: str, full: str, near: Callable[[_Single, str, st
     s = _Single(inside)
     size = inside.intrinsic("fabs", "float32", "%x")
     result = near(s, "%x", size)
-    is_far = s.is_("ugt", size, _FAR)
+    is_far = s.is_("ugt", size, FAR)
     some = is_far
     if e.lanes > 1:
         bits = inside.let(f"bitcast {e.vector('i1')} {is_far} to i{e.lanes}")

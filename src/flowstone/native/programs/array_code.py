@@ -2,7 +2,7 @@
 
 | statement | operands | attributes | result |
 | --- | --- | --- | --- |
-| MatMul | a, b | m, k, n | a b, of a [m, k] and b [k, n] |
+| MatMul | a, b | m, k, n, turns | a b, of a [m, k] and b [k, n]; see `product_statements.py` |
 | Reduce | x | kind, outer, size, inner | x [outer, size, inner] reduced along its middle |
 | ArgMax, ArgMin | x | outer, size, inner | where along the middle the extreme is |
 | Fill | x | | the scalar x everywhere |
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.native.codegen.emitter import FLOATS, KINDS, SIZES
+from flowstone.native.programs.product_statements import PRODUCTS
 from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.sums_code import Sums, combined
 from flowstone.native.programs.window_code import WINDOWS
@@ -27,75 +28,7 @@ from flowstone.native.programs.writer import Writer
 
 __all__ = ["STATEMENTS"]
 
-_ACCUMULATORS = 8  # vectors that hide the time which an addition takes
 _FEW_ADDED = 8  # vectors; of fewer one sum is kept
-_ROWS, _COLUMNS = 4, 4  # of a product's block: of numbers, and of vectors
-
-
-# ---- products
-
-
-def _product(writer: Writer, each: Statement) -> None:
-    size = dict(each.attributes)
-    m, n = size["m"], size["n"]
-    vectors = -(-n // writer.lanes)
-    for first in range(0, vectors, _COLUMNS):
-        columns = range(first, min(first + _COLUMNS, vectors))
-        whole, rest = divmod(m, _ROWS)
-        if whole == 1:
-            _block(writer, each, "0", _ROWS, columns)
-        elif whole:
-
-            def rows(i: str, columns: range = columns) -> None:
-                _block(writer, each, writer.scalars.let(f"mul i64 {i}, {_ROWS}"), _ROWS, columns)
-
-            writer.for_each(whole, rows)
-        if rest:
-            _block(writer, each, str(whole * _ROWS), rest, columns)
-
-
-def _block(writer: Writer, each: Statement, row: str, rows: int, columns: range) -> None:
-    """Some rows of the product, in some of its vectors."""
-    size = dict(each.attributes)
-    k, n, dtype = size["k"], size["n"], writer.values[each.results[0]].dtype
-    parts = max(1, min(4, _ACCUMULATORS // (rows * len(columns)), k))
-    sums = Sums(writer, dtype, "Sum", [(u, r, c) for u in range(parts) for r in range(rows) for c in columns])
-
-    def terms(i: str, u: int) -> None:
-        places = _sum(writer, f"mul i64 {i}, {n}", 0)
-        right = {
-            c: writer.load_vector(each.operands[1], _sum(writer, places, c * writer.lanes)) for c in columns
-        }
-        for r in range(rows):
-            start = writer.scalars.let(f"mul i64 {_sum(writer, row, r)}, {k}")
-            left = writer.splat_of(
-                writer.load(each.operands[0], writer.scalars.let(f"add i64 {start}, {i}")), KINDS[dtype]
-            )
-            for c in columns:
-                sums.add_product((u, r, c), left, right[c])
-
-    def several(i: str) -> None:
-        first = writer.scalars.let(f"mul i64 {i}, {parts}")
-        for u in range(parts):
-            terms(_sum(writer, first, u), u)
-
-    writer.for_each(k // parts, several)
-    for u in range(k % parts):
-        terms(str(k // parts * parts + u), u)
-    for r in range(rows):
-        start = writer.scalars.let(f"mul i64 {_sum(writer, row, r)}, {n}")
-        for c in columns:
-            total = sums.total([(u, r, c) for u in range(parts)])
-            left = n - c * writer.lanes if size["m"] > 1 else n  # behind the only row nothing follows
-            writer.store_vector(each.results[0], total, _sum(writer, start, c * writer.lanes), left)
-
-
-def _sum(writer: Writer, text: str, number: int) -> str:
-    """An index of so much more; `text`: an index, or an instruction that gives one."""
-    value = writer.scalars.let(text) if " " in text else text
-    if not number:
-        return value
-    return str(int(value) + number) if value.isdigit() else writer.scalars.let(f"add i64 {value}, {number}")
 
 
 # ---- reductions
@@ -125,15 +58,15 @@ def _reduce_row(writer: Writer, each: Statement, size: dict[str, Any], row: str)
             for u in range(parts):
                 place = writer.scalars.let(f"mul i64 {i}, {parts * writer.lanes}")
                 place = writer.scalars.let(f"add i64 {place}, {start}")
-                sums.add(u, writer.load_vector(x, _sum(writer, place, u * writer.lanes)))
+                sums.add(u, writer.load_vector(x, writer.plus(place, u * writer.lanes)))
 
         writer.for_each(whole // parts, several)
         for u in range(whole % parts):
-            place = _sum(writer, start, (whole // parts * parts + u) * writer.lanes)
+            place = writer.plus(start, (whole // parts * parts + u) * writer.lanes)
             sums.add(u, writer.load_vector(x, place))
         number = _across(writer, kind, dtype, sums.total(range(parts)))
     for i in range(rest):
-        term = writer.load(x, _sum(writer, start, whole * writer.lanes + i))
+        term = writer.load(x, writer.plus(start, whole * writer.lanes + i))
         number = combined(writer.scalars, kind, dtype, number, term) if number else term
     writer.store(each.results[0], _finished(writer, writer.scalars, size, dtype, number), row)
 
@@ -236,7 +169,7 @@ def _copy(writer: Writer, each: Statement) -> None:
             high = writer.scalars.let(f"add i64 {index}, {attributes['limit']}")
             index = writer.scalars.let(f"select i1 {below}, i64 {high}, i64 {index}")
         writer.require(writer.scalars.let(f"icmp ult i64 {index}, {attributes['limit']}"))
-        start = _sum(writer, f"mul i64 {index}, {attributes['scale']}", int(start))
+        start = writer.plus(f"mul i64 {index}, {attributes['scale']}", int(start))
     _copy_along(writer, each, attributes, 0, start, str(attributes["to_place"]))
 
 
@@ -309,7 +242,7 @@ def _quotient(writer: Writer, each: Statement) -> None:
 
 
 STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
-    "MatMul": _product,
+    **PRODUCTS,
     **WINDOWS,
     "Reduce": _reduce,
     "ArgMax": _place_of_extreme,

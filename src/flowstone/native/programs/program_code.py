@@ -15,7 +15,13 @@ from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.programs import container_code
 from flowstone.native.programs.interruptions import allow_interruptions, look_for_interruption
 from flowstone.native.programs.program_functions import write_shared
-from flowstone.native.programs.program_memory import arranged, group_of_elements, own_bytes, padded
+from flowstone.native.programs.program_memory import (
+    arranged,
+    given_directly,
+    group_of_elements,
+    own_bytes,
+    padded,
+)
 from flowstone.native.programs.programs import Guard, Loop, Program, Statement
 from flowstone.native.programs.statement_texts import write_statements
 from flowstone.native.programs.writer import Writer, memory_kind
@@ -41,6 +47,7 @@ class _Run(Writer):
     def __init__(self, program: Program, declarations: dict[str, str]) -> None:
         super().__init__(program, declarations)
         self._frees: list[str] = []
+        self._given = given_directly(program)
         self._guard: Guard = ()
         self._guard_end = ""
 
@@ -74,6 +81,11 @@ class _Run(Writer):
         places = self._shared_memory()
         for number, value in enumerate(self.values):
             if value.memory != number or (number < self.program.inputs and number not in self.copied):
+                continue
+            if number in self._given:
+                place = self.program.inputs + self._given[number]
+                self.head.append(f" %given{number} = getelementptr ptr, ptr %a, i64 {place}")
+                self.head.append(f" %m{number} = load ptr, ptr %given{number}")
                 continue
             if number in places:
                 self.head.append(f" %m{number} = getelementptr i8, ptr %memory, i64 {places[number]}")
@@ -109,6 +121,8 @@ class _Run(Writer):
 
     def _give_outputs(self) -> None:
         for i, number in enumerate(self.program.outputs):
+            if number in self._given:
+                continue
             value = self.values[number]
             place = self.scalars.let(f"getelementptr ptr, ptr %a, i64 {self.program.inputs + i}")
             target = self.scalars.let(f"load ptr, ptr {place}")

@@ -19,7 +19,15 @@ from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.programs.programs import Loop, Program, Statement
 
-__all__ = ["FEW_VECTORS", "arranged", "group_of_elements", "needs_padding", "own_bytes", "padded"]
+__all__ = [
+    "FEW_VECTORS",
+    "arranged",
+    "given_directly",
+    "group_of_elements",
+    "needs_padding",
+    "own_bytes",
+    "padded",
+]
 
 FEW_VECTORS = 4  # of a value that is written out instead of a loop over its elements
 _ALIGNMENT = 64
@@ -46,8 +54,11 @@ def needs_padding(program: Program) -> set[int]:
             for first, _, _ in each.states:
                 found.add(program.values[first].memory)
             continue
-        row = dict(each.attributes).get("inner" if each.op == "Reduce" else "n", 1)
+        attributes = dict(each.attributes)
+        row = attributes.get("inner" if each.op == "Reduce" else "n", 1)
         for x in each.operands:
+            if "b" in attributes.get("turns", ""):
+                continue  # it is read to its end
             value = program.values[x]
             if value.size > 1 and (value.size % lanes or (row > 1 and row % lanes)):
                 found.add(value.memory)
@@ -75,11 +86,21 @@ def group_of_elements(program: Program, body: Sequence[Statement | Loop], start:
     return group
 
 
+def given_directly(program: Program) -> dict[int, int]:
+    """The values that lie in an output's memory, and in which: sums of products that nothing else reads,
+    which alone are written without a vector beyond their end."""
+    sums = {x for each in program.statements() if isinstance(each, Statement) and each.op == "BeginSum"
+            for x in each.results}  # fmt: skip
+    reads = program.reads()
+    return {x: i for i, x in enumerate(program.outputs) if x in sums and reads[x] == 1}
+
+
 def arranged(program: Program, copied: set[int]) -> tuple[dict[int, int], int]:
     """The first byte of each memory that is not of few vectors, and how many bytes there are; of the inputs,
-    of those that are `copied`.
+    of those that are `copied`, and without those that lie in outputs.
     """
-    lives = _lives(program, copied)
+    given = given_directly(program)
+    lives = {x: life for x, life in _lives(program, copied).items() if x not in given}
     places: dict[int, int] = {}
     taken: list[tuple[int, int, int]] = []  # first byte, end, last position
     total = 0

@@ -45,7 +45,8 @@ class Value(NamedTuple):
 
 
 class Container(NamedTuple):
-    """A stack, or an array of a number of elements that is known when it is made.
+    """A stack, an array of a number of elements that is known when it is made, or the rows that are kept for
+    a sum of products (`summed_products.py`).
 
     `dtype` and `size` say what an element is; `clears`: an element of the array can be read once; `adds`: to
     what is there, instead of failing, when it is written again. What nothing was written to can be read, as

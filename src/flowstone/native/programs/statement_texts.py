@@ -12,6 +12,7 @@ from flowstone.native.programs import (
     indexed_code,
     matrix_code,
     ranking_code,
+    summed_products,
 )
 from flowstone.native.programs.element_code import write_elements
 from flowstone.native.programs.programs import Statement
@@ -26,6 +27,7 @@ STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     **indexed_code.STATEMENTS,
     **matrix_code.STATEMENTS,
     **ranking_code.STATEMENTS,
+    **summed_products.STATEMENTS,
 }
 """By their operations."""
 

@@ -106,6 +106,13 @@ class Writer:
         memory = self.values[value].memory
         return memory >= self.program.inputs or memory in self.copied
 
+    def plus(self, text: str, number: int) -> str:
+        """An index of so much more; `text`: an index, or an instruction that gives one."""
+        value = self.scalars.let(text) if " " in text else text
+        if not number:
+            return value
+        return str(int(value) + number) if value.isdigit() else self.scalars.let(f"add i64 {value}, {number}")
+
     # ---- control
 
     def label(self) -> str:
@@ -158,6 +165,21 @@ class Writer:
         first = self.vectors.let(f"insertelement {vector} poison, {kind} {number}, i32 0")
         zeros = f"<{self.lanes} x i32> zeroinitializer"
         return self.vectors.let(f"shufflevector {vector} {first}, {vector} poison, {zeros}")
+
+    def load_some(self, value: int, place: str, left: int) -> str:
+        """The elements from this place on that are `left`, and zeros behind them."""
+        if left >= self.lanes:
+            return self.load_vector(value, place)
+        dtype = self.values[value].dtype
+        vector, kind = self.vectors.type(dtype), KINDS[dtype]
+        name = f"llvm.masked.load.v{self.lanes}{ {'float': 'f32', 'double': 'f64'}.get(kind, kind) }.p0"
+        mask = f"<{self.lanes} x i1>"
+        self.declarations[name] = f"declare {vector} @{name}(ptr, {mask}, {vector})"
+        chosen = ", ".join(f"i1 {'true' if i < left else 'false'}" for i in range(self.lanes))
+        address = f"ptr align {SIZES[dtype]} {self.element(value, place)}"
+        return self.vectors.let(
+            f"call {vector} @{name}({address}, {mask} <{chosen}>, {vector} zeroinitializer)"
+        )
 
     def load_vector(self, value: int, place: str, raw: bool = False) -> str:
         """The elements from this place on; `raw`: truths as bytes."""

@@ -24,6 +24,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.algebra.matrix_shapes import at_least, exactly, invalid
+from flowstone.ops.arrays.columns import picked_columns
 
 _ALIGN = "align: string in ['LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'] = 'RIGHT_LEFT'"
 
@@ -226,7 +227,7 @@ def _taken(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     outer = x.shape[:-2]
     if not x.shape[-1] or not x.shape[-2]:
         return x.new_zeros(*outer, *at.shape)
-    return x.flatten(-2).index_select(-1, at.reshape(-1)).reshape(*outer, *at.shape)
+    return picked_columns(x.flatten(-2), at.reshape(-1)).reshape(*outer, *at.shape)
 
 
 # ---- diagonals of matrices

@@ -17,7 +17,8 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.machine.matrix_kernels import SmallMatrices
+from flowstone.framework.machine.matrix_kernels import ComplexEigenvalues, SmallMatrices
+from flowstone.framework.machine.number_code import complex_eigenvalues
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -92,9 +93,20 @@ def _(node: Node, env: Environment) -> Kernel:
 
 @matrix_logarithm_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    eigen, dims = complex_eigenvalues(node.dtype(0).torch), node.static_shape(0)
+    if (
+        eigen is None
+        or env.device.type != "cpu"
+        or not (dims is None or eigen.fits(torch.empty(dims, device="meta")))
+    ):
+        eigen = None
+    else:
+        eigen.prepare()
+    small = code_for_small(node.dtype(0).real_dtype, env)
+
     def compute(x: torch.Tensor) -> torch.Tensor:
         check_square(x)
-        return _of_finite(_logarithm, x) if x.numel() else x.clone()
+        return _of_finite(lambda finite: _logarithm(finite, eigen, small), x) if x.numel() else x.clone()
 
     return compute
 
@@ -124,16 +136,32 @@ def _root_in_basis(x: torch.Tensor) -> Any:
     return _in_basis(vectors, torch.sqrt(values)).real
 
 
-def _logarithm(x: torch.Tensor) -> torch.Tensor:
+def _logarithm(
+    x: torch.Tensor, eigen: ComplexEigenvalues | None, small: SmallMatrices | None
+) -> torch.Tensor:
     """The logarithms of complex matrices [b, n, n]."""
-    values, vectors = decompositions.eig(x)
+    by_code = eigen(x) if eigen is not None and eigen.fits(x) else None
+    values, vectors = by_code or decompositions.eig(x)
     values = torch.where(values.imag == 0, values.real.to(values.dtype), values)  # not below the cut
-    inverse = torch.linalg.inv_ex(vectors).inverse
+    inverse = _complex_inverse(vectors, small)
     found: torch.Tensor = (vectors * torch.log(values)[..., None, :]) @ inverse
     rest = ~(_norm(vectors) * _norm(inverse) <= _CONDITION * x.shape[-1])  # others magnify rounding little
     if bool(rest.any()):
         found[rest] = _improved(x[rest], found[rest], torch.linalg.matrix_exp, _scaled_logarithm)
     return found
+
+
+def _complex_inverse(x: torch.Tensor, small: SmallMatrices | None) -> torch.Tensor:
+    """The inverses of complex matrices [b, n, n]: of small ones from real matrices of twice as many rows."""
+    size = x.shape[-1]
+    if small is not None and small.fits(x.real.new_empty(len(x), 2 * size, 2 * size)):
+        real, imaginary = x.real, x.imag
+        above, below = torch.cat([real, -imaginary], -1), torch.cat([imaginary, real], -1)
+        found = small.invert(torch.cat([above, below], -2), False)
+        if found is not None:
+            return torch.complex(found[..., :size, :size], found[..., size:, :size])
+    inverse: torch.Tensor = torch.linalg.inv_ex(x).inverse
+    return inverse
 
 
 _CONDITION = 10  # of a basis, by Frobenius norms, over that of an orthonormal one, which is the size

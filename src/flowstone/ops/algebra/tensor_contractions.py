@@ -18,7 +18,7 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.algebra.einstein_sums import output_shape
 from flowstone.ops.algebra.matrices import matmul, matmul_op
-from flowstone.ops.arrays.shapes import rank
+from flowstone.ops.arrays.shapes import rank, reshape
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.reductions import reduce_max, reduce_prod, reduce_sum
 
@@ -204,12 +204,14 @@ def _sum_away(x: Tensor, labels: str, kept: set[str]) -> tuple[Tensor, str]:
 
 
 def _moved(x: Tensor, labels: str, order: str) -> Tensor:
-    return x if labels == order else F.Transpose(x, np.array([labels.index(label) for label in order], _INT))
+    if labels == order:
+        return x
+    return F.Transpose(x, np.array([labels.index(label) for label in order], _INT), name="transpose")
 
 
 def _contract(a: Tensor, a_labels: str, b: Tensor, b_labels: str, kept: set[str]) -> tuple[Tensor, str]:
     """The product of two tensors, summed over the labels that are in neither `kept`: one batched matrix
-    product.
+    product, or an element-wise one if they sum over no label.
     """
     a, a_labels = _sum_away(a, a_labels, kept | set(b_labels))
     b, b_labels = _sum_away(b, b_labels, kept | set(a_labels))
@@ -220,50 +222,43 @@ def _contract(a: Tensor, a_labels: str, b: Tensor, b_labels: str, kept: set[str]
     b_free = "".join(label for label in b_labels if label not in common)
     a = _moved(a, a_labels, batch + a_free + summed)
     b = _moved(b, b_labels, batch + summed + b_free)
-    groups = len(batch), len(a_free), len(summed), len(b_free)
-    if groups[1:] == (1, 1, 1):
-        return matmul(a, b), batch + a_free + b_free
-    return _grouped_product(a, b, groups), batch + a_free + b_free
+    if not summed:
+        for _ in b_free:
+            a = F.ExpandDims(a, _INT(-1))
+        for _ in a_free:
+            b = F.ExpandDims(b, _INT(len(batch)))
+        return F.Mul(a, b), batch + a_free + b_free
+    return _grouped_product(a, b, (len(batch), len(a_free), len(summed))), batch + a_free + b_free
 
 
-def _grouped_product(a: Tensor, b: Tensor, groups: tuple[int, int, int, int]) -> Tensor:
-    """The matrix product of tensors whose axes come in groups: batch, free and summed ones."""
-    batch, a_free, summed, b_free = groups
-    a_sizes, b_sizes = _sizes(a, batch + a_free + summed), _sizes(b, batch + summed + b_free)
-    outer, rows, inner = a_sizes[:batch], a_sizes[batch : batch + a_free], a_sizes[batch + a_free :]
+def _grouped_product(a: Tensor, b: Tensor, groups: tuple[int, int, int]) -> Tensor:
+    """The matrix product of tensors whose axes come in groups: batch, free and summed ones of `a`; batch,
+    summed and free ones of `b`."""
+    batch, a_free, summed = groups
+    a_sizes = _sizes(a)
+    outer, rows = a_sizes[:batch], a_sizes[batch : batch + a_free]
+    row_count, inner = math.prod(rows), math.prod(a_sizes[batch + a_free :])
+    a = _in_shape(a, [*outer, row_count, inner])
+    b_sizes = _sizes(b)
     columns = b_sizes[batch + summed :]
-    a = F.Reshape(a, _shape_of([*outer, _total(rows), _total(inner)]))
-    b = F.Reshape(b, _shape_of([*outer, _total(inner), _total(columns)]))
-    return F.Reshape(matmul(a, b), _shape_of([*outer, *rows, *columns]))
+    b = _in_shape(b, [*b_sizes[:batch], inner, math.prod(columns)])
+    return _in_shape(matmul(a, b), [*outer, *rows, *columns])
 
 
-def _sizes(x: Tensor, rank: int) -> list[Any]:
+def _sizes(x: Tensor) -> list[Any]:
     """The size of each axis: an int, or a scalar tensor where it is not known."""
-    dims = [None] * rank if x.dims is None else x.dims
+    dims = x.dims
+    assert dims is not None  # else the sum is an Einsum
     if None not in dims:
         return list(dims)
     shape = F.Shape(x)
-    return [F.GatherV2(shape, _INT(i), _INT(0)) if size is None else size for i, size in enumerate(dims)]
+    return [shape[i] if size is None else size for i, size in enumerate(dims)]
 
 
-def _total(sizes: list[Any]) -> Any:
-    total: Any = 1
-    for size in sizes:
-        if isinstance(size, Tensor) or isinstance(total, Tensor):
-            total = size if isinstance(total, int) and total == 1 else F.Mul(*_as_scalars(total, size))
-        else:
-            total *= size
-    return total
-
-
-def _as_scalars(*sizes: Any) -> list[Any]:
-    return [size if isinstance(size, Tensor) else _INT(size) for size in sizes]
-
-
-def _shape_of(sizes: list[Any]) -> Any:
-    if not any(isinstance(size, Tensor) for size in sizes):
-        return np.array(sizes, _INT)
-    return F.Pack(_as_scalars(*sizes))
+def _in_shape(x: Tensor, sizes: list[Any]) -> Tensor:
+    """`x` with axes of these sizes, ints or tensors."""
+    is_known = x.dims is not None and not any(isinstance(size, Tensor) for size in sizes)
+    return x if is_known and list(x.dims or ()) == sizes else reshape(x, sizes)
 
 
 def _arrange(x: Tensor, labels: str, output: str) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.tensor import Tensor
 
 __all__ = ["where", "where_v2"]
@@ -18,6 +19,7 @@ def _choose(operation: str, condition: Any, x: Any, y: Any, name: str | None) ->
     return getattr(F, operation)(condition, x, y, name=name)  # type: ignore[no-any-return]
 
 
+@dispatched("where")
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """`x` where `condition` is true and `y` elsewhere; without both, the places where it is true.
 

@@ -35,9 +35,11 @@ def choice(node: Node, env: Environment, condition_dims: Any) -> Call:
     dtype = node.dtype(1).torch
     if dims is None or None in (t, e) or condition_dims is None or dtype is None:
         return plain
-    if env.device.type != "cpu" or dtype is torch.bool or dtype.is_complex:
+    if env.device.type != "cpu" or dtype in (torch.bool, torch.complex128):
         return plain
     size, word = math.prod(dims), _WORDS[dtype.itemsize]
+    if dtype.is_complex:
+        return _of_complex(env, condition, condition_dims, (t, e, dims), word)
     is_spread = math.prod(condition_dims) < size
     for i in (1, 2):
         if env.machine.repays(size, _CALLS_KEPT) and node.static_shape(i) == dims and is_zero(node, 3 - i):
@@ -52,6 +54,18 @@ def choice(node: Node, env: Environment, condition_dims: Any) -> Call:
         return plain
     call = Call(_choose, condition, X1, X2, word)
     return call.or_in_place(1, _choose_in_place, condition, X1, X2, word) if t == dims else call
+
+
+def _of_complex(env: Environment, condition: Any, condition_dims: Any, shapes: Any, word: Any) -> Call:
+    """The same of complex64 numbers, whose conjugates a flag may stand for."""
+    t, e, dims = shapes
+    if not t == e == condition_dims == dims or not env.machine.repays(math.prod(dims), _CALLS):
+        return Call(torch.where, condition, X1, X2)
+    plain = [Call(torch.resolve_conj, x) for x in (X1, X2)]
+    count = env.machine.profile.core_cache // (4 * word.itemsize)
+    if math.prod(dims) > count:
+        return Call(_choose_in_pieces, condition, *plain, word, count)
+    return Call(_choose, condition, *plain, word)
 
 
 def is_zero(node: Node, i: int) -> bool:

@@ -21,12 +21,14 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import machine
 from flowstone.framework.machine.array_code import stepped_numbers
 from flowstone.framework.machine.machine_code import spaced_numbers
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.framework.types import dtypes
+from flowstone.framework.types.constant_arrays import constant_array
 from flowstone.framework.types.shape import TensorShape, as_shape
-from flowstone.framework.types.tensor_proto import constant_array
+from flowstone.framework.types.tensor_proto import constant_of, is_tensor_proto
 from flowstone.framework.types.values import to_runtime
 from flowstone.ops.arrays.arrays import invalid, is_text, product
 from flowstone.ops.arrays.identities import placeholder_with_default_op
@@ -65,11 +67,13 @@ def constant(
 ) -> Tensor:
     """A constant tensor.
 
-    `value`: a Python or NumPy number, string, or nested list; `dtype`: inferred if None (Python floats are
-    float32, ints int32); `shape`: the value is broadcast or its last element repeated, unless `verify_shape`.
-    Raises TypeError or ValueError for values that do not fit.
+    `value`: a Python or NumPy number, string, nested list, or a TensorProto, whose type and shape hold;
+    `dtype`: inferred if None (Python floats are float32, ints int32); `shape`: the value is broadcast or its
+    last element repeated, unless `verify_shape`. TypeError or ValueError for values that do not fit.
     """
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
+    if is_tensor_proto(value):
+        value, dtype, shape = constant_of(value), dtypes.as_dtype(value.dtype), None
     try:
         array = constant_array(value, dtype, shape, verify_shape)
     except NotImplementedError as error:  # a tensor has no value yet
@@ -78,10 +82,7 @@ def constant(
         ) from error
     if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
         array = array.copy()  # what the user does to his array later is not the graph's
-    if dtype is None:
-        dtype = dtypes.as_dtype(array.dtype)
-    elif dtype.is_ref:
-        dtype = dtype.base_dtype
+    dtype = dtypes.as_dtype(array.dtype) if dtype is None else dtype.base_dtype
     attributes = {"value": array, "dtype": dtype}
     return get_default_graph().create(const, [], attributes, (), name or "Const").outputs[0]
 
@@ -359,22 +360,21 @@ def _plain_sizes(shape: Any) -> list[int] | None:
     return sizes if all(n >= 0 for n in sizes) else None
 
 
+@dispatched("unary")
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Zeros of the shape and (unless `dtype`) type of `tensor`; a constant if the shape is known."""
     with get_default_graph().name_scope(name or "zeros_like") as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         wanted = tensor.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
-        if (
-            optimize
-            and tensor.shape.is_fully_defined()
-            and (wanted.torch is not None or wanted is dtypes.string)
-        ):
+        has_zeros = wanted.torch is not None or wanted is dtypes.string
+        if optimize and has_zeros and tensor.shape.is_fully_defined():
             return zeros(tensor.shape, wanted, name=scope)
         if wanted is not tensor.dtype.base_dtype:
             return zeros(F.Shape(tensor, name="Shape"), wanted, name=scope)
         return zeros_like_op(tensor, name=scope)
 
 
+@dispatched("unary")
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Ones of the shape and, unless `dtype` is given, the type of `tensor`."""
     graph = get_default_graph()

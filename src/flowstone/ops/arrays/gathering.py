@@ -12,6 +12,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Envi
 from flowstone.framework.declarations.operation import F, Gradient, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -27,6 +28,7 @@ from flowstone.ops.arrays.arrays import (
     sizes_of,
     unboxing,
 )
+from flowstone.ops.arrays.columns import picked_columns
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.row_additions import add_rows
 from flowstone.ops.arrays.shapes import reshape, shape, size, squeeze
@@ -134,7 +136,8 @@ def _gather_kernel(node: Node, env: Environment, axis: int, batch: int) -> Kerne
         and not needs_help(node.dtype(0))
     ):
         if len(indices) == 1:
-            return Call(torch.index_select, X0, axis, X1)
+            is_last = env.device.type == "cpu" and len(params) > 1 and axis in (-1, len(params) - 1)
+            return Call(picked_columns, X0, X1) if is_last else Call(torch.index_select, X0, axis, X1)
         if len(params) == 2 and axis == 0 and indices and node.dtype(0).is_floating:
             return Call(torch.embedding, X0, X1)
     function = lambda params, indices, *_: _gather(params, indices, _gather_axis(axis, params.ndim), batch)  # noqa: E731
@@ -154,9 +157,9 @@ def _gather(params: Any, indices: Any, axis: int, batch: int) -> Any:
     if flat.dtype is torch.int16:
         flat = flat.long()
     if not batch:
-        return torch.index_select(params, axis, flat).reshape(
-            [*sizes[:axis], *indices.shape, *sizes[axis + 1 :]]
-        )
+        is_last = axis == params.ndim - 1
+        found = picked_columns(params, flat) if is_last else torch.index_select(params, axis, flat)
+        return found.reshape([*sizes[:axis], *indices.shape, *sizes[axis + 1 :]])
     batches = product(sizes[:batch])
     before, after = product(sizes[batch:axis]), product(sizes[axis + 1 :])
     count = product(indices.shape[batch:])
@@ -387,6 +390,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 # ---- public functions
 
 
+@dispatched("gather")
 def gather(
     params: Any,
     indices: Any,
@@ -413,6 +417,7 @@ def _is_resource(params: Any) -> bool:
     return getattr(getattr(params, "handle", None), "dtype", None) is dtypes.resource
 
 
+@dispatched("batch_gather")
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Gathers along the last dimension of `indices`, whose other dimensions are common with `params`."""
     indices = convert_to_tensor(indices, name="indices")

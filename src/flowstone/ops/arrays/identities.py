@@ -16,6 +16,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kerne
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -227,6 +228,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 def identity(input: Tensor, name: str | None = None) -> Tensor: ...
 @overload
 def identity(input: Any, name: str | None = None) -> Any: ...
+@dispatched("unary")
 def identity(input: Any, name: str | None = None) -> Any:
     """A tensor with the same value; under `control_dependencies` it is taken after them."""
     if isinstance(input, SparseTensor):
@@ -257,6 +259,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return ensure_shape_op(x, shape=as_shape(shape).dims_tuple, name=name)
 
 
+@dispatched("unary")
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """`tensor` (floating); a step raises InvalidArgumentError with `message` if one is NaN or infinite."""
     return check_numerics_op(tensor, message=message, name=name)

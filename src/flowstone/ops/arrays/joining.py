@@ -10,6 +10,7 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Known, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -332,6 +333,7 @@ def _(op: Operation, *dys: Tensor) -> Gradients:
 # ---- public functions
 
 
+@dispatched("concat")
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Tensors of equal shapes, except along `axis`, one after the other along it."""
     if not isinstance(values, (list, tuple)):

@@ -12,6 +12,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kerne
 from flowstone.framework.declarations.operation import F, Shapes, op
 from flowstone.framework.machine import machine
 from flowstone.framework.machine.machine_code import hot_places
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -127,6 +128,7 @@ def _picked(node: Node, compared: Callable[..., Any]) -> Callable[..., Any] | No
 # ---- public functions
 
 
+@dispatched("one_hot")
 def one_hot(
     indices: Any,
     depth: Any,

@@ -11,6 +11,7 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Known, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
@@ -231,6 +232,7 @@ def _(node: Node, env: Environment) -> Kernel:
 # ---- public functions
 
 
+@dispatched("stack")
 def stack(values: Sequence[Any] | Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors of one shape as one tensor with a new dimension `axis`. ValueError if that is out of range."""
     if axis == 0 and not any(isinstance(value, np.ndarray) and value.ndim for value in _listed(values)):

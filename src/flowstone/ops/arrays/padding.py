@@ -12,6 +12,7 @@ from flowstone.framework.declarations.operation import Equal, F, Gradients, Shap
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import machine
 from flowstone.framework.machine.array_code import framed_rows
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -329,6 +330,7 @@ def pad(
     return mirror_pad_op(tensor, paddings, mode=kind, name=name)
 
 
+@dispatched("tile")
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """`input` repeated ``multiples[d]`` times along dimension d."""
     return tile_op(input, multiples, name=name)

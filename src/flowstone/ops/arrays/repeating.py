@@ -38,7 +38,7 @@ def _positions(counts: Tensor) -> Tensor:
     kind = counts.dtype.as_numpy_dtype
     ends = F.Cumsum(F.Maximum(counts, kind(0)), np.int32(0))
     total = F.Max(F.ConcatV2([ends, np.zeros(1, kind)], np.int32(0)), np.int32(0))
-    places = F.Range(kind(0), total, kind(1))
+    places = F.Range(convert_to_tensor(0, counts.dtype), total, convert_to_tensor(1, counts.dtype))
     rows = F.UpperBound(F.ExpandDims(ends, 0), F.ExpandDims(places, 0), out_type=counts.dtype)
     return F.Squeeze(rows, squeeze_dims=[0])
 

@@ -13,6 +13,7 @@ from flowstone.framework.declarations.operation import F, Gradients, OpDeclarati
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import array_code
 from flowstone.framework.machine.machine_code import placing
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -409,6 +410,7 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None 
     return list_diff_op(x, y, out_idx=index_dtype, name=name)
 
 
+@dispatched("dynamic_partition")
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:

@@ -16,6 +16,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environm
 from flowstone.framework.declarations.operation import Equal, F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.composite import SparseTensor, SparseTensorValue
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -390,6 +391,7 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
     return shape_n_op.several(input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
+@dispatched("size")
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The number of elements: an int32 (or `out_type` int64) scalar; a constant if it is known."""
     wanted = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
@@ -403,6 +405,7 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
         return size_op(tensor, out_type=wanted, name=scope)
 
 
+@dispatched("rank")
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions: an int32 scalar; a constant if it is known."""
     with get_default_graph().name_scope(name or "Rank") as scope:
@@ -422,6 +425,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return reshape_op(tensor, shape, name=name)
 
 
+@dispatched("expand_dims")
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """`input` with a dimension of size 1 inserted at `axis` (negative: from the end); `dim`: its old name."""
     if dim is not None:
@@ -433,6 +437,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return expand_dims_op(input, axis, name=name)
 
 
+@dispatched("squeeze")
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """`input` without its dimensions of size 1, or only those in `axis` (an int or a list)."""
     if squeeze_dims is not None:

@@ -26,6 +26,7 @@ from flowstone.framework.declarations.operation import F
 from flowstone.framework.graphs.graph import GraphKeys
 from flowstone.framework.tensors import nest
 from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
+from flowstone.framework.tensors.dispatch import Ragged
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types.shape import TensorShape
@@ -141,19 +142,22 @@ def _counted(cond: Any, body: Any, loop_vars: Any, invariants: Any, limit: Tenso
 # ---- composite values as tensors
 
 
+_COMPOSITE = (IndexedSlices, SparseTensor, Ragged)
+
+
 def _is_array(value: Any) -> bool:
     return hasattr(value, "_with_flow")
 
 
 def _leaf(value: Any) -> Any:
     """A loop variable: a Tensor or something made of them."""
-    if isinstance(value, (IndexedSlices, SparseTensor)) or _is_array(value):
+    if isinstance(value, _COMPOSITE) or _is_array(value):
         return value
     return convert_to_tensor(value)
 
 
 def _parts(leaf: Any) -> list[Tensor]:
-    if isinstance(leaf, (IndexedSlices, SparseTensor)):
+    if isinstance(leaf, _COMPOSITE):
         return nest.components(leaf)
     return [leaf.flow] if _is_array(leaf) else [leaf]
 
@@ -198,6 +202,9 @@ def _invariant_dims(structure: Any, leaves: list[Any], invariants: Any) -> list[
 def _own_dims(leaf: Any) -> list[Dims]:
     if isinstance(leaf, SparseTensor):
         return _sparse_dims(leaf.dense_shape.dims)
+    if isinstance(leaf, Ragged):
+        flat, outer, *inner = leaf._components()
+        return [None if flat.dims is None else (None, *flat.dims[1:]), outer.dims, *[(None,) for _ in inner]]
     return [part.dims for part in _parts(leaf)]
 
 
@@ -210,6 +217,11 @@ def _part_dims(leaf: Any, shape: Any) -> list[Dims]:
     dims = None if shape is None else shape.dims_tuple
     if isinstance(leaf, SparseTensor):
         return _sparse_dims(dims)
+    if isinstance(leaf, Ragged):
+        count = len(_parts(leaf)) - 1
+        rows = None if not dims or dims[0] is None else dims[0] + 1
+        flat = None if dims is None else (None, *dims[count + 1 :])
+        return [flat, (rows,), *[(None,)] * (count - 1)]
     if isinstance(leaf, IndexedSlices):
         known: list[Dims] = [dims, (None,), (None,)] if dims is None else [dims, dims[:1], (len(dims),)]
         return known[: len(_parts(leaf))]

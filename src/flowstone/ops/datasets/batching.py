@@ -10,10 +10,11 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
-from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.declarations.kernel import Environment, FunctionCall
 from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import (
+    ELEMENTS,
     Dataset,
     Element,
     Iteration,
@@ -24,7 +25,7 @@ from flowstone.ops.datasets.iteration import (
 )
 from flowstone.ops.datasets.parallel_mapping import MappedAtOnce, calls_at_once
 from flowstone.ops.datasets.rows import slice_of
-from flowstone.ops.datasets.selection import Derived
+from flowstone.ops.datasets.selection import Derived, DerivedByFunction
 
 __all__: list[str] = []
 
@@ -152,18 +153,44 @@ padded_batch_dataset_v2_op = dataset_op(
 # ---- of what a function makes
 
 
+class _MappedBatches(_Batched):
+    """Batches of results, of which one is lost as a whole with an error of one of its elements."""
+
+    def next(self, step: Any) -> Element | None:
+        elements: list[Element] = []
+        failure: errors.OpError | None = None
+        for _ in range(self.size):
+            try:
+                element = self.source.next(step)
+            except errors.OpError as error:
+                step.check()
+                failure = failure or error
+                continue
+            if element is None:
+                break
+            elements.append(element)
+        if failure is not None:
+            raise failure
+        if not elements or (self.drops and len(elements) < self.size):
+            return None
+        return tuple(stacked(column, i) for i, column in enumerate(zip(*elements)))
+
+
 def _make_map_and_batch(node: Node, env: Environment) -> Callable[..., Dataset]:
     function, new_step = env.function(node, node.attributes["f"]), env.new_step
-    count = len(node.attributes["Targuments"])
+    count, counts_batches = len(node.attributes["Targuments"]), node.type == "MapAndBatchDataset"
 
     def make(source: Dataset, *rest: Any) -> Dataset:
         captured, size = rest[:count], batch_size_of(rest[count])
-        calls = calls_at_once(rest[count + 1], "num_parallel_batches") * size
+        if counts_batches:
+            calls, drops = calls_at_once(rest[count + 1], "num_parallel_batches") * size, False
+        else:
+            calls, drops = calls_at_once(rest[count + 1]), bool(rest[count + 2])
 
-        def passes(each: Iteration) -> Iteration:
-            return _Batched(MappedAtOnce(each, function, captured, calls, new_step), size, False)
+        def passes(each: Iteration, call: FunctionCall) -> Iteration:
+            return _MappedBatches(MappedAtOnce(each, call, captured, calls, new_step), size, drops)
 
-        return Derived(source, passes)
+        return DerivedByFunction(source, function, passes)
 
     return make
 
@@ -173,6 +200,13 @@ map_and_batch_dataset_op = dataset_op(
     "input_dataset: variant, other_arguments: *Targuments, "
     "batch_size: int64[], num_parallel_batches: int64[]",
     _make_map_and_batch, "f: func ; Targuments: list(type) >= 0", keeps=[1],
+)  # fmt: skip
+later_map_and_batch_dataset_op = dataset_op(
+    "ExperimentalMapAndBatchDataset",
+    "input_dataset: variant, other_arguments: *Targuments, "
+    "batch_size: int64[], num_parallel_calls: int64[], drop_remainder: bool[]",
+    _make_map_and_batch,
+    "f: func ; Targuments: list(type) >= 0", f"{ELEMENTS} ; preserve_cardinality: bool = false", keeps=[1],
 )  # fmt: skip
 
 

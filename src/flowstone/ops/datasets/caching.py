@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flowstone.framework import errors
@@ -43,15 +43,31 @@ _ITEM_DIGITS = 7  # to which TensorFlow fills the numbers of elements
 class MemoryCache:
     """The elements of the first whole pass, None until it has ended."""
 
-    def __init__(self) -> None:
-        self.elements: list[Element] | None = None
+    def __init__(self, elements: list[Element] | None = None) -> None:
+        self.elements = elements
         self._lock = threading.Lock()
+
+    def apart(self) -> MemoryCache:
+        """Another one, for an equal dataset."""
+        return MemoryCache()
+
+    def save(self) -> list[Element] | None:
+        """The elements."""
+        return self.elements
 
     def fill(self, elements: list[Element]) -> None:
         """Keeps the elements of a pass that has ended; those of the first are kept."""
         with self._lock:
             if self.elements is None:
                 self.elements = elements
+
+
+class SharedCache(MemoryCache):
+    """A resource: all datasets that name it keep their elements in it."""
+
+    def apart(self) -> MemoryCache:
+        """Itself."""
+        return self
 
 
 class CachedDataset(Dataset):
@@ -63,6 +79,17 @@ class CachedDataset(Dataset):
     def iterate(self) -> Iteration:
         """A pass over the kept elements, or one that keeps them."""
         return _Cached(self)
+
+    def drawn(self) -> list[Any]:
+        """With its own cache first; None for one that others share."""
+        return [None if isinstance(self.cache, SharedCache) else self.cache, *super().drawn()]
+
+    def go_on_after(self, drawn: Iterator[Any]) -> None:
+        """With its own cache first, or what `MemoryCache.save` gave."""
+        own = next(drawn)
+        if not isinstance(self.cache, SharedCache):
+            self.cache = own if isinstance(own, MemoryCache) else MemoryCache(own)
+        super().go_on_after(drawn)
 
 
 class _Cached(Iteration):
@@ -292,6 +319,6 @@ cache_dataset_v2_op = dataset_op(
 )  # fmt: skip
 
 
-resource_op("AnonymousMemoryCache", MemoryCache, has_deleter=True)
-resource_op("DummyMemoryCache", MemoryCache)
+resource_op("AnonymousMemoryCache", SharedCache, has_deleter=True)
+resource_op("DummyMemoryCache", SharedCache)
 deleting_op("DeleteMemoryCache")

@@ -22,7 +22,7 @@ from flowstone.ops.datasets.iteration import (
     each_apart,
     stacked,
 )
-from flowstone.ops.datasets.selection import Derived
+from flowstone.ops.datasets.selection import Derived, DerivedByFunction
 
 __all__: list[str] = []
 
@@ -171,7 +171,7 @@ def _make_take_while(node: Node, env: Environment) -> Callable[..., Dataset]:
     predicate = env.function(node, node.attributes["predicate"])
 
     def make(source: Dataset, *captured: Any) -> Dataset:
-        return Derived(source, lambda each: _TakenWhile(each, predicate, captured))
+        return DerivedByFunction(source, predicate, lambda each, call: _TakenWhile(each, call, captured))
 
     return make
 

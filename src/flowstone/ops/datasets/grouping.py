@@ -12,7 +12,8 @@ from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.batching import ElementsDataset
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op
-from flowstone.ops.datasets.parts import Part, PartsDataset, making
+from flowstone.ops.datasets.parts import Making, Part, PartsDataset
+from flowstone.ops.randomness.op_seeds import OwnPlaces
 
 __all__: list[str] = []
 
@@ -21,9 +22,9 @@ class _GroupFunctions:
     """The functions of an element and of a key, each with what it captured."""
 
     def __init__(self, calls: list[FunctionCall], captured: list[Element]) -> None:
-        self.key = self._bound(calls[0], captured[0])
-        self.window_size = self._bound(calls[2], captured[2])
-        self._reduce = making(calls[1], captured[1])
+        self.key = self._bound(OwnPlaces(calls[0]), captured[0])
+        self.window_size = self._bound(OwnPlaces(calls[2]), captured[2])
+        self._reduce = Making(calls[1], captured[1])
 
     def reduce(self, step: Any, window: Any) -> Dataset:
         """The dataset that is made of a key and its elements."""

@@ -84,10 +84,11 @@ class Dataset(ABC):
         return found
 
     def apart(self) -> Dataset:
-        """An equal dataset, whose passes draw random numbers as if this one had none."""
+        """An equal dataset, whose passes draw random numbers as if this one had none, and keep nothing of its
+        passes."""
         other = copy.copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, Dataset):
+            if hasattr(value, "apart"):  # datasets, and what draws or keeps something for the passes
                 setattr(other, name, value.apart())
             elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Dataset):
                 setattr(other, name, [each.apart() for each in value])

@@ -24,8 +24,8 @@ from flowstone.ops.datasets.iteration import (
     joined_parts,
     one_row,
 )
-from flowstone.ops.datasets.parts import Part, PartsDataset, making
-from flowstone.ops.datasets.selection import Derived
+from flowstone.ops.datasets.parts import Making, Part, PartsDataset
+from flowstone.ops.datasets.selection import DerivedByFunction
 
 __all__: list[str] = []
 
@@ -55,7 +55,7 @@ def _make_map(node: Node, env: Environment) -> Callable[..., Dataset]:
     function = env.function(node, node.attributes["f"])
 
     def make(source: Dataset, *captured: Any) -> Dataset:
-        return Derived(source, lambda each: Mapped(each, function, captured))
+        return DerivedByFunction(source, function, lambda each, call: Mapped(each, call, captured))
 
     return make
 
@@ -125,7 +125,7 @@ def _make_flat_map(node: Node, env: Environment) -> Callable[..., Dataset]:
     function = env.function(node, node.attributes["f"])
 
     def make(source: Dataset, *captured: Any) -> Dataset:
-        return PartsDataset(source, making(function, captured), _Flattened)
+        return PartsDataset(source, Making(function, captured), _Flattened)
 
     return make
 
@@ -248,7 +248,7 @@ def _make_interleave(node: Node, env: Environment) -> Callable[..., Dataset]:
             _check_calls(int(rest[count + 2]), cycle)
         return PartsDataset(
             source,
-            making(function, captured),
+            Making(function, captured),
             lambda each, parts: _Interleaved(each, parts, cycle, block, by_turn),
         )
 
@@ -271,6 +271,11 @@ sloppy_interleave_dataset_op = dataset_op(
 )
 
 
+parallel_interleave_dataset_op = dataset_op(
+    "ParallelInterleaveDataset",
+    f"{INPUTS}, {_CYCLE}, sloppy: bool[], buffer_output_elements: int64[], prefetch_input_elements: int64[]",
+    _make_interleave, FUNCTION, keeps=[1],
+)  # fmt: skip
 parallel_interleave_dataset_v2_op = dataset_op(
     "ParallelInterleaveDatasetV2", f"{INPUTS}, {_CYCLE}, num_parallel_calls: int64[]", _make_interleave,
     f"{FUNCTION} ; sloppy: bool = false ; metadata: string = ''", keeps=[1],
@@ -311,7 +316,9 @@ def _make_scan(node: Node, env: Environment) -> Callable[..., Dataset]:
     count = len(node.attributes["Tstate"])
 
     def make(source: Dataset, *rest: Any) -> Dataset:
-        return Derived(source, lambda each: _Scanned(each, function, rest[:count], rest[count:]))
+        return DerivedByFunction(
+            source, function, lambda each, call: _Scanned(each, call, rest[:count], rest[count:])
+        )
 
     return make
 

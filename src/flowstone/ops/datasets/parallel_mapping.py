@@ -17,7 +17,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration, OneInput, dataset_op
 from flowstone.ops.datasets.mapping import AUTOTUNE, INPUTS
-from flowstone.ops.datasets.selection import Derived
+from flowstone.ops.datasets.selection import DerivedByFunction
 from flowstone.ops.datasets.workers import Workers, in_worker
 
 __all__: list[str] = []
@@ -103,7 +103,7 @@ class MappedAtOnce(OneInput):
             self._wait(step, calls)
             if calls.results:
                 result = calls.results.popleft()
-                calls.elements.pop(0)
+                del calls.elements[:1]
                 break
             self._pending.popleft()
             if not is_ahead and not self._has_ended:
@@ -133,6 +133,7 @@ class MappedAtOnce(OneInput):
     def _take(self, step: Any) -> None:
         """Gives the next elements to a worker."""
         elements: list[Element] = []
+        failed: _Calls | None = None
         try:
             while len(elements) < self._pace.together:
                 began = time.perf_counter()
@@ -142,9 +143,15 @@ class MappedAtOnce(OneInput):
                     break
                 self._pace.note_source(time.perf_counter() - began)
                 elements.append(element)
-        finally:
-            if elements:
-                self._begin(_Calls(elements))
+        except errors.OpError as error:
+            step.check()
+            failed = _Calls([])  # in its turn
+            failed.results.append(error)
+            failed.is_done = True
+        if elements:
+            self._begin(_Calls(elements))
+        if failed is not None:
+            self._pending.append(failed)
 
     def _begin(self, calls: _Calls) -> None:
         self._pending.append(calls)
@@ -224,7 +231,11 @@ def _make_parallel_map(node: Node, env: Environment) -> Callable[..., Dataset]:
     def make(source: Dataset, *rest: Any) -> Dataset:
         *captured, number = rest
         calls = calls_at_once(number)
-        return Derived(source, lambda each: MappedAtOnce(each, function, tuple(captured), calls, new_step))
+        return DerivedByFunction(
+            source,
+            function,
+            lambda each, call: MappedAtOnce(each, call, tuple(captured), calls, new_step),
+        )
 
     return make
 

@@ -1,33 +1,41 @@
 """Datasets whose elements are those of other datasets, their *parts*, which a function of the graph makes.
 
 A part has a place: its number in the pass, or which of the datasets that take turns it is. What shuffles in a
-part draws on after the last part in the same place, in this pass or an earlier one, as in TensorFlow 1.15.
+part draws on after the last part in the same place, in this pass or an earlier one, and what was cached there
+is read, as in TensorFlow 1.15.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 from flowstone.framework.declarations.kernel import FunctionCall
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.datasets.iteration import Dataset, Element, Iteration
+from flowstone.ops.randomness.op_seeds import OwnPlaces
 
 __all__: list[str] = []
 
-Making: TypeAlias = Callable[[Any, Any], Dataset]  # of a step and what a part is made of
 
+class Making:
+    """How a function that has `captured` these makes a dataset of a part's element."""
 
-def making(function: FunctionCall, captured: Element) -> Making:
-    """How a function that has `captured` these makes a dataset of an element."""
+    def __init__(self, function: FunctionCall, captured: Element) -> None:
+        self._function, self._captured = OwnPlaces(function), captured
 
-    def make(step: Any, element: Element) -> Dataset:
-        (found,) = function(step, *element, *captured)
+    def __call__(self, step: Any, element: Element) -> Dataset:
+        (found,) = self._function(step, *element, *self._captured)
         if not isinstance(found, Dataset):
             raise invalid("The function must return a single scalar of dtype DT_VARIANT: a dataset.")
         return found
 
-    return make
+    def apart(self) -> Making:
+        """The same, whose seeded operations begin anew."""
+        other = copy.copy(self)
+        other._function = self._function.apart()
+        return other
 
 
 class Part:
@@ -63,7 +71,10 @@ class PartsDataset(Dataset):
     """
 
     def __init__(
-        self, source: Dataset, make: Making, passes: Callable[[Iteration, PartsDataset], Iteration]
+        self,
+        source: Dataset,
+        make: Callable[[Any, Any], Dataset],
+        passes: Callable[[Iteration, PartsDataset], Iteration],
     ) -> None:
         self.source, self._make, self._passes = source, make, passes
         self._drawn: dict[int, list[Any]] = {}
@@ -105,8 +116,17 @@ class PartsDataset(Dataset):
 
     def save_places(self) -> dict[int, list[Any]]:
         """How much was drawn in each place."""
-        return dict(self._drawn)
+        return _saved(self._drawn)  # type: ignore[no-any-return]
 
     def restore_places(self, saved: dict[int, list[Any]]) -> None:
         """Takes back what `save_places` gave."""
         self._drawn = dict(saved)
+
+
+def _saved(drawn: Any) -> Any:
+    """What was drawn, in values that can be written."""
+    if isinstance(drawn, dict):
+        return {place: _saved(each) for place, each in drawn.items()}
+    if isinstance(drawn, list):
+        return [_saved(each) for each in drawn]
+    return drawn.save() if hasattr(drawn, "save") else drawn

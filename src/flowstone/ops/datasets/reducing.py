@@ -8,6 +8,7 @@ from flowstone.framework.declarations.kernel import CPU, Environment, StepCall
 from flowstone.framework.declarations.operation import Shapes, op
 from flowstone.framework.tensors.node import Node
 from flowstone.ops.datasets.iteration import Dataset
+from flowstone.ops.randomness.op_seeds import OwnPlaces
 
 __all__: list[str] = []
 
@@ -36,11 +37,12 @@ def _(node: Node, env: Environment) -> StepCall:
 
     def reduce(step: Any, source: Dataset, *rest: Any) -> tuple[Any, ...]:
         state, captured = rest[:count], rest[count:]
+        call = OwnPlaces(function)
         iteration = source.iterate()
         try:
             while (element := iteration.next(step)) is not None:
                 step.check()
-                state = tuple(function(step, *state, *element, *captured))
+                state = tuple(call(step, *state, *element, *captured))
         finally:
             iteration.close()
         return state

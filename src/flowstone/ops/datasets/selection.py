@@ -22,6 +22,7 @@ from flowstone.ops.datasets.iteration import (
     joined_parts,
 )
 from flowstone.ops.datasets.rows import Rows
+from flowstone.ops.randomness.op_seeds import OwnPlaces
 
 __all__: list[str] = []
 
@@ -35,6 +36,22 @@ class Derived(Dataset):
     def iterate(self) -> Iteration:
         """A pass of a new pass over the source."""
         return self._passes(self.source.iterate())
+
+
+class DerivedByFunction(Dataset):
+    """A dataset made of another one by a function: `passes(source, function)` makes the passes.
+
+    Wherever the dataset is made, the function's seeded operations begin anew, as in TensorFlow.
+    """
+
+    def __init__(
+        self, source: Dataset, function: FunctionCall, passes: Callable[[Iteration, FunctionCall], Iteration]
+    ) -> None:
+        self.source, self._function, self._passes = source, OwnPlaces(function), passes
+
+    def iterate(self) -> Iteration:
+        """A pass of a new pass over the source."""
+        return self._passes(self.source.iterate(), self._function)
 
 
 # ---- again
@@ -94,6 +111,8 @@ class _Repeated(Iteration):
         self.done += 1
         goes_on = self.done != self.count and (self.any or self.count > 0)  # nothing for ever ends at once
         self.any = False
+        if not goes_on and self.count > 1 and self.dataset.drawn():
+            self.dataset.iterate().close()  # as in TensorFlow, where a repetition begins a pass too many
         self.source = self.dataset.iterate() if goes_on else None
 
     def save(self) -> Any:
@@ -273,7 +292,7 @@ def _make_filter(node: Node, env: Environment) -> Callable[..., Dataset]:
     predicate = env.function(node, node.attributes["predicate"])
 
     def make(source: Dataset, *captured: Any) -> Dataset:
-        return Derived(source, lambda each: _Filtered(each, predicate, captured))
+        return DerivedByFunction(source, predicate, lambda each, call: _Filtered(each, call, captured))
 
     return make
 

@@ -186,10 +186,6 @@ class ShuffledDataset(Dataset):
         """The same, of which all passes draw from one stream, if a repetition is joined with it."""
         return ShuffledDataset(self.source, self.size, self.passes.repeated()) if self.joins else self
 
-    def apart(self) -> Dataset:
-        """An equal dataset, with equal seeds of its own."""
-        return ShuffledDataset(self.source.apart(), self.size, self.passes.apart(), self.joins)
-
     def drawn(self) -> list[Any]:
         """With its own seeds first; None for seeds that others share."""
         own = None if isinstance(self.passes, SharedSeeds) else self.passes.save()

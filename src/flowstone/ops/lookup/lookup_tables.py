@@ -81,6 +81,14 @@ class InitializableLookupTableBase(LookupInterface):
     def _create_resource(self) -> Tensor:
         """The handle."""
 
+    def _checkpoint_children(self) -> list[tuple[str, Any]]:
+        """What a checkpoint or SavedModel has of it."""
+        return [("_initializer", self._initializer)]
+
+    def _initialize_again(self) -> Any:
+        """A new operation that gives it its contents, in a function that is saved."""
+        return self._initializer.initialize(self)
+
     @property
     def resource_handle(self) -> Tensor:
         """The handle."""

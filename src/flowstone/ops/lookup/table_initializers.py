@@ -11,6 +11,7 @@ from flowstone.framework.graphs.graph import Operation
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.lookup.assets import Asset
 from flowstone.ops.lookup.table_files import LINE_NUMBER, WHOLE_LINE
 from flowstone.ops.lookup.table_types import TypedByKeyAndValue
 
@@ -35,6 +36,11 @@ class TableInitializerBase(TypedByKeyAndValue, ABC):
     @abstractmethod
     def initialize(self, table: Any) -> Operation:
         """The operation that gives `table` its contents."""
+
+    def _checkpoint_children(self) -> list[tuple[str, Any]]:
+        """What a checkpoint or SavedModel has of it: the asset, if there is one."""
+        asset = getattr(self, "_asset", None)
+        return [] if asset is None else [("_filename", asset)]
 
     def _check(self, table: Any) -> None:
         """TypeError if the table has other types."""
@@ -129,10 +135,7 @@ class TextFileInitializer(TableInitializerBase):
         self._name, self._path = name, None if isinstance(filename, Tensor) else filename
         self._key_index, self._value_index, self._offset = key_index, value_index, value_index_offset
         self._vocab_size, self._delimiter = vocab_size, delimiter
-        graph = get_default_graph()
-        with graph.device("CPU"):
-            self._filename = convert_to_tensor(filename, dtypes.string, name="asset_path")
-        graph.add_to_collection(GraphKeys.ASSET_FILEPATHS, self._filename)
+        self._asset = Asset(filename)
 
     @property
     def shared_name(self) -> str:
@@ -151,7 +154,7 @@ class TextFileInitializer(TableInitializerBase):
             return add_to_collection(
                 F.InitializeTableFromTextFileV2.operation(
                     table.resource_handle,
-                    self._filename,
+                    self._asset.asset_path,
                     key_index=self._key_index,
                     value_index=self._value_index,
                     vocab_size=-1 if self._vocab_size is None else self._vocab_size,

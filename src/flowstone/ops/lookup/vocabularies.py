@@ -114,6 +114,10 @@ class IdTableWithHashBuckets(LookupInterface):
         self._default_name = table.name if table is not None else "hash_bucket"
         super().__init__(key_dtype, dtypes.int64)
 
+    def _checkpoint_children(self) -> list[tuple[str, Any]]:
+        """What a checkpoint or SavedModel has of it."""
+        return [] if self._table is None else [("_table", self._table)]
+
     @property
     def name(self) -> str:
         """The table's name."""

@@ -26,6 +26,7 @@ from flowstone.framework.declarations.operation import (
     op,
 )
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -308,6 +309,7 @@ softsign_grad.no_gradient()
 # ---- public functions
 
 
+@dispatched("unary")
 def relu(features: Any, name: str | None = None) -> Tensor:
     """max(features, 0), element-wise; any real type."""
     return relu_op(features, name=name)

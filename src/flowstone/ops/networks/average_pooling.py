@@ -7,6 +7,7 @@ Windows and layouts are those of `pooling`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +90,8 @@ def _average_grad(window: Window, shape: tuple[int, ...], dy: torch.Tensor) -> t
     if 0 in shape or not dy.numel():
         return dy.new_zeros(shape)
     backward, sizes, strides = _AVERAGE_BACKWARD[window.n], list(window.sizes), list(window.strides)
+    if _is_side_by_side(window, shape, dy):
+        return _repeated(window, shape, dy)
     given, dtype, dy = dy.shape, dy.dtype, window.first(dy)
     if dtype in (torch.float16, torch.bfloat16):
         dy = dy.float()
@@ -106,6 +109,37 @@ def _average_grad(window: Window, shape: tuple[int, ...], dy: torch.Tensor) -> t
         dx = backward(dy, padded, sizes, strides, list(padding), False, True, 1)
         dx = crop_spatial(dx, before, lengths)
     return window.restored(dx.to(dtype))
+
+
+_PIECE = 1 << 20  # bytes of the result that are computed at once: they stay in caches
+
+
+def _is_side_by_side(window: Window, shape: tuple[int, ...], dy: torch.Tensor) -> bool:
+    """Whether each element belongs to one window, to whose elements what it gives may be copied."""
+    if not window.last or window.sizes != window.strides or not dy.is_cpu:
+        return False
+    if dy.dtype not in (torch.float32, torch.float64) or dy.dim() != len(shape):
+        return False
+    exact = [count * size for count, size in zip(dy.shape[1:-1], window.sizes)]
+    return shape == (dy.shape[0], *exact, dy.shape[-1])
+
+
+def _repeated(window: Window, shape: tuple[int, ...], dy: torch.Tensor) -> torch.Tensor:
+    """Each element of dy over the size of a window, at all its places, some images at once: the last axis
+    is repeated in rows, which the others repeat."""
+    *outer, width, channels = dy.shape[1:]
+    *sizes, last = window.sizes
+    result = dy.new_empty(shape)
+    row = width * last * channels
+    apart = [n for pair in zip(outer, sizes) for n in pair]  # the places of a window behind its own axis
+    once = [n for count in outer for n in (count, 1)]
+    images = max(1, _PIECE // max(1, result[0].nbytes))
+    area = math.prod(window.sizes)
+    for into, part in zip(result.split(images), dy.split(images)):
+        shares = part.div(area).reshape(-1, channels)
+        rows = torch.cat([shares] * last, 1)
+        into.view(-1, *apart, row).copy_(rows.view(-1, *once, row))
+    return result
 
 
 def _average_family(

@@ -16,6 +16,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Envi
 from flowstone.framework.declarations.operation import Equal, F, GradientFunction, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node, Output
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -29,6 +30,7 @@ from flowstone.ops.numbers.elementwise import (
     binary,
     binary_call,
     broadcast_shape,
+    complex_call,
     conjugate,
     constant_like,
     same_shape,
@@ -245,7 +247,7 @@ def _(node: Node, env: Environment) -> Kernel:
     if exponent is not None and exponent.shape == () and node.dtype(0).is_floating:
         value = float(exponent)
         return Call(torch.square, X0) if value == 2 else Call(torch.pow, X0, value)
-    return binary_call(node, torch.pow)
+    return complex_call(node, env, torch.pow) or binary_call(node, torch.pow)
 
 
 def _integer_power(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -297,16 +299,19 @@ minimum_op.gradient(_extreme_gradient(lambda x, y: F.LessEqual(x, y)))
 # ---- public functions
 
 
+@dispatched("binary")
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x + y, element-wise with broadcasting; strings are joined."""
     return add_op(x, y, name=name or "Add")
 
 
+@dispatched("binary")
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x - y, element-wise with broadcasting."""
     return sub_op(x, y, name=name or "Sub")
 
 
+@dispatched("binary")
 def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x * y, element-wise with broadcasting."""
     return mul_op(x, y, name=name or "Mul")
@@ -322,16 +327,19 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return mul_op(scalar, x, name=name or "Mul")
 
 
+@dispatched("binary")
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """(x - y)(x - y), element-wise with broadcasting; of complex numbers the second factor conjugated."""
     return squared_difference_op(x, y, name=name)
 
 
+@dispatched("unary")
 def negative(x: Any, name: str | None = None) -> Tensor:
     """-x, element-wise."""
     return neg_op(x, name=name)
 
 
+@dispatched("unary")
 def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value, element-wise; of complex64 as float32, of complex128 as float64."""
     x = convert_to_tensor(x, name="x") if not isinstance(x, Tensor) else x
@@ -340,16 +348,19 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     return abs_op(x, name=name)
 
 
+@dispatched("unary")
 def sign(x: Any, name: str | None = None) -> Tensor:
     """-1, 0 or 1 by the sign of each element; x / |x| of complex numbers."""
     return sign_op(x, name=name)
 
 
+@dispatched("unary")
 def square(x: Any, name: str | None = None) -> Tensor:
     """x * x, element-wise."""
     return square_op(x, name=name)
 
 
+@dispatched("binary")
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x to the power of y, element-wise with broadcasting.
 
@@ -358,11 +369,13 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     return pow_op(x, y, name=name)
 
 
+@dispatched("binary")
 def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The greater of x and y, element-wise with broadcasting; NaN if either is."""
     return maximum_op(x, y, name=name)
 
 
+@dispatched("binary")
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The smaller of x and y, element-wise with broadcasting; NaN if either is."""
     return minimum_op(x, y, name=name)

@@ -14,6 +14,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
@@ -74,31 +75,37 @@ left_shift_op = _shift("LeftShift", _left)
 right_shift_op = _shift("RightShift", _right)
 
 
+@dispatched("binary")
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits that are set in both, of integers of one type."""
     return bitwise_and_op(x, y, name=name)
 
 
+@dispatched("binary")
 def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits that are set in either, of integers of one type."""
     return bitwise_or_op(x, y, name=name)
 
 
+@dispatched("binary")
 def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits that differ, of integers of one type."""
     return bitwise_xor_op(x, y, name=name)
 
 
+@dispatched("unary")
 def invert(x: Any, name: str | None = None) -> Tensor:
     """Every bit flipped, of integers."""
     return invert_op(x, name=name)
 
 
+@dispatched("binary")
 def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x shifted left by y bits, of integers of one type."""
     return left_shift_op(x, y, name=name)
 
 
+@dispatched("binary")
 def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x shifted right by y bits, of integers of one type; a negative number stays negative."""
     return right_shift_op(x, y, name=name)

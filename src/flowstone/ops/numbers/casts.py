@@ -14,6 +14,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environm
 from flowstone.framework.declarations.operation import Equal, F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -127,6 +128,7 @@ def _(node: Node) -> Equal:
 # ---- public functions
 
 
+@dispatched("unary")
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """`x` (tensor, SparseTensor, IndexedSlices or value) with its elements converted to `dtype`.
 
@@ -181,6 +183,7 @@ def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
     return cast(x, dtypes.bfloat16, name)
 
 
+@dispatched("unary")
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`value` cast to `dtype`; what lies outside its range becomes its nearest end."""
     graph, dtype = graph_of([value]), dtypes.as_dtype(dtype).base_dtype

@@ -14,6 +14,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, X2, Call, 
 from flowstone.framework.declarations.operation import F, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import ones_like
@@ -77,6 +78,7 @@ def _like(t: Any, values: Tensor) -> Any:
     return IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values
 
 
+@dispatched("unary")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """`t` (tensor or IndexedSlices) with each element between the limits, which broadcast to its shape.
 
@@ -160,7 +162,7 @@ def clip_by_global_norm(
     graph = graph_of([_values(t) for t in t_list if t is not None])
     with graph.as_default(), graph.name_scope(name or "clip_by_global_norm"):
         factor = clip_norm * F.Minimum(1.0 / norm, constant_like(1, norm) / clip_norm)
-        scale = factor + (norm - norm)  # infinite - infinite is NaN, and spreads
+        scale = F.Select(F.IsFinite(norm), factor, constant_like(np.nan, norm), name="Select")
         return [
             None if t is None else _clip_one(t, scale, f"clip_by_global_norm/_{i}")
             for i, t in enumerate(t_list)

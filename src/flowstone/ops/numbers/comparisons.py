@@ -18,6 +18,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import Equal, F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -339,51 +340,61 @@ def _(node: Node) -> Equal:
 # ---- public functions
 
 
+@dispatched("binary")
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x == y, element-wise with broadcasting."""
     return equal_op(x, y, name=name)
 
 
+@dispatched("binary")
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x != y, element-wise with broadcasting."""
     return not_equal_op(x, y, name=name)
 
 
+@dispatched("binary")
 def less(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x < y, element-wise with broadcasting."""
     return less_op(x, y, name=name)
 
 
+@dispatched("binary")
 def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x <= y, element-wise with broadcasting."""
     return less_equal_op(x, y, name=name)
 
 
+@dispatched("binary")
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x > y, element-wise with broadcasting."""
     return greater_op(x, y, name=name)
 
 
+@dispatched("binary")
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x >= y, element-wise with broadcasting."""
     return greater_equal_op(x, y, name=name)
 
 
+@dispatched("binary")
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x and y, element-wise with broadcasting, of bool."""
     return logical_and_op(x, y, name=name)
 
 
+@dispatched("binary")
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x or y, element-wise with broadcasting, of bool."""
     return logical_or_op(x, y, name=name)
 
 
+@dispatched("unary")
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """not x, element-wise, of bool."""
     return logical_not_op(x, name=name)
 
 
+@dispatched("binary")
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
     """x or y but not both, element-wise with broadcasting, of bool."""
     return logical_and_op(logical_or_op(x, y), logical_not_op(logical_and_op(x, y)), name=name)

@@ -11,6 +11,7 @@ from flowstone.framework.declarations.building import graph_of
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.numbers.elementwise import broadcast_shape, same_shape, sum_to, undone
@@ -97,6 +98,7 @@ def _(op: Operation, dz: Tensor) -> Gradients:
     return sum_to(F.Real(dz, Tout=re.dtype), re, im), sum_to(F.Imag(dz, Tout=im.dtype), im, re)
 
 
+@dispatched("binary")
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """real + i imag: complex64 of float32, complex128 of float64. TypeError for other or unequal types."""
     graph = graph_of([real, imag])
@@ -109,18 +111,21 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
         return complex_op(real, imag, Tout=result, name=scope)
 
 
+@dispatched("unary")
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; a real tensor is returned as it is."""
     x = convert_to_tensor(input, name="input")
     return real_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else x
 
 
+@dispatched("unary")
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part, 0 of a real tensor."""
     x = convert_to_tensor(input, name="input")
     return imag_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else F.ZerosLike(x)
 
 
+@dispatched("unary")
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The argument of each number in radians, in (-pi, pi]; 0 or pi of real numbers."""
     graph = graph_of([input])
@@ -134,6 +139,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         return F.Select(F.Less(x, x.dtype.as_numpy_dtype(0)), pi, F.ZerosLike(x))
 
 
+@dispatched("unary")
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; a real tensor is returned as it is. TypeError for what is no number."""
     tensor = convert_to_tensor(x, name="x")

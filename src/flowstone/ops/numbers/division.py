@@ -17,6 +17,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Envi
 from flowstone.framework.declarations.operation import Equal, F, Gradients, OpDeclaration, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import machine, machine_code
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -30,6 +31,7 @@ from flowstone.ops.numbers.elementwise import (
     binary,
     binary_call,
     broadcast_shape,
+    complex_call,
     conjugate,
     sum_to,
     zero_where_zero,
@@ -100,6 +102,9 @@ def _quotient(
     def _(node: Node, env: Environment) -> Kernel:
         dtype = node.dtype(0)
         if not dtype.is_integer:
+            by_code = None if isinstance(for_floats, Call) else complex_call(node, env, for_floats, "Div")
+            if by_code is not None:
+                return by_code
             in_place = torch.Tensor.div_ if for_floats is torch.div else None
             return for_floats if isinstance(for_floats, Call) else binary_call(node, for_floats, in_place)
         function = _truncated(for_integers) if dtype.is_unsigned else for_integers
@@ -186,6 +191,7 @@ def _(op: Operation, dz: Tensor) -> Gradients:
 # ---- public functions
 
 
+@dispatched("binary")
 def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y of real or complex numbers, element-wise with broadcasting."""
     return real_div_op(x, y, name=name)
@@ -210,6 +216,7 @@ def _as_floats(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return (x, y) if wanted is None else (F.Cast(x, DstT=wanted), F.Cast(y, DstT=wanted))
 
 
+@dispatched("binary")
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 3 divides: integers of up to 16 bits become float32, wider ones float64.
 
@@ -222,11 +229,13 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return real_div_op(*_as_floats(*_pair(x, y)), name=scope)
 
 
+@dispatched("binary")
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 3 divides, see `truediv`."""
     return truediv(x, y, name)
 
 
+@dispatched("binary")
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 2 divides: integers give the floor. TypeError if the dtypes differ."""
     graph = graph_of([x, y])
@@ -235,6 +244,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         return (floor_div_op if x.dtype.is_integer else real_div_op)(x, y, name=scope)
 
 
+@dispatched("binary")
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The floor of x / y, element-wise with broadcasting."""
     graph = graph_of([x, y])
@@ -247,6 +257,7 @@ def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
     return floor_div_op(x, y, name=name)
 
 
+@dispatched("binary")
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x - floor(x / y) y: the remainder with the sign of y."""
     return floor_mod_op(x, y, name=name)
@@ -255,16 +266,19 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
 mod = floormod
 
 
+@dispatched("binary")
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y rounded towards zero, of integers."""
     return truncate_div_op(x, y, name=name)
 
 
+@dispatched("binary")
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The remainder with the sign of x."""
     return truncate_mod_op(x, y, name=name)
 
 
+@dispatched("binary")
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, and 0 where y is 0; of integers as `truediv` divides them. TypeError if the dtypes differ."""
     graph = graph_of([x, y])

@@ -11,6 +11,7 @@ that an op of these families is one to four lines in the file of its subject (`a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, OpDeclaration, op
+from flowstone.framework.machine import number_code
 from flowstone.framework.tensors.node import Node, Output
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -76,6 +78,9 @@ def unary(
         dtype = node.dtype(0)
         if dtype.is_complex and complex_function is not None:
             return Call(complex_function, X0)
+        by_code = complex_call(node, env, function)
+        if by_code is not None:
+            return by_code
         if adapter is not None and needs_help(dtype):
             return Call(adapter(dtype, function), X0)
         call = Call(function, X0)
@@ -99,7 +104,11 @@ def binary(
     """
     declaration = op(name, "x: T, y: T -> z: T", T=types, broadcasts=True, **traits)
     declaration.infer(broadcast_shape)
-    declaration.kernel(CPU, GPU)(lambda node, env: binary_call(node, function, in_place, adapter))
+
+    @declaration.kernel(CPU, GPU)
+    def _(node: Node, env: Environment) -> Kernel:
+        return complex_call(node, env, function) or binary_call(node, function, in_place, adapter)
+
     return declaration
 
 
@@ -121,6 +130,25 @@ def binary_call(
         if node.commutes and keeps_shape(y, x):
             call.or_in_place(1, in_place, X1, X0)
     return call
+
+
+def complex_call(node: Node, env: Environment, function: _Function, name: str = "") -> Call | None:
+    """The kernel of an operation (`name`, or the node's) of many complex64 numbers on a host by machine code;
+    None where there is no code for it. `function` is ATen's."""
+    if node.dtype(0).torch is not torch.complex64 or env.device.type != "cpu":
+        return None
+    dims, least = node.outputs[0].static_shape, env.machine.profile.call_elements
+    if dims is not None and math.prod(dims) < least:
+        return None
+    code = number_code.complex_function(name or node.type, function)
+    if code is None:
+        return None
+    operands = (X0, X1)[: len(node.inputs)]
+    return Call(code, *operands) if dims is not None else Call(_where_many, code, function, least, *operands)
+
+
+def _where_many(code: _Function, function: _Function, least: int, *xs: torch.Tensor) -> torch.Tensor:
+    return code(*xs) if max([x.numel() for x in xs]) >= least else function(*xs)
 
 
 def undone(node: Node) -> Output | None:

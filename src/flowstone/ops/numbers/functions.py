@@ -16,6 +16,7 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Input
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types.dtypes import DType
 from flowstone.ops.numbers.elementwise import (
@@ -23,45 +24,17 @@ from flowstone.ops.numbers.elementwise import (
     FLOATS,
     FLOATS_AND_COMPLEX,
     SIGNED,
+    complex_call,
     conjugate,
     constant_like,
     unary,
 )
 
 __all__ = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "cos",
-    "cosh",
-    "digamma",
-    "erf",
-    "erfc",
-    "exp",
-    "expm1",
-    "floor",
-    "is_finite",
-    "is_inf",
-    "is_nan",
-    "lgamma",
-    "log",
-    "log1p",
-    "log_sigmoid",
-    "reciprocal",
-    "rint",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-]
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma", "erf", "erfc",
+    "exp", "expm1", "floor", "is_finite", "is_inf", "is_nan", "lgamma", "log", "log1p", "log_sigmoid",
+    "reciprocal", "rint", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh",
+]  # fmt: skip
 
 _T = torch.Tensor
 
@@ -190,7 +163,7 @@ def _gradient_given_output(
     """
     declaration = op(name, "y: T, dy: T -> z: T", T=FLOATS_AND_COMPLEX, by_element=True, **traits)
     declaration.infer(lambda node: node.dims(0))
-    declaration.kernel(CPU, GPU)(lambda node, env: call(node.dtype(0)))
+    declaration.kernel(CPU, GPU)(lambda n, env: complex_call(n, env, call(n.dtype(0))) or call(n.dtype(0)))
     for forward in declarations:
         if conjugates:
             forward.gradient(lambda op, dy: (getattr(F, name)(op.outputs[0], dy),))
@@ -447,3 +420,7 @@ def is_inf(x: Any, name: str | None = None) -> Tensor:
 def is_finite(x: Any, name: str | None = None) -> Tensor:
     """Which elements are neither infinite nor NaN, as bool."""
     return is_finite_op(x, name=name)
+
+
+for _name in __all__:
+    globals()[_name] = dispatched("unary")(globals()[_name])

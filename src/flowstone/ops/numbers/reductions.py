@@ -15,6 +15,7 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import Equal, F, Gradients, OpDeclaration
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node, Output, static_value
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -299,8 +300,17 @@ reduce_max = reducer(max_op, "The maximum")
 reduce_min = reducer(min_op, "The minimum")
 reduce_all = reducer(all_op, "Whether all are true")
 reduce_any = reducer(any_op, "Whether any is true")
-for _name in ("sum", "mean", "prod", "max", "min", "all", "any"):
-    globals()[f"reduce_{_name}"].__name__ = globals()[f"reduce_{_name}"].__qualname__ = f"reduce_{_name}"
+for _name in (
+    "reduce_sum",
+    "reduce_mean",
+    "reduce_prod",
+    "reduce_max",
+    "reduce_min",
+    "reduce_all",
+    "reduce_any",
+):
+    globals()[_name].__name__ = globals()[_name].__qualname__ = _name
+    globals()[_name] = dispatched(_name)(globals()[_name])
 
 
 def reduce_logsumexp(

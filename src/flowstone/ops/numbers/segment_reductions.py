@@ -20,6 +20,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kerne
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine.machine_code import segment_rows, unsorted_rows
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -400,6 +401,7 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     return segment_prod_op(data, segment_ids, name=name)
 
 
+@dispatched("segments")
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The sums of the segments of `data`, whose shape starts with that of `segment_ids`, as [num_segments,
     ...].
@@ -407,6 +409,7 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     return unsorted_segment_sum_op(data, segment_ids, num_segments, name=name)
 
 
+@dispatched("segments")
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The maxima of the segments; the lowest number of the type for an empty one. See
     `unsorted_segment_sum`.
@@ -414,6 +417,7 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: s
     return unsorted_segment_max_op(data, segment_ids, num_segments, name=name)
 
 
+@dispatched("segments")
 def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The minima of the segments; the highest number of the type for an empty one. See
     `unsorted_segment_sum`.
@@ -421,6 +425,7 @@ def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: s
     return unsorted_segment_min_op(data, segment_ids, num_segments, name=name)
 
 
+@dispatched("segments")
 def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The products of the segments; 1 for an empty one. See `unsorted_segment_sum`."""
     return unsorted_segment_prod_op(data, segment_ids, num_segments, name=name)

@@ -21,6 +21,7 @@ from flowstone.framework.declarations.operation import F, Gradients, OpDeclarati
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine.machine_code import beta_fraction, gamma_series
 from flowstone.framework.machine.machine_code import zeta as native_zeta
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -383,6 +384,7 @@ def _(node: Node, env: Environment) -> Kernel:
 # ---- public functions
 
 
+@dispatched("binary")
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     """The angle of the point (x, y) in radians, in [-pi, pi], element-wise with broadcasting."""
     return atan2_op(y, x, name=name)

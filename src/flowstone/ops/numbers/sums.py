@@ -12,6 +12,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Input, Kernel
 from flowstone.framework.declarations.operation import Equal, F, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -131,6 +132,7 @@ def _list_of_tensors(inputs: Any, what: str) -> list[Tensor]:
     return tensors
 
 
+@dispatched("of_list")
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype. ValueError for an empty list or unequal dtypes."""
     tensors = _list_of_tensors(inputs, "inputs")

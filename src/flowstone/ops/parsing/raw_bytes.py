@@ -11,6 +11,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import Shapes, op
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -185,6 +186,7 @@ def _decompressed(data: bytes, kind: str) -> bytes:
     return b"".join(parts)
 
 
+@dispatched("unary")
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
     """Strings decompressed, in the shape of `bytes`. `compression_type`: "", "ZLIB" or "GZIP".
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.declarations.kernel import Environment, FunctionCall
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.ops.randomness.philox import State, has_code
@@ -32,6 +32,7 @@ __all__ = [
     "BLOCKS_OF_A_NUMBER",
     "HOW",
     "SEEDS",
+    "OwnPlaces",
     "SeededSequence",
     "first_state",
     "fresh_seed",
@@ -137,16 +138,55 @@ def generator_of(node: Node, env: Environment) -> torch.Generator:
     return generator
 
 
+class _Caller(threading.local):
+    """Of each thread: by sequence, the counter at which it stands for the function that runs."""
+
+    places: dict[SeededSequence, int] | None = None
+
+
+_caller = _Caller()
+
+
+class OwnPlaces:
+    """A function whose seeded operations begin their sequences here, and go on at its next call.
+
+    In a function that has such places, those are its own too.
+    """
+
+    __slots__ = ("_function", "_is_inner", "_places")
+
+    def __init__(self, function: FunctionCall) -> None:
+        places = _caller.places
+        self._function, self._is_inner = function, places is not None
+        self._places: dict[SeededSequence, int] = {} if places is None else places
+
+    def __call__(self, step: Any, *arguments: Any) -> Sequence[Any]:
+        before, _caller.places = _caller.places, self._places
+        try:
+            return self._function(step, *arguments)
+        finally:
+            _caller.places = before
+
+    def apart(self) -> OwnPlaces:
+        """The function with places of its own, all at the beginning."""
+        return self if self._is_inner else OwnPlaces(self._function)
+
+
 class SeededSequence:
     """Where a sequence of Philox stands, which two seeds begin; several threads may draw from it.
 
     Each run draws from where the one before has left 256 blocks for each of its numbers, or as many as it
-    says.
+    says. Where `OwnPlaces` call, it begins anew for each of them, unless chance gave the seeds.
     """
 
-    def __init__(self, seed: int, seed2: int) -> None:
-        self._key, self._counter = first_state(seed, seed2)
+    def __init__(self, seed: int, seed2: int, by_chance: bool = False) -> None:
+        self._key, self._first = first_state(seed, seed2)
+        self._shared = {self: self._first}
+        self._by_chance = by_chance
         self._lock = threading.Lock()
+
+    def _places(self) -> dict[SeededSequence, int]:
+        return self._shared if _caller.places is None or self._by_chance else _caller.places
 
     def take(self, count: int) -> State:
         """The state from which the next `count` numbers are drawn."""
@@ -154,22 +194,23 @@ class SeededSequence:
 
     def take_blocks(self, count: int) -> State:
         """The state from which something is drawn that so many blocks are left for."""
+        places = self._places()
         with self._lock:
-            counter = self._counter
-            self._counter = (counter + count) % (1 << 128)
+            counter = places.get(self, self._first)
+            places[self] = (counter + count) % (1 << 128)
         return _state((self._key, counter))
 
     def state(self) -> State:
         """Where it stands."""
-        with self._lock:
-            return State(self._key, self._counter)
+        return State(self._key, self._places().get(self, self._first))
 
     def move(self, before: State, after: int) -> bool:
         """Sets the counter of a sequence that still stands where it stood; whether it did."""
+        places = self._places()
         with self._lock:
-            stands = self._counter == before.counter
+            stands = places.get(self, self._first) == before.counter
             if stands:
-                self._counter = after
+                places[self] = after
             return stands
 
 
@@ -194,5 +235,5 @@ def _has_code(node: Node) -> bool:
 def own_sequence(node: Node, env: Environment) -> SeededSequence:
     """The session's sequence of a random node of a CPU; without seeds, one that chance begins."""
     seeds = node.attributes["seed"], node.attributes["seed2"]
-    sequence: SeededSequence = env.state(node, lambda: SeededSequence(*seeds_of(seeds)))
+    sequence: SeededSequence = env.state(node, lambda: SeededSequence(*seeds_of(seeds), not any(seeds)))
     return sequence

@@ -61,7 +61,7 @@ def _choice(env: Environment, is_real: bool = False) -> Callable[[Sequence[int]]
     """Which lengths `prime_lengths` has a way for where the kernel runs; `is_real`: of real numbers."""
     if env.device.type != "cpu":
         return lambda lengths: False
-    return functools.partial(prime_lengths.any_multiplied, is_real=is_real)
+    return functools.partial(prime_lengths.any_by_primes, is_real=is_real)
 
 
 # ---- complex

@@ -1,10 +1,11 @@
-"""Fourier transforms on a host over axes of short lengths with a large prime factor: products with a matrix.
+"""Fourier transforms on a host over axes of lengths with a large prime factor: products, and split ones.
 
 Libraries split a length into small factors. A prime factor from 17 on they take by its definition, sum by
 sum, in several times the time of a product of matrices; long primes they take by other ways. So `transform`
 multiplies over axes of such lengths, up to `prime_length` of the machine's profile (over those that few
-numbers follow, up to `narrow_prime_length`), and leaves the others to ATen. The matrices are rounded once,
-and kept, the last few of them.
+numbers follow, up to `narrow_prime_length`). Multiples of 4 with a prime from `first_summed_prime` to
+`last_summed_prime` are split (Cooley and Tukey) into transforms of the prime, which are ATen's, and a product
+over the rest. Others are left to ATen. The matrices are rounded once, and kept, the last few of them.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import torch
 
 from flowstone.framework.machine import machine
 
-__all__ = ["any_multiplied", "inverse_real_transform", "real_transform", "transform"]
+__all__ = ["any_by_primes", "inverse_real_transform", "real_transform", "transform"]
 
 _LARGE_PRIME = 17
 _MANY = 64  # numbers behind an axis, from which a product with those of the axis is as fast as any
+_LARGEST_REST = 40  # of a length without its prime, up to which its product is little work
 _KEPT = 32  # matrices
 
 
@@ -36,13 +38,14 @@ def _greatest_prime(length: int) -> int:
     return rest
 
 
-def any_multiplied(lengths: Sequence[int], is_real: bool = False) -> bool:
-    """Whether a transform over axes of these lengths, the last one of real numbers or not, is a product over
-    one of them."""
+def any_by_primes(lengths: Sequence[int], is_real: bool = False) -> bool:
+    """Whether a transform over axes of these lengths, the last one of real numbers or not, is a product or
+    split over one of them."""
     *others, last = lengths
-    return is_multiplied(last, is_real=is_real) or any(
-        is_multiplied(length, math.prod(lengths[i:])) for i, length in enumerate(others, 1)
-    )
+    if is_multiplied(last, is_real=is_real) or (not is_real and is_split(last)):
+        return True
+    pairs = [(length, math.prod(lengths[i:])) for i, length in enumerate(others, 1)]
+    return any(is_multiplied(length, behind) or is_split(length) for length, behind in pairs)
 
 
 def is_multiplied(length: int, behind: int = 1, is_real: bool = False) -> bool:
@@ -55,11 +58,25 @@ def is_multiplied(length: int, behind: int = 1, is_real: bool = False) -> bool:
     return prime >= _LARGE_PRIME and (is_real or length <= prime * profile.prime_multiples)
 
 
+def is_split(length: int) -> bool:
+    """Whether a transform of this length of complex numbers is one of its prime, and one of the rest."""
+    profile = machine.current().profile
+    if length % 4 or length < profile.first_summed_prime:
+        return False
+    prime = _greatest_prime(length)
+    return (
+        profile.first_summed_prime <= prime <= profile.last_summed_prime and length // prime <= _LARGEST_REST
+    )
+
+
 def transform(x: torch.Tensor, axes: Sequence[int], is_inverse: bool) -> torch.Tensor:
     """The transform, or its inverse, of complex numbers over the axes, which are counted from the end."""
     rest = []
     for axis in axes:
         length, behind = x.shape[axis], math.prod(x.shape[x.ndim + axis + 1 :])
+        if is_split(length):
+            x = _split(x, axis, is_inverse)
+            continue
         if not is_multiplied(length, behind):
             rest.append(axis)
             continue
@@ -72,6 +89,19 @@ def transform(x: torch.Tensor, axes: Sequence[int], is_inverse: bool) -> torch.T
         return x
     function: Callable[..., torch.Tensor] = torch.fft.ifftn if is_inverse else torch.fft.fftn
     return function(x, None, rest)
+
+
+def _split(x: torch.Tensor, axis: int, is_inverse: bool) -> torch.Tensor:
+    """The transform over an axis whose numbers lie in memory as a matrix: that of its columns, which are as
+    long as the prime, and after twiddle factors that of its rows."""
+    front, length, behind = x.shape[:axis], x.shape[axis], math.prod(x.shape[x.ndim + axis + 1 :])
+    prime = _greatest_prime(length)
+    rows = length // prime
+    columns = x.reshape(*front, prime, rows, behind)
+    function: Callable[..., torch.Tensor] = torch.fft.ifft if is_inverse else torch.fft.fft
+    found = function(columns, dim=-3).mul_(_twiddles(length, prime, x.dtype, is_inverse))
+    found = found.transpose(-3, -2).reshape(*front, rows, prime * behind)
+    return torch.matmul(_turns(rows, x.dtype, is_inverse), found).reshape(x.shape)
 
 
 def real_transform(x: torch.Tensor, lengths: Sequence[int], axes: Sequence[int]) -> torch.Tensor:
@@ -113,6 +143,14 @@ def _turns(length: int, dtype: torch.dtype, is_inverse: bool) -> torch.Tensor:
     """exp(-2 pi i j k / length), or its inverse."""
     cosines, sines = _turned(length, length)
     turns = (cosines + 1j * sines) / length if is_inverse else cosines - 1j * sines
+    return torch.from_numpy(turns.astype(np.complex128)).to(dtype)
+
+
+@functools.lru_cache(_KEPT)
+def _twiddles(length: int, prime: int, dtype: torch.dtype, is_inverse: bool) -> torch.Tensor:
+    """exp(-2 pi i j k / length) [prime, length / prime, 1], or their conjugates."""
+    cosines, sines = (each[:, : length // prime, None] for each in _turned(prime, length))
+    turns = cosines + 1j * sines if is_inverse else cosines - 1j * sines
     return torch.from_numpy(turns.astype(np.complex128)).to(dtype)
 
 

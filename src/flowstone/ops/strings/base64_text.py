@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
@@ -117,11 +118,13 @@ decode_base64_op = declare_each(
 ).not_differentiable()
 
 
+@dispatched("unary")
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Each string as base64 with '-' and '_' in its alphabet; `pad`: filled up with '=' to fours."""
     return encode_base64_op(input, pad=pad, name=name)
 
 
+@dispatched("unary")
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
     """The bytes that each string is the base64 of, with '-' and '_' in its alphabet, padded or not.
 

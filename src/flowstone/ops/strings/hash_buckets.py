@@ -11,6 +11,7 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import OpDeclaration, op
 from flowstone.framework.machine import array_code
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, format_dims
@@ -120,6 +121,7 @@ def _rows(array: np.ndarray[Any, Any]) -> list[bytes]:
 # ---- public functions
 
 
+@dispatched("unary")
 def string_to_hash_bucket(
     string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
 ) -> Tensor:
@@ -132,6 +134,7 @@ def string_to_hash_bucket(
     return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)
 
 
+@dispatched("unary")
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """The bucket, int64 in [0, `num_buckets`), of each string's FarmHash fingerprint.
 
@@ -141,6 +144,7 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
     return string_to_hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
 
 
+@dispatched("unary")
 def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Tensor:
     """The bucket, int64 in [0, `num_buckets`), of each string's SipHash-2-4 under `key`, two integers.
 

@@ -12,6 +12,7 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -193,6 +194,7 @@ def _(node: Node, env: Environment) -> Callable[..., Strings]:
 # ---- public functions
 
 
+@dispatched("of_list")
 def string_join(inputs: Any, separator: str | bytes = "", name: str | None = None) -> Tensor:
     """The strings of the tensors in the list `inputs`, joined element by element with `separator` between.
 

@@ -13,6 +13,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
@@ -80,6 +81,7 @@ def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
 # ---- public functions
 
 
+@dispatched("unary")
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Each string in lower case.
 
@@ -88,16 +90,19 @@ def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Ten
     return string_lower_op(input, encoding=encoding, name=name)
 
 
+@dispatched("unary")
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Each string in upper case; `encoding` as of `string_lower`."""
     return string_upper_op(input, encoding=encoding, name=name)
 
 
+@dispatched("unary")
 def string_strip(input: Any, name: str | None = None) -> Tensor:
     """Each string without the white space of ASCII at its ends."""
     return string_strip_op(input, name=name)
 
 
+@dispatched("unary")
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The length of each string: int32, in the shape of `input`.
 

@@ -13,6 +13,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -346,6 +347,7 @@ def _parse_integer(string: bytes, info: Any) -> int:
 # ---- public functions
 
 
+@dispatched("unary")
 def as_string(
     input: Any,
     precision: int = -1,
@@ -373,6 +375,7 @@ def as_string(
     )
 
 
+@dispatched("unary")
 def string_to_number(
     string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
 ) -> Tensor:

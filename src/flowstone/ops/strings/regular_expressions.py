@@ -10,6 +10,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, format_dims
@@ -116,6 +117,7 @@ def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
 # ---- public functions
 
 
+@dispatched("unary")
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
@@ -132,6 +134,7 @@ def regex_replace(
     return regex_replace_op(input, pattern, rewrite, replace_global=replace_global, name=name)
 
 
+@dispatched("unary")
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Whether all of each string matches `pattern`, as of `regex_replace`: bool."""
     if isinstance(pattern, (str, bytes)):

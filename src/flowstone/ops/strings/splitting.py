@@ -10,13 +10,16 @@ import numpy as np
 import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
-from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
+from flowstone.framework.declarations.operation import F, OpDeclaration, Shapes, op
 from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import convert_to_tensor
 from flowstone.framework.types.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.ragged.conversions import from_tensor
+from flowstone.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor
+from flowstone.ops.ragged.row_layouts import splits_of_ids
 from flowstone.ops.strings.elementwise_strings import Strings, as_array
 from flowstone.ops.strings.packed import blocks_of, lengths_of
 
@@ -151,11 +154,18 @@ string_split_v2_op.no_gradient()
 # ---- public functions
 
 
-def _refuse_ragged(result_type: Any) -> None:
-    if result_type == "RaggedTensor":
-        raise ValueError("flowstone has no ragged tensors: ask for result_type='SparseTensor'")
-    if result_type != "SparseTensor":
+def _of_type(result_type: Any, strings: Any, parts: Any) -> Any:
+    """The parts as a SparseTensor, or as a RaggedTensor. ValueError for another type."""
+    if result_type not in ("SparseTensor", "RaggedTensor"):
         raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
+    indices, values, shape = parts
+    shape.set_shape([2])
+    if result_type == "SparseTensor":
+        return SparseTensor(indices, values, shape)
+    splits = splits_of_ids(indices[:, 0], shape[0])
+    count = strings.shape.with_rank(1).as_list()[0]
+    splits.set_shape([None if count is None else count + 1])
+    return RaggedTensor.from_row_splits(values, splits, validate=False)
 
 
 def string_split(
@@ -165,24 +175,20 @@ def string_split(
     sep: Any = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
-) -> SparseTensor:
-    """The parts of the strings of the vector `source`: a SparseTensor with a row for each string.
+) -> Any:
+    """The parts of the strings of the vector `source`: a SparseTensor with a row for each string, or, as
+    `result_type` says, a RaggedTensor.
 
     `delimiter`, or `sep` (a string scalar): each byte of it separates; '' splits into bytes. Empty parts are
     left out if `skip_empty`. Raises ValueError for a source that is no vector.
     """
-    _refuse_ragged(result_type)
     sep = delimiter if sep is None else sep
     with get_default_graph().name_scope(name or "StringSplit"):
         separator = convert_to_tensor(" " if sep is None else sep, "string")
         strings = convert_to_tensor(source, "string")
-        indices, values, shape = string_split_op.several(strings, separator, skip_empty=skip_empty)
-    return SparseTensor(indices, values, _with_vector(shape))
-
-
-def _with_vector(shape: Any) -> Any:
-    shape.set_shape([2])
-    return shape
+        return _of_type(
+            result_type, strings, string_split_op.several(strings, separator, skip_empty=skip_empty)
+        )
 
 
 def split(
@@ -192,15 +198,36 @@ def split(
     result_type: str = "SparseTensor",
     source: Any = None,
     name: str | None = None,
-) -> SparseTensor:
-    """The parts of the strings of the vector `input` as Python splits them: a SparseTensor, a row a string.
+) -> Any:
+    """The parts of the strings of the vector `input` as Python splits them: a SparseTensor, a row a string,
+    or, as `result_type` says, a RaggedTensor.
 
     `sep`: what separates as a whole; '' or None: runs of white space, and no part is empty. `maxsplit`: the
     most splits of a string, any number if negative. Raises ValueError for an input that is no vector.
     """
-    _refuse_ragged(result_type)
     with get_default_graph().name_scope(name or "StringSplit"):
         strings = convert_to_tensor(source if input is None else input, "string", name="input")
         separator = convert_to_tensor("" if sep is None else sep, "string")
-        indices, values, shape = string_split_v2_op.several(strings, separator, maxsplit=maxsplit)
-    return SparseTensor(indices, values, _with_vector(shape))
+        return _of_type(
+            result_type, strings, string_split_v2_op.several(strings, separator, maxsplit=maxsplit)
+        )
+
+
+def split_v2(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """The parts of all strings as Python splits them, a ragged dimension more; of one string, a vector.
+
+    The arguments are those of `split`; ValueError for an unknown rank.
+    """
+    with get_default_graph().name_scope(name or "StringSplit"):
+        strings = as_ragged_or_tensor(input, "string")
+        if isinstance(strings, RaggedTensor):
+            return strings.with_flat_values(split_v2(strings.flat_values, sep, maxsplit))
+        rank = strings.shape.ndims
+        if rank is None:
+            raise ValueError("input must have a known rank.")
+        if rank == 0:
+            return split_v2(F.Reshape(strings, [1]), sep, maxsplit).values
+        if rank == 1:
+            return split(strings, sep, maxsplit, "RaggedTensor")
+        rows = from_tensor(strings, ragged_rank=rank - 1)
+        return rows.with_flat_values(split_v2(rows.flat_values, sep, maxsplit))

@@ -15,6 +15,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, broadcast, format_dims
@@ -140,6 +141,7 @@ def _out_of_range(index: int, pos: int, string: str) -> Exception:
     return invalid(f"pos {pos} out of range for string{string} at index {index}")
 
 
+@dispatched("unary")
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The part of each string that begins at `pos` and has `len` units, or fewer where the string ends.
 

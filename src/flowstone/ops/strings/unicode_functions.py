@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.ragged.conversions import from_tensor
+from flowstone.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor
+from flowstone.ops.ragged.row_layouts import splits_of_ids
 
-_RAGGED = "flowstone has no ragged tensors: {} takes one string, a scalar, here"
 
-
-def _one_string(input: Any, called: str) -> Tensor:
-    """A scalar as a vector of one string. ValueError for what would have ragged results."""
-    text = convert_to_tensor(input, dtypes.string, name="input")
-    if text.shape.ndims != 0:
-        raise ValueError(_RAGGED.format(called))
-    return F.Reshape(text, [1])
+def _of_strings(input: Any, of_vector: Callable[[Any], list[Any]]) -> list[Any]:
+    """What `of_vector` gives for the strings of a vector, splits and lists of values, as ragged tensors: a
+    dimension more than the strings have. Of one string, vectors. ValueError for an unknown rank.
+    """
+    text = as_ragged_or_tensor(input, dtypes.string, name="input")
+    if isinstance(text, RaggedTensor):
+        return [text.with_flat_values(each) for each in _of_strings(text.flat_values, of_vector)]
+    rank = text.shape.ndims
+    if rank is None:
+        raise ValueError("Rank of `input` must be statically known.")
+    if rank > 1:
+        rows = from_tensor(text, ragged_rank=rank - 1)
+        return [rows.with_flat_values(each) for each in _of_strings(rows.flat_values, of_vector)]
+    splits, *values = of_vector(text if rank else F.Reshape(text, [1]))
+    if rank == 0:
+        return values
+    splits.set_shape([None if text.shape.as_list()[0] is None else text.shape.as_list()[0] + 1])
+    return [RaggedTensor.from_row_splits(each, splits, validate=False) for each in values]
 
 
 def unicode_transcode(
@@ -54,20 +68,24 @@ def unicode_decode(
     replacement_char: int = 65533,
     replace_control_characters: bool = False,
     name: str | None = None,
-) -> Tensor:
-    """The code points of a string, a scalar: int32, [characters]; the arguments are `unicode_transcode`'s.
+) -> Any:
+    """The code points of a string: int32, [characters]; the arguments are `unicode_transcode`'s. Of several
+    strings, a RaggedTensor.
 
-    Raises ValueError for several strings, whose code points would be ragged.
+    Raises ValueError for an unknown rank.
     """
     with get_default_graph().name_scope(name or "UnicodeDecode"):
-        _, points = F.UnicodeDecode.several(
-            _one_string(input, "unicode_decode"),
-            input_encoding=input_encoding,
-            errors=errors,
-            replacement_char=replacement_char,
-            replace_control_characters=replace_control_characters,
+        (points,) = _of_strings(
+            input,
+            lambda text: F.UnicodeDecode.several(
+                text,
+                input_encoding=input_encoding,
+                errors=errors,
+                replacement_char=replacement_char,
+                replace_control_characters=replace_control_characters,
+            ),
         )
-        return points  # type: ignore[no-any-return]
+        return points
 
 
 def unicode_decode_with_offsets(
@@ -77,15 +95,18 @@ def unicode_decode_with_offsets(
     replacement_char: int = 65533,
     replace_control_characters: bool = False,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Any, Any]:
     """As `unicode_decode`, and the byte at which each character begins: int64, [characters]."""
     with get_default_graph().name_scope(name or "UnicodeDecodeWithOffsets"):
-        _, points, offsets = F.UnicodeDecodeWithOffsets.several(
-            _one_string(input, "unicode_decode_with_offsets"),
-            input_encoding=input_encoding,
-            errors=errors,
-            replacement_char=replacement_char,
-            replace_control_characters=replace_control_characters,
+        points, offsets = _of_strings(
+            input,
+            lambda text: F.UnicodeDecodeWithOffsets.several(
+                text,
+                input_encoding=input_encoding,
+                errors=errors,
+                replacement_char=replacement_char,
+                replace_control_characters=replace_control_characters,
+            ),
         )
         return points, offsets
 
@@ -96,14 +117,25 @@ def unicode_encode(
     errors: str = "replace",
     replacement_char: int = 65533,
     name: str | None = None,
-) -> Tensor:
+) -> Any:
     """The strings of the code points (int32) along the last axis of `input`.
 
     What is no code point is replaced, left out or an error, by `errors` as of `unicode_transcode`. Raises
     ValueError for a scalar and for an unknown rank.
     """
     with get_default_graph().name_scope(name or "UnicodeEncode"):
-        points = convert_to_tensor(input, dtypes.int32)
+        points = as_ragged_or_tensor(input, dtypes.int32)
+        if isinstance(points, RaggedTensor):
+            if points.ragged_rank > 1 or points.flat_values.shape.ndims != 1:
+                inner = unicode_encode(points.values, output_encoding, errors, replacement_char)
+                return points.with_values(inner)
+            return F.UnicodeEncode(
+                points.flat_values,
+                points.row_splits,
+                errors=errors,
+                output_encoding=output_encoding,
+                replacement_char=replacement_char,
+            )
         if not points.shape.ndims:
             raise ValueError("input's rank must be known, and at least 1")
         outer, _, splits = _rows(points)
@@ -125,10 +157,11 @@ def unicode_split(
     errors: str = "replace",
     replacement_char: int = 65533,
     name: str | None = None,
-) -> Tensor:
-    """The characters of a string, a scalar, as strings in its encoding: [characters]; arguments as above.
+) -> Any:
+    """The characters of a string as strings in its encoding: [characters]; arguments as above. Of several
+    strings, a RaggedTensor.
 
-    Raises ValueError for several strings, whose characters would be ragged.
+    Raises ValueError for an unknown rank.
     """
     with get_default_graph().name_scope(name or "UnicodeSplit"):
         points = unicode_decode(input, input_encoding, errors, replacement_char)
@@ -141,7 +174,7 @@ def unicode_split_with_offsets(
     errors: str = "replace",
     replacement_char: int = 65533,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Any, Any]:
     """As `unicode_split`, and the byte at which each character begins: int64, [characters]."""
     with get_default_graph().name_scope(name or "UnicodeSplitWithOffsets"):
         points, offsets = unicode_decode_with_offsets(input, input_encoding, errors, replacement_char)
@@ -160,18 +193,25 @@ def _rows(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return outer, rows, F.Mul(F.Range(zero, F.AddV2(rows, one), one), size)
 
 
-def _single_characters(points: Tensor, encoding: str) -> Tensor:
+def _single_characters(points: Any, encoding: str) -> Any:
+    if isinstance(points, RaggedTensor):
+        return points.with_flat_values(_single_characters(points.flat_values, encoding))
     return unicode_encode(F.ExpandDims(points, 1), encoding, "ignore")
 
 
-def bytes_split(input: Any, name: str | None = None) -> Tensor:
-    """The bytes of a string, a scalar, as strings: [bytes].
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """The bytes of a string as strings: [bytes]. Of several strings, a RaggedTensor.
 
-    Raises ValueError for several strings, whose bytes would be ragged.
+    Raises ValueError for an unknown rank.
     """
+
+    def parts(text: Tensor) -> list[Any]:
+        indices, values, shape = F.StringSplit.several(text, "", skip_empty=False)
+        return [splits_of_ids(indices[:, 0], shape[0]), values]
+
     with get_default_graph().name_scope(name or "StringsByteSplit"):
-        parts = F.StringSplit.several(_one_string(input, "bytes_split"), "", skip_empty=False)
-        return parts[1]  # type: ignore[no-any-return]
+        (found,) = _of_strings(input, parts)
+        return found
 
 
 def ngrams(

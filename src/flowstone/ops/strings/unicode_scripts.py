@@ -11,6 +11,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import op
+from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.strings.elementwise_strings import same_shape
@@ -40,6 +41,7 @@ def _(node: Node, env: Environment) -> Callable[[torch.Tensor], torch.Tensor]:
     return look_up
 
 
+@dispatched("unary")
 def unicode_script(input: Any, name: str | None = None) -> Tensor:
     """The script of each code point (int32) as ICU numbers them: 25 is Latin; -1 where there is no such code
     point.

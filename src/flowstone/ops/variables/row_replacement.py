@@ -1,7 +1,8 @@
 """Rows of a plain tensor that are written, added to or subtracted from, by their numbers.
 
-InplaceUpdate, InplaceAdd and InplaceSub give a changed copy of `x`: graphs that use them do not read `x`
-afterwards. A row number is taken modulo the number of rows. Rows that repeat are changed one after the other.
+InplaceUpdate, InplaceAdd and InplaceSub change `x` where nobody reads it afterwards, and else a copy of it,
+such as of a variable's value. A row number is taken modulo the number of rows. Rows that repeat are changed
+one after the other.
 Empty is a tensor whose values nothing says; here they are zeros.
 """
 
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import OpDeclaration, op
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types import dtypes
@@ -55,6 +56,20 @@ def _changed(kind: str) -> Any:
     return change
 
 
+def _change_in_place(kind: str) -> Any:
+    function, changed = ROW_FUNCTIONS[kind], _changed(kind)
+
+    def change_in_place(x: torch.Tensor, rows: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        if not x.is_contiguous():
+            return x.copy_(changed(x, rows, values))
+        _check(x, rows, values)
+        if x.numel():
+            function(x, rows.long() % x.shape[0], values)
+        return x
+
+    return change_in_place
+
+
 def _changed_strings(x: Any, rows: torch.Tensor, values: Any) -> Any:
     _check(x, rows, values)
     result = x.copy()
@@ -75,7 +90,12 @@ def _declare(name: str, kind: str) -> OpDeclaration:
         dtype = node.dtype(0)
         if kind != "Update" and dtype in (dtypes.string, dtypes.bool):
             raise invalid(f"Unsupported data type: {dtype.name}")
-        return _changed_strings if dtype.torch is None else in_signed(dtype, _changed(kind), 0, 2)
+        if dtype.torch is None:
+            return _changed_strings
+        function = in_signed(dtype, _changed(kind), 0, 2)
+        call = Call(function, X0, X1, X2)
+        is_plain = in_signed(dtype, _changed, 0, 2) is _changed
+        return call.or_in_place(0, _change_in_place(kind), X0, X1, X2) if is_plain else call
 
     return declaration
 

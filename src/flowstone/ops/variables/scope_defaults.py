@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from flowstone.framework.graphs.graph import GraphKeys
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.types import dtypes
+from flowstone.framework.types.constant_arrays import constant_array
 from flowstone.framework.types.dtypes import DType
-from flowstone.framework.types.tensor_proto import constant_array
 from flowstone.ops.variables.variable_creation import VariableAggregation, VariableSynchronization
 
 if TYPE_CHECKING:

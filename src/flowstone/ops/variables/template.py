@@ -10,7 +10,7 @@ from flowstone.framework.graphs.graph import GraphKeys
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.ops.variables.captured_variables import capture_dependencies
 from flowstone.ops.variables.scope_defaults import VariableScope
-from flowstone.ops.variables.variable_scope import variable_scope
+from flowstone.ops.variables.variable_scope import get_variable_scope, variable_scope
 
 __all__ = ["make_template"]
 
@@ -61,13 +61,17 @@ class Template:
         self._tracked: dict[str, Any] = {}
         self._variables_created = False
         if create_scope_now:
-            with self._first_scope() as scope:
+            around = get_variable_scope().name
+            with self._first_scope(
+                auxiliary_name_scope=False
+            ) as scope:  # operations' name scope is the call's
                 self._scope = scope
+                scope._name_scope = scope.name.removeprefix(f"{around}/")
 
-    def _first_scope(self) -> Any:
+    def _first_scope(self, **options: Any) -> Any:
         if self._unique_name is not None:
-            return variable_scope(self._unique_name, custom_getter=self._custom_getter)
-        return variable_scope(None, self._name, custom_getter=self._custom_getter)
+            return variable_scope(self._unique_name, custom_getter=self._custom_getter, **options)
+        return variable_scope(None, self._name, custom_getter=self._custom_getter, **options)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Calls the function in the scope."""
@@ -122,8 +126,11 @@ class Template:
 
     @property
     def variable_scope_name(self) -> str | None:
-        """The name of the scope, without the surrounding ones; None before it is made."""
-        return None if self._scope is None else self._scope.name
+        """The name of the scope with a slash, as names in it begin; None before it is made."""
+        if self._scope is None:
+            return None
+        name: str = self._scope.name
+        return name if not name or name.endswith("/") else f"{name}/"
 
     def _collection(self, key: str) -> list[Any]:
         return [] if self._scope is None else self._scope.get_collection(key)
@@ -137,6 +144,27 @@ class Template:
     def trainable_variables(self) -> list[Any]:
         """The trainable variables made."""
         return self._collection(GraphKeys.TRAINABLE_VARIABLES)
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The global variables made that are not trained."""
+        trained = set(self.trainable_variables)
+        return [variable for variable in self.global_variables if variable not in trained]
+
+    @property
+    def weights(self) -> list[Any]:
+        """The variables made, as layers call them."""
+        return self.variables
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The trainable variables made, as layers call them."""
+        return self.trainable_variables
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The variables made that are not trained, as layers call them."""
+        return self.non_trainable_variables
 
     @property
     def global_variables(self) -> list[Any]:

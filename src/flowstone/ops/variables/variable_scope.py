@@ -199,7 +199,7 @@ class variable_scope:
             return self._enter_named(stack, graph, store)
         if self._reuse:
             raise ValueError("reuse=True cannot be used without a name_or_scope")
-        name_scope = ""
+        name_scope = _name_scope_of(graph)
         if self._auxiliary:
             name_scope = stack.enter_context(graph.name_scope(self._default_name))
         name = store.unique_name(self._default_name or "")
@@ -212,8 +212,7 @@ class variable_scope:
                 stack.enter_context(graph.name_scope(scope.name.rpartition("/")[2]))
             return stack.enter_context(store.entered(self._again(scope)))
         name: str = self._name_or_scope or ""
-        name_scope = graph.get_name_scope()
-        name_scope = name_scope + "/" if name_scope else ""
+        name_scope = _name_scope_of(graph)
         if self._auxiliary and name:
             name_scope = stack.enter_context(graph.name_scope(name))
         return stack.enter_context(store.entered(self._child(store, name, name_scope)))
@@ -241,6 +240,12 @@ class variable_scope:
         if fresh._dtype is not None and not isinstance(fresh._dtype, DType):
             fresh._dtype = dtypes.as_dtype(fresh._dtype)
         return fresh
+
+
+def _name_scope_of(graph: Graph) -> str:
+    """The name scope that is entered, as names in it begin."""
+    name = graph.get_name_scope()
+    return f"{name}/" if name else ""
 
 
 def _graph_of_values(values: Any) -> Graph:

@@ -26,6 +26,7 @@ from flowstone.rewriting.patterns import Replacement, rewrite
 LARGEST_CONSTANT_BYTES = (
     256 << 10
 )  # a plan is not to hold every initial value; smaller than its inputs is welcome
+LARGEST_PRODUCT_BYTES = 10 << 20  # the same of a product or a convolution, which steps spend their time on
 _GIVEN = frozenset({"constant", "feed"})  # roles
 _evaluate = flushing(evaluate)  # as steps do
 
@@ -82,7 +83,8 @@ def _evaluated(node: PlanNode) -> list[Any] | None:
             return None
         if output.static_shape is not None:
             size += math.prod(output.static_shape) * max(output.dtype.size, 1)
-    if size > max(LARGEST_CONSTANT_BYTES, sum(x.op.attributes["value"].nbytes for x in node.inputs)):
+    most = LARGEST_PRODUCT_BYTES if node.declaration.multiplies else LARGEST_CONSTANT_BYTES
+    if size > max(most, sum(x.op.attributes["value"].nbytes for x in node.inputs)):
         return None
     try:
         results = _evaluate(node, [x.op.attributes["value"] for x in node.inputs])

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
+from flowstone.ops.lookup.assets import Asset as TrackableAsset
 from flowstone.training.checkpoints.object_graph import Root
 
 __all__ = [
     "AutoTrackable",
     "NoDependency",
     "Trackable",
+    "TrackableAsset",
     "TrackableReference",
     "no_automatic_dependency_tracking",
     "no_automatic_dependency_tracking_scope",

@@ -1,4 +1,4 @@
-"""`tensorflow.python.saved_model.nested_structure_coder`: nested structures as messages `StructuredValue`."""
+"""Nested structures as messages `StructuredValue`: `tensorflow.python.saved_model.nested_structure_coder`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 
 from tensorboard.compat.proto import struct_pb2
 
-import flowstone as tf
-from flowstone.framework.tensors.type_specs import TypeSpec
+from flowstone.data.specs import DatasetSpec, OptionalSpec
+from flowstone.framework.tensors.type_specs import IndexedSlicesSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
+from flowstone.ops.lists.tensor_array_spec import TensorArraySpec
+from flowstone.ops.ragged.ragged_spec import RaggedTensorSpec
 
 __all__ = ["NotEncodableError", "StructureCoder"]
 
@@ -51,18 +54,18 @@ class StructureCoder:
 # ---- specs that are no TensorSpec, by the names of their kinds
 
 
-def _spec_classes() -> dict[str, Any]:
-    return {
-        "SPARSE_TENSOR_SPEC": tf.SparseTensorSpec,
-        "INDEXED_SLICES_SPEC": tf.IndexedSlicesSpec,
-        "TENSOR_ARRAY_SPEC": tf.TensorArraySpec,
-        "DATA_DATASET_SPEC": tf.data.DatasetSpec,
-        "OPTIONAL_SPEC": tf.OptionalSpec,
-    }
+_SPECS: dict[str, Any] = {
+    "SPARSE_TENSOR_SPEC": SparseTensorSpec,
+    "INDEXED_SLICES_SPEC": IndexedSlicesSpec,
+    "RAGGED_TENSOR_SPEC": RaggedTensorSpec,
+    "TENSOR_ARRAY_SPEC": TensorArraySpec,
+    "DATA_DATASET_SPEC": DatasetSpec,
+    "OPTIONAL_SPEC": OptionalSpec,
+}
 
 
 def _write_spec(value: Any, message: Any) -> None:
-    for kind, cls in _spec_classes().items():
+    for kind, cls in _SPECS.items():
         if type(value) is cls:
             message.type_spec_class = message.TypeSpecClass.Value(kind)
             message.type_spec_class_name = cls.__name__
@@ -73,7 +76,7 @@ def _write_spec(value: Any, message: Any) -> None:
 
 def _read_spec(message: Any) -> Any:
     kind = message.TypeSpecClass.Name(message.type_spec_class)
-    found = _spec_classes().get(kind)
+    found = _SPECS.get(kind)
     if found is None:
         raise ValueError(f"The type spec of kind {kind} is not supported here")
     return found(*_read(message.type_state))
@@ -97,11 +100,11 @@ def _write(value: Any, message: Any) -> None:
         message.float64_value = value
     elif isinstance(value, str):
         message.string_value = value
-    elif isinstance(value, tf.TensorShape):
+    elif isinstance(value, TensorShape):
         message.tensor_shape_value.CopyFrom(value.as_proto())
     elif isinstance(value, dtypes.DType):
         message.tensor_dtype_value = value.as_datatype_enum
-    elif type(value) is tf.TensorSpec:
+    elif type(value) is TensorSpec:
         _write_tensor_spec(value, message.tensor_spec_value)
     elif isinstance(value, TypeSpec):
         _write_spec(value, message.type_spec_value)
@@ -139,13 +142,13 @@ _read = StructureCoder().decode_proto
 
 
 def _read_tensor_spec(message: Any) -> Any:
-    return tf.TensorSpec(_read_shape(message.shape), tf.as_dtype(message.dtype), message.name or None)
+    return TensorSpec(_read_shape(message.shape), dtypes.as_dtype(message.dtype), message.name or None)
 
 
 def _read_shape(message: Any) -> Any:
     if message.unknown_rank:
-        return tf.TensorShape(None)
-    return tf.TensorShape([None if each.size == -1 else each.size for each in message.dim])
+        return TensorShape(None)
+    return TensorShape([None if each.size == -1 else each.size for each in message.dim])
 
 
 def _read_named_tuple(message: Any) -> Any:
@@ -160,7 +163,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "float64_value": float,
     "string_value": str,
     "tensor_shape_value": _read_shape,
-    "tensor_dtype_value": tf.as_dtype,
+    "tensor_dtype_value": dtypes.as_dtype,
     "tensor_spec_value": _read_tensor_spec,
     "type_spec_value": _read_spec,
     "dict_value": lambda message: {key: _read(each) for key, each in message.fields.items()},

@@ -1,0 +1,252 @@
+"""Ragged tensors from and to dense and sparse ones, constants and placeholders."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.types import dtypes
+from flowstone.ops.arrays import constants as arrays
+from flowstone.ops.arrays.gathering import gather
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.masks import boolean_mask, sequence_mask
+from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.shapes import expand_dims, reshape, shape
+from flowstone.ops.control.checks import assert_equal
+from flowstone.ops.numbers.reductions import reduce_all, reduce_max
+from flowstone.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor
+from flowstone.ops.ragged.ragged_values import partitioned
+from flowstone.ops.ragged.row_layouts import counted, places
+
+__all__ = ["constant", "from_sparse", "from_tensor", "placeholder", "to_sparse", "to_tensor"]
+
+
+def constant(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: int | None = None,
+    inner_shape: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> Any:
+    """A constant of nested lists, whose rows may have different lengths: a Tensor if nothing is ragged.
+
+    Args:
+        pylist: lists, tuples and arrays, all scalars at one depth.
+        dtype: the element type.
+        ragged_rank: how many dimensions are ragged; by default all but the first and those of `inner_shape`.
+        inner_shape: the shape of the innermost values, which are dense.
+        name: of the operations.
+        row_splits_dtype: int32 or int64.
+
+    Raises ValueError for scalars at several depths, and ranks that do not fit.
+    """
+    kind = dtypes.as_dtype(row_splits_dtype)
+    if kind not in (dtypes.int32, dtypes.int64):
+        raise ValueError("row_splits_dtype must be int32 or int64")
+    with get_default_graph().name_scope(name or "RaggedConstant"):
+        flat, splits = partitioned(pylist, ragged_rank, inner_shape)
+        sizes = None if inner_shape is None else [len(flat), *inner_shape] if splits else list(inner_shape)
+        if dtype is None and not _has_scalars(flat):
+            dtype = dtypes.float32
+        values = arrays.constant(flat, dtype, sizes, name="flat_values")
+        parts = [arrays.constant(each, kind, name="row_splits") for each in splits]
+        return RaggedTensor.from_nested_row_splits(values, parts, validate=False) if parts else values
+
+
+def _has_scalars(value: Any) -> bool:
+    return not hasattr(value, "__len__") or isinstance(value, (str, bytes)) or any(map(_has_scalars, value))
+
+
+def placeholder(dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None) -> Any:
+    """A RaggedTensor that is fed a RaggedTensorValue; `value_shape`: of the innermost values, without their
+    first dimension."""
+    if ragged_rank == 0:
+        return arrays.placeholder(dtype, value_shape, name)
+    with get_default_graph().name_scope(name or "RaggedPlaceholder"):
+        sizes = None if value_shape is None else [None, *value_shape]
+        result: Any = arrays.placeholder(dtype, sizes, "flat_values")
+        for i in reversed(builtins.range(ragged_rank)):
+            splits = arrays.placeholder(dtypes.int64, [None], f"row_splits_{i}")
+            result = RaggedTensor(result, splits, internal=True)
+        return result
+
+
+# ---- dense
+
+
+def from_tensor(
+    tensor: Any,
+    lengths: Any = None,
+    padding: Any = None,
+    ragged_rank: int = 1,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> Any:
+    """A RaggedTensor of a dense one, whose rows end after `lengths` elements, or where nothing but `padding`
+    follows.
+
+    `lengths` may be a list of vectors, one for each ragged dimension. Raises ValueError for both, for
+    `padding` of several ragged dimensions, and for a rank that is too large.
+    """
+    kind = dtypes.as_dtype(row_splits_dtype)
+    if lengths is not None and padding is not None:
+        raise ValueError("Specify lengths or padding, but not both")
+    if not isinstance(ragged_rank, int):
+        raise TypeError(f"ragged_rank expected int, got {ragged_rank!r}")
+    if ragged_rank <= 0:
+        raise ValueError(f"ragged_rank must be greater than 0; got {ragged_rank}")
+    with get_default_graph().name_scope(name or "RaggedFromTensor"):
+        tensor = convert_to_tensor(tensor, name="tensor")
+        tensor.shape.with_rank_at_least(ragged_rank + 1)
+        if lengths is not None and isinstance(lengths, (list, tuple)) and _is_nested(lengths):
+            if len(lengths) not in (0, ragged_rank):
+                raise ValueError("If lengths is a nested list, it must have ragged_rank vectors.")
+            return _by_lengths(tensor, list(lengths), kind)
+        if ragged_rank > 1:
+            if padding is not None:
+                raise ValueError("padding may be given for one ragged dimension")
+            return _of_inner_rows(tensor, lengths, ragged_rank, kind)
+        return _rows(tensor, lengths, padding, kind)
+
+
+def _is_nested(lengths: Any) -> bool:
+    return any(isinstance(each, (list, tuple)) or (hasattr(each, "shape") and each.shape) for each in lengths)
+
+
+def _by_lengths(tensor: Tensor, lengths: list[Any], kind: Any) -> Any:
+    outer = _rows(tensor, lengths[0], None, kind)
+    if len(lengths) == 1:
+        return outer
+    return outer.with_values(_by_lengths(outer.values, lengths[1:], kind))
+
+
+def _of_inner_rows(tensor: Tensor, lengths: Any, ragged_rank: int, kind: Any) -> Any:
+    """The inner dimensions first: they are whole rows, but for what `lengths` cuts off the innermost."""
+    sizes = shape(tensor, out_type=kind)
+    outer = reshape(tensor, concat([F.ExpandDims(sizes[0] * sizes[1], 0), sizes[2:]], axis=0))
+    outer.set_shape([None, *tensor.shape.as_list()[2:]])
+    inner = from_tensor(outer, lengths, ragged_rank=ragged_rank - 1, row_splits_dtype=kind)
+    ends = counted(sizes[0] + 1) * sizes[1]
+    return RaggedTensor.from_row_splits(inner, ends, validate=False)
+
+
+def _rows(tensor: Tensor, lengths: Any, padding: Any, kind: Any) -> Any:
+    sizes = shape(tensor, out_type=kind)
+    columns = sizes[1]
+    if padding is not None:
+        padding = convert_to_tensor(padding, tensor.dtype)
+        is_padding = F.Equal(tensor, padding)
+        axes = builtins.range(2, tensor.shape.ndims or 2)
+        if padding.shape.ndims is not None and len(axes):
+            is_padding = reduce_all(is_padding, axis=list(axes))
+        numbers = counted(columns + 1, 1)
+        kept = numbers * F.Cast(F.LogicalNot(is_padding), DstT=kind)
+        zero = F.Fill(F.Pack([sizes[0], convert_to_tensor(1, kind)]), convert_to_tensor(0, kind))
+        lengths = reduce_max(concat([zero, kept], axis=1), axis=1)
+    if lengths is not None:
+        lengths = convert_to_tensor(lengths)
+        lengths = F.Minimum(F.Maximum(F.Cast(lengths, DstT=kind), convert_to_tensor(0, kind)), columns)
+        values = boolean_mask(tensor, sequence_mask(lengths, columns))
+        return RaggedTensor.from_row_lengths(values, lengths, validate=False)
+    values = reshape(tensor, concat([F.ExpandDims(sizes[0] * columns, 0), sizes[2:]], axis=0))
+    known: list[Any] = tensor.shape.as_list()
+    count = None if None in known[:2] else known[0] * known[1]
+    values.set_shape([count, *known[2:]])
+    ends = counted(sizes[0] + 1) * columns
+    if known[0] is not None:
+        ends.set_shape([known[0] + 1])
+    return RaggedTensor.from_row_splits(values, ends, validate=False)
+
+
+def to_tensor(rt_input: Any, default_value: Any = None, name: str | None = None) -> Tensor:
+    """The dense tensor, rows filled up with `default_value` (a scalar; by default 0, False or '').
+
+    ValueError for a default of another shape or type.
+    """
+    with get_default_graph().name_scope(name or "RaggedToTensor"):
+        ragged = as_ragged_or_tensor(rt_input)
+        if not isinstance(ragged, RaggedTensor):
+            return ragged  # type: ignore[no-any-return]
+        kind = ragged.dtype
+        if default_value is None:
+            default_value = "" if kind == dtypes.string else kind.as_numpy_dtype(0)
+        default = convert_to_tensor(default_value, kind)
+        values = ragged.values
+        if isinstance(values, RaggedTensor):
+            values = to_tensor(values, default)
+        elif default.shape.ndims:
+            default.shape.assert_is_compatible_with(values.shape[1:])
+        lengths, count = ragged.row_lengths(), shape(values, out_type=ragged.row_splits.dtype)[0]
+        width = reduce_max(concat([lengths, F.Fill([1], convert_to_tensor(0, lengths.dtype))], axis=0))
+        inner = shape(values)[1:]
+        filler = expand_dims(F.BroadcastTo(default, inner), 0)
+        inside = sequence_mask(lengths, width)
+        at = expand_dims(ragged.row_starts(), 1) + counted(width)
+        at = F.SelectV2(inside, at, count)
+        result = gather(concat([values, filler], axis=0), at)
+        result.set_shape([*ragged.shape.as_list()[:1], None, *values.shape.as_list()[1:]])
+        return result
+
+
+# ---- sparse
+
+
+def from_sparse(st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64) -> Any:
+    """The RaggedTensor of a SparseTensor of rank 2 whose rows have no gaps, which a step checks.
+
+    TypeError for what is no SparseTensor, ValueError for another rank, or one that is not known.
+    """
+    if not isinstance(st_input, SparseTensor):
+        raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}")
+    kind = dtypes.as_dtype(row_splits_dtype)
+    with get_default_graph().name_scope(name or "RaggedFromSparse"):
+        rank = st_input.dense_shape.shape.as_list()[0] or st_input.shape.ndims
+        if rank is None:
+            raise ValueError("Sparse tensor must have static rank.")
+        if rank != 2:
+            raise ValueError("Only rank 2 sparse tensors are supported")
+        rows, columns = st_input.indices[:, 0], st_input.indices[:, 1]
+        ids = F.Cast(rows, DstT=kind)
+        found = RaggedTensor.from_value_rowids(
+            st_input.values, ids, F.Cast(st_input.dense_shape[0], DstT=kind), validate=False
+        )
+        expected, _ = places(found.row_starts() * 0, found.row_lengths())
+        check = assert_equal(
+            F.Cast(columns, DstT=kind), expected,
+            message="SparseTensor is not right-ragged; to_ragged needs rows without gaps, in order",
+        )  # fmt: skip
+        with get_default_graph().control_dependencies([] if check is None else [check]):
+            return found.with_values(F.Identity(found.values))
+
+
+def to_sparse(rt_input: Any, name: str | None = None) -> SparseTensor:
+    """The SparseTensor that has all values."""
+    with get_default_graph().name_scope(name or "RaggedToSparse"):
+        ragged = as_ragged_or_tensor(rt_input)
+        if not isinstance(ragged, RaggedTensor):
+            raise TypeError(f"Expected a RaggedTensor, got {rt_input!r}")
+        columns, at = [ragged.value_rowids(), _inside(ragged)], ragged.values
+        while isinstance(at, RaggedTensor):
+            ids = at.value_rowids()
+            columns = [*(gather(each, ids) for each in columns), _inside(at)]
+            at = at.values
+        ndims = at.shape.ndims
+        for axis in builtins.range(1, ndims):
+            size = shape(at, out_type=columns[0].dtype)[axis]
+            count = shape(columns[0], out_type=columns[0].dtype)[0]
+            numbers = reshape(F.Add(arrays.zeros_like(expand_dims(columns[0], 1)), counted(size)), [-1])
+            ids = reshape(F.Add(expand_dims(counted(count), 1), arrays.zeros_like(counted(size))), [-1])
+            columns = [*(gather(each, ids) for each in columns), numbers]
+        indices = F.Cast(stack(columns, axis=1), DstT=dtypes.int64)
+        return SparseTensor(indices, reshape(at, [-1]), ragged.bounding_shape(out_type=dtypes.int64))
+
+
+def _inside(ragged: RaggedTensor) -> Tensor:
+    """The place of each value in its row."""
+    found, _ = places(ragged.row_starts() * 0, ragged.row_lengths())
+    return found
