@@ -5,11 +5,12 @@ the work takes one of the team's cores, each region of ATen, MKL and oneDNN wait
 0.7 ms on Linux 6.18. A thread of lower priority is put aside when one of the team wakes.
 
 A kernel that frees the lock asks for it again when it is done. If other work has taken it meanwhile, the step
-waits until Python has that given up: 5 ms later (`sys.getswitchinterval`), for each such kernel. The other way
-round, a thread that asks for the lock and sees it freed and taken again before it wakes begins to wait anew:
-beside steps of short kernels it gets no turn at all, sometimes for seconds. So the time is 10 us while a thread
-is within `shared`, which is less than most kernels take, and that thread's waits end when they shall: on Linux
-others, as those of the steps, end up to 50 us later. A shorter time that the program has set stays.
+waits until Python has that given up: 5 ms later (`sys.getswitchinterval`), for each such kernel. The other
+way round, a thread that asks for the lock, and sees it freed and taken again before it wakes, begins to wait
+anew: beside steps of short kernels it gets no turn, sometimes for seconds. So the time is 10 us while a
+thread is within `shared`, less than between two times that most steps free the lock; and the waits of that
+thread end when they shall, where Linux ends those of others, as of the steps, up to 50 us later. A shorter
+time that the program has set stays.
 
 With ``FLOWSTONE_TUNE_PROCESS=0`` both are left as they are.
 
@@ -57,7 +58,7 @@ def give_way() -> None:
 
 @contextlib.contextmanager
 def shared() -> Iterator[None]:
-    """Has threads give up the interpreter's lock soon after another one asks for it, and this one ask in time."""
+    """Has threads give up the interpreter's lock soon after another one asks for it; this one in time."""
     slack = _slack()
     before = slack(_GET_SLACK, 0) if slack else 0
     _begin()
