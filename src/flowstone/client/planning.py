@@ -86,13 +86,14 @@ class Planner:
         *,
         watched: bool = False,
         traced: bool = False,
+        code_first: bool = False,
     ) -> Plan:
         """The plan of steps with these fetches and feeds, made when it is first asked for.
 
         `shapes`: those of the feeds if the plan is to hold only for these (ValueError if they contradict the
         graph's).
-        `watched`, `traced`: see `PlanOptions`. Raises InvalidArgumentError for a tensor that is fed twice,
-        and what `make_plan` does.
+        `watched`, `traced`, `code_first`: see `PlanOptions`. Raises InvalidArgumentError for a tensor that is
+        fed twice, and what `make_plan` does.
         """
         if len(set(feeds)) < len(feeds):
             raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
@@ -100,7 +101,9 @@ class Planner:
         with self.lock:
             plan = self.plans.get(key)
             if plan is None:
-                options = self.options._replace(feed_dims=shapes, watched=watched, traced=traced)
+                options = self.options._replace(
+                    feed_dims=shapes, watched=watched, traced=traced, code_first=code_first
+                )
                 plan = make_plan(structure.elements, structure.targets, feeds, options)
                 tune_for_plans()
                 self.plans[key] = plan
@@ -153,8 +156,8 @@ class Planner:
             if chosen.plan.captured is not None:
                 chosen.plan.captured.release("other shapes came more often")
 
-        def plan(shapes: Shapes | None) -> Plan:
-            return self.plan(structure, feeds, shapes)
+        def plan(shapes: Shapes | None, code_first: bool) -> Plan:
+            return self.plan(structure, feeds, shapes, code_first=code_first)
 
         made = PlansByShape(plan, forget, self._background.submit, [tensor.dims for tensor in feeds])
         return self.plans_by_shape.setdefault(key, made)

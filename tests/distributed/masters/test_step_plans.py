@@ -158,6 +158,7 @@ def test_workers_forget_the_parts_of_shapes_that_no_longer_come(
 ) -> None:
     monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_PLANS", 2)
     monkeypatch.setattr("flowstone.runtime.plans.planning_costs.MOST_USES", 2)
+    monkeypatch.setattr("flowstone.runtime.plans.planning_costs.PATIENCE", 0)
     x = tf.placeholder(tf.float32, [None])
     with tf.device("/job:ps/task:0"):
         y = x + 1.0

@@ -14,7 +14,7 @@ from flowstone.framework.process.beside_steps import give_way, shared
 from flowstone.native.codegen import making
 from flowstone.runtime.plans.background_planning import BackgroundPlanner
 
-USUAL, SHORT = 0.005, 0.0001
+USUAL, SHORT = 0.005, 0.00001
 
 
 @pytest.fixture(autouse=True)
@@ -46,9 +46,9 @@ def test_it_is_short_until_the_last_thread_has_done_its_work() -> None:
 
 
 def test_what_the_program_sets_stays() -> None:
-    sys.setswitchinterval(0.00002)
+    sys.setswitchinterval(0.000002)
     with shared():
-        assert sys.getswitchinterval() == pytest.approx(0.00002)
+        assert sys.getswitchinterval() == pytest.approx(0.000002)
     sys.setswitchinterval(USUAL)
     with shared():
         sys.setswitchinterval(0.003)

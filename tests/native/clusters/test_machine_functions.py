@@ -104,3 +104,18 @@ def test_threads_that_compile_the_same_share_code_that_stays(monkeypatch: pytest
     assert len(texts) == 1
     assert begins == [module] * 2
     assert all(each() is other for each in functions)
+
+
+def test_the_best_code_may_be_begun_before_the_first_call(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 1)
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
+    function = MachineFunction("same", "at first", lambda: TEXT, other)
+    names: dict[str, Any] = {"f": function}
+    function.replace_in(names, "f")
+    function.begin_by_best()
+    making.wait_until_made()
+    assert [path.suffixes for path in tmp_path.rglob("*.o")] == [[".o"]]  # none that was made quickly
+    assert function() is other and function.is_compiled and names["f"] is not function

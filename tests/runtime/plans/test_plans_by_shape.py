@@ -27,21 +27,24 @@ class FakePlan:
 
 
 class Planning:
-    """`made` and `forgotten`: shapes of plans; `later`: tasks for the background; `costs`: each plan's, by
-    default so low that shapes have their own when they come again."""
+    """`made` and `forgotten`: shapes of plans; `code_first`: whether each is made with its code; `later`:
+    tasks for the background; `costs`: each plan's, by default so low that shapes have their own when they
+    come again."""
 
     def __init__(self, *dims: Any, size: int = 1, wrong: Callable[[Any], Exception | None] | None = None):
         self.made: list[Any] = []
         self.forgotten: list[Any] = []
         self.later: list[Callable[[], None]] = []
+        self.code_first: list[bool] = []
         self.costs = PlanCosts(0.0, 1, 0.0)
         self.size, self.wrong = size, wrong
         self.plans = PlansByShape(
             self._plan, lambda chosen: self.forgotten.append(chosen.shapes), self.later.append, dims
         )
 
-    def _plan(self, shapes: Any) -> Any:
+    def _plan(self, shapes: Any, code_first: bool) -> Any:
         self.made.append(shapes)
+        self.code_first.append(code_first)
         error = self.wrong(shapes) if self.wrong else None
         if error is not None:
             raise error
@@ -177,6 +180,7 @@ def test_what_comes_again_gets_its_own_when_steps_have_lost_what_that_costs():
     p.meet(1, 2, *OTHERS)
     assert p.meet(3, 4, 3, 4, 3, 3, 3) == [WIDE] * 7 and not p.later
     assert p.meet(3) == [WIDE] and len(p.later) == 1
+    assert p.costs.steps_meanwhile(p.costs, 1.0) == 1
     assert p.meet(3, 4, 3) == [((3,),), WIDE, ((3,),)]
     assert p.made == [((1,),), ((2,),), WIDE, ((3,),)]
 
@@ -210,7 +214,32 @@ def test_steps_cost_at_most_twice_what_they_had_to(uses, planning_us):
     p.meet(1, 2, *OTHERS)
     wide = p.meet(*[3] * uses).count(WIDE)
     spent = 6.0 * wide + planning_us * (((3,),) in p.made)
-    assert spent <= 2 * min(6.0 * uses, planning_us) + 6.0
+    assert spent <= 2 * min(6.0 * uses, planning_us) + 6.0 * (1 + p.costs.steps_meanwhile(p.costs, 1.0))
+
+
+def test_steps_go_on_with_the_wide_plan_as_long_as_making_another_takes():
+    p = Planning((None,))
+    p.costs = PlanCosts(planning_us=100.0, calls=10, work_us=0.0, code_us=300.0)
+    meanwhile = p.costs.steps_meanwhile(p.costs, 1.0)
+    assert meanwhile == 15
+    p.meet(1, 2, *[3] * 100)
+    assert p.made == [((1,),), ((2,),), WIDE, ((3,),)] and p.code_first == [False, False, False, True]
+    p = Planning((None,))
+    p.costs = PlanCosts(planning_us=100.0, calls=10, work_us=0.0, code_us=300.0)
+    met = p.meet(1, 2, 3, 3, 3, 3)
+    assert met[2:] == [WIDE] * 4 and len(p.later) == 1  # begun with the third
+    p.work()
+    assert p.meet(*[1] * (meanwhile - 3)) == [((1,),)] * (meanwhile - 3)  # all steps count
+    assert p.meet(4, 3) == [WIDE, ((3,),)]
+
+
+def test_one_plan_is_made_at_a_time():
+    p = Planning((None,))
+    p.costs = PlanCosts(planning_us=100.0, calls=10, work_us=0.0)
+    p.meet(1, 2, *[3, 4] * 4)
+    assert len(p.later) == 1
+    p.meet(*[4] * 20)
+    assert len(p.later) == 2 and p.plans.is_special(((3,),)) and p.plans.is_special(((4,),))
 
 
 def test_few_shapes_have_their_own_when_each_has_come_as_often_as_there_are_shapes():
@@ -218,9 +247,9 @@ def test_few_shapes_have_their_own_when_each_has_come_as_often_as_there_are_shap
     p.costs = PlanCosts(planning_us=130e3, calls=200, work_us=0.0)
     p.meet(*range(5), *range(5), *range(5), *range(5))
     assert not p.later
-    p.meet(*range(5))
+    met = p.meet(*list(range(5)) * 300)
     assert len(p.later) == 3
-    assert p.meet(*range(5)) == [((n,),) for n in range(5)]
+    assert met[-5:] == [((n,),) for n in range(5)]
 
 
 def test_a_plan_that_is_used_is_not_displaced(monkeypatch):

@@ -123,7 +123,10 @@ class StepPlans:
             return known
 
     def _by_shape(self, kind: StepKind, dims: list[Dims]) -> PlansByShape[StepPlan]:
-        return PlansByShape(lambda shapes: self._made(kind, shapes), _ignore, self._background.submit, dims)
+        def plan(shapes: Shapes | None, code_first: bool) -> StepPlan:
+            return self._made(kind, shapes)  # whose code the devices' tasks make
+
+        return PlansByShape(plan, _ignore, self._background.submit, dims)
 
     def _made(self, kind: StepKind, shapes: Shapes | None) -> StepPlan:
         plan = self._make(kind, shapes)

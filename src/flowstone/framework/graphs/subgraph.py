@@ -91,10 +91,11 @@ class Subgraph:
 
     Fields: `nodes`, in topological order; `feeds` (outputs of ``_Arg`` nodes, in the order they will be
     passed); `fetches` (outputs); `targets` (nodes run for their effect); `log` (what rewriting did: (pass,
-    node, reason)); `in_pieces`: it is going to be several functions, which edges alone hold in order.
+    node, reason)); `in_pieces`: it is going to be several functions, which edges alone hold in order;
+    `code_first`: its steps begin when the best machine code is there.
     """
 
-    __slots__ = ("_analyses", "_nodes", "feeds", "fetches", "in_pieces", "log", "targets")
+    __slots__ = ("_analyses", "_nodes", "code_first", "feeds", "fetches", "in_pieces", "log", "targets")
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Subgraph:
         self._analyses: dict[Callable[[Subgraph], Any], Any] = {}
         self._nodes, self.feeds, self.fetches, self.targets = nodes, feeds, fetches, targets
         self.log: list[tuple[str, str, str]] = []
-        self.in_pieces = False
+        self.in_pieces = self.code_first = False
 
     @property
     def machine(self) -> Machine:

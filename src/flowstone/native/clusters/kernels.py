@@ -100,6 +100,12 @@ class NativeKernel:
         self._aten_calls = min(_ATEN_CALLS, max(1, _ATEN_WORK * much // max(self.work, 1)))
         self._awaits_best = much <= self.work < math.inf
 
+    def begin_by_best(self) -> None:
+        """Has the best code made soon, for which the first call waits."""
+        if flags.NATIVE == 1 and not self.is_compiled:
+            self._awaits_best = True
+            making.later(self.make_better, self.work)
+
     @property
     def work(self) -> float:
         """About how many additions a call takes as long as."""

@@ -50,9 +50,15 @@ class KernelReport(NamedTuple):
 
 def begin_kernels(made: Mapping[PlanNode, Any], subgraph: Subgraph) -> None:
     """Has the first run of a step not wait for the code of kernels whose next run computes something else
-    anyway. All others compute the same in every run, by machine code, which a thread begins to make."""
+    anyway. All others compute the same in every run, by machine code, which a thread begins to make. If the
+    subgraph has its `code_first`, all begin with the best code."""
     found = {node: functions for node, kernel in made.items() if (functions := _functions(kernel))}
     if not found:
+        return
+    if subgraph.code_first:
+        for functions in found.values():
+            for each in functions:
+                each.begin_by_best()
         return
     changing = () if flags.DETERMINISTIC else changing_nodes(subgraph)
     for node, functions in found.items():

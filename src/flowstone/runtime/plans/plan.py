@@ -170,7 +170,7 @@ def placed_subgraph(
     devices = options.devices
     subgraph = pruned_subgraph(fetches, targets, feeds, options)
     needs_places = needs_placement(subgraph.nodes, devices)
-    subgraph.in_pieces = options.in_pieces or needs_places
+    subgraph.in_pieces, subgraph.code_first = options.in_pieces or needs_places, options.code_first
     if needs_places:
         run_passes(subgraph, (*SIMPLIFYING, *SAVING), options.disabled_passes)
         chosen = place(subgraph, devices, options.soft_placement, options.costs, assigned=options.assigned)

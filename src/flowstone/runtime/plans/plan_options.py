@@ -29,7 +29,8 @@ class PlanOptions(NamedTuple):
     Of a plan: `feed_dims`, shapes of the fed values, in part or all known, if it is to hold only for these
     (sizes that are the same negative number are equal, and at least 2); `watched`: the step checks its
     deadline before every node; `traced`: the steps are `TracedStep`s; `in_pieces`: feeds and fetches come one
-    by one; `watches`: the tensors that a debugger watches.
+    by one; `watches`: the tensors that a debugger watches; `code_first`: the best machine code is begun when
+    the plan is made, and awaited by its first step.
     """
 
     devices: Sequence[Device]
@@ -44,4 +45,5 @@ class PlanOptions(NamedTuple):
     watched: bool = False
     traced: bool = False
     in_pieces: bool = False
+    code_first: bool = False
     watches: tuple[Watch, ...] = ()

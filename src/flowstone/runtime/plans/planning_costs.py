@@ -25,19 +25,23 @@ _NODE_CALLS = 150  # calls of kernels that take as long as planning for a node, 
 _CALL_CALLS = 6  # the same for a call that only a wide plan has, with what it does in Python
 _LEAST_PART = 16  # a wide plan has at least one such call more for so many calls
 _WORK_PART = 2  # one part of so many of the kernels' work is what fused, known kernels save
+_CODE_CALLS = 25_000  # calls that take as long as making the machine code of a cluster
+_STEP_CALLS = 4  # calls that one takes as long as in a wide plan, all in all
+PATIENCE = 1.5  # how many times as long as making a plan is estimated to take steps go on without it
 _ITERATIONS = 16  # assumed of a loop
 _LOOP_CALLS = 4  # as which calls in a loop count: they are small, and find nothing out about shapes
 
 
 class PlanCosts(NamedTuple):
     """Of a plan: `planning_us`, what making it takes; `calls` of kernels in a step, and their `work_us`;
-    whether a device repeats them as one (`is_recorded`)."""
+    whether a device repeats them as one (`is_recorded`); `code_us`, what making its machine code takes."""
 
     planning_us: float
     calls: int
     work_us: float
     call_us: float = 1.0
     is_recorded: bool = False
+    code_us: float = 0.0
 
     def worthwhile_uses(self, wide: PlanCosts, size: float) -> int:
         """How many steps with the `wide` plan lose as much as making a plan like this one takes, for values
@@ -47,22 +51,31 @@ class PlanCosts(NamedTuple):
         loss_us = _CALL_CALLS * self.call_us * calls + self.work_us * size / _WORK_PART
         return max(LEAST_USES, min(MOST_USES, math.ceil(self.planning_us / loss_us)))
 
+    def steps_meanwhile(self, wide: PlanCosts, size: float) -> int:
+        """How many steps with the `wide` plan, for values that are `size` times as large as this plan's, take
+        as long as making a plan like this one and its code beside them."""
+        step_us = _STEP_CALLS * self.call_us * wide.calls + self.work_us * size
+        return math.ceil(PATIENCE * (self.planning_us + self.code_us) / max(step_us, 1.0))
+
 
 def plan_costs(subgraph: Subgraph, is_recorded: bool = False) -> PlanCosts:
     """The costs of the plan that this rewritten subgraph, with its log, is of."""
     profile, frames = subgraph.machine.profile, subgraph.analysis(Frames)
-    calls, work_us = 0, 0.0
+    calls, work_us, codes = 0, 0.0, set()
     for node in subgraph.nodes:
         if node.declaration.is_free:
             continue
         in_loop = frames.home(node) is not None
+        if (members := node.attributes.get("members")) is not None:
+            codes.add(getattr(members, "cluster", members))
         operations, size = work(node)
         calls += _LOOP_CALLS if in_loop else 1
         work_us += (_ITERATIONS if in_loop else 1) * max(
             operations / profile.operations_per_us, size / profile.bytes_per_us
         )
     planning_us = planning_time_us(len(subgraph.nodes) + len(subgraph.log), profile.call_us)
-    return PlanCosts(planning_us, calls, work_us, profile.call_us, is_recorded)
+    code_us = _CODE_CALLS * profile.call_us * len(codes)
+    return PlanCosts(planning_us, calls, work_us, profile.call_us, is_recorded, code_us)
 
 
 def planning_time_us(nodes: int, call_us: float) -> float:

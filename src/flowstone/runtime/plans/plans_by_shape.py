@@ -12,8 +12,11 @@ anew                                 the wide plan; it leaves open the sizes tha
                                      made anew, wider, when another differs (`MOST_WIDENINGS` times)
 again                                the wide plan, until its steps have lost what a special plan costs
                                      (`planning_costs.py`), or these have come as often as there are shapes;
-                                     then one is made in the background
-after that                           the special plan, which is waited for: no step's plan depends on time
+                                     then one is made in the background, with its machine code, unless
+                                     another is being made
+after that                           the wide plan for as many steps, of whatever shapes, as making the
+                                     special one takes; then that, which is waited for: no step's plan
+                                     depends on time
 such that the plan is impossible     the plan for all shapes, whose step says which node contradicts
 ===================================  =======================================================================
 
@@ -99,11 +102,12 @@ class _Met:
 
 
 class _Task(Generic[P]):
-    """The planning for shapes that came again as number `used`: done by who calls `run` first, or else asks
-    for the `plan`, which is None if the graph contradicts the shapes."""
+    """The planning for `shapes` that came again as number `used`, for steps from the number `due` on: done by
+    who calls `run` first, or else asks for the `plan`, which is None if the graph contradicts the shapes."""
 
-    def __init__(self, make: Callable[[], P | None], used: int) -> None:
-        self._make, self._lock, self.used = make, threading.Lock(), used
+    def __init__(self, make: Callable[[], P | None], shapes: Shapes, used: int, due: int) -> None:
+        self._make, self._lock = make, threading.Lock()
+        self.shapes, self.used, self.due = shapes, used, due
         self._is_done = False
         self._plan: P | None = None
 
@@ -120,14 +124,14 @@ class _Task(Generic[P]):
 class PlansByShape(Generic[P]):
     """The plans of one set of fetches and feeds.
 
-    `plan(shapes)` makes one (None: for all shapes; ValueError if the graph contradicts these), `forget` is
-    called with plans that are dropped, `submit` has a task run in the background. `open_dims`: the feeds'
-    static shapes.
+    `plan(shapes, code_first)` makes one (None: for all shapes; ValueError if the graph contradicts these);
+    `code_first`: see `PlanOptions`. `forget` is called with plans that are dropped, `submit` has a task run
+    in the background. `open_dims`: the feeds' static shapes.
     """
 
     def __init__(
         self,
-        plan: Callable[[Shapes | None], P],
+        plan: Callable[[Shapes | None, bool], P],
         forget: Callable[[PlanForShapes[P]], None],
         submit: Callable[[Callable[[], None]], None],
         open_dims: Sequence[Dims],
@@ -143,7 +147,7 @@ class PlansByShape(Generic[P]):
         self._planned_at_once = self._widenings = 0
         self._model: tuple[PlanCosts, int] | None = None  # the first special plan's, and how much it is fed
         self._met: dict[Shapes, _Met] = {}  # shapes without a plan, the least recent first
-        self._pending: dict[Shapes, _Task[P]] = {}
+        self._pending: _Task[P] | None = None
         self._impossible: dict[Shapes, None] = {}
         self._has_failed = False
 
@@ -169,7 +173,7 @@ class PlansByShape(Generic[P]):
 
     def is_special(self, shapes: Shapes) -> bool:
         """Whether there is a special plan for these, or will be for the next step that has them."""
-        return shapes in self._special or shapes in self._pending
+        return shapes in self._special or (self._pending is not None and self._pending.shapes == shapes)
 
     # ---- what follows is called with the lock held
 
@@ -183,21 +187,26 @@ class PlansByShape(Generic[P]):
             if self._planned_at_once < AT_ONCE:
                 self._hull.add(shapes, is_served=True)
                 return self._made_at_once(shapes)
-            self._hull.add(shapes, is_served=shapes in self._pending)
-            if shapes in self._pending:
-                made = self._made_later(shapes)
-                made.used = next(self._numbers)
-                return made
+            number, pending = next(self._numbers), self._pending
+            if pending is not None and number >= pending.due:
+                self._take(pending)
+                if shapes in self._impossible:
+                    return self._made_for_all()
+                if shapes in self._special:
+                    self._hull.add(shapes, is_served=True)
+                    self._special[shapes].used = number
+                    return self._special[shapes]
+            self._hull.add(shapes)
             wide = self._made_wide(shapes)
-            if self._is_wanted(shapes, wide):
-                task = _Task(lambda: self._make_later(shapes), self._met[shapes].last)
-                self._pending[shapes] = task
+            if self._is_wanted(shapes, wide, number) and self._pending is None:
+                due = number + self._steps_meanwhile(shapes, wide)
+                self._pending = task = _Task(lambda: self._make_later(shapes), shapes, number, due)
                 self._submit(task.run)
             return wide
 
     def _made_at_once(self, shapes: Shapes) -> PlanForShapes[P]:
         try:
-            plan = self._plan(shapes)
+            plan = self._plan(shapes, False)
         except ValueError:
             self._note_impossible(shapes)
             return self._made_for_all()
@@ -217,20 +226,18 @@ class PlansByShape(Generic[P]):
             self._wide = self._made_for_all()
             return self._wide
         try:
-            self._wide = PlanForShapes(self._plan(hull), hull, 0)
+            self._wide = PlanForShapes(self._plan(hull, False), hull, 0)
         except ValueError:
             self._wide = self._made_for_all()
         return self._wide
 
     def _made_for_all(self) -> PlanForShapes[P]:
         if self._for_all is None:
-            self._for_all = PlanForShapes(self._plan(None), None, 0)
+            self._for_all = PlanForShapes(self._plan(None, False), None, 0)
         return self._for_all
 
-    def _is_wanted(self, shapes: Shapes, wide: PlanForShapes[P]) -> bool:
-        """Notes that these shapes have come; returns whether they are worth a plan that is not being made
-        yet."""
-        number = next(self._numbers)
+    def _is_wanted(self, shapes: Shapes, wide: PlanForShapes[P], number: int) -> bool:
+        """Notes that these shapes have come as this number; returns whether they are worth a plan."""
         met = self._met.pop(shapes, None)
         if met is None:
             met = _Met(number)
@@ -246,8 +253,6 @@ class PlansByShape(Generic[P]):
             return has_paid or met.uses >= len(self._met) + len(self._special)
         if not has_paid:
             return False
-        for each in list(self._pending):  # so that the least recently used can go
-            self._made_later(each)
         if met.since > self._least_recently_used().used:
             return True
         self._met[shapes] = _Met(number)  # the plan that would go is in use
@@ -255,14 +260,26 @@ class PlansByShape(Generic[P]):
 
     def _worthwhile_uses(self, shapes: Shapes, wide: PlanForShapes[P]) -> int:
         """How many steps of these shapes a plan of their own is worth."""
+        return self._costs(wide)[0].worthwhile_uses(self._costs(wide)[1], self._size(shapes))
+
+    def _steps_meanwhile(self, shapes: Shapes, wide: PlanForShapes[P]) -> int:
+        """How many steps are made while one for these shapes is planned, and its code is made."""
+        own, other = self._costs(wide)
+        return own.steps_meanwhile(other, self._size(shapes))
+
+    def _costs(self, wide: PlanForShapes[P]) -> tuple[PlanCosts, PlanCosts]:
+        """Those of a special plan and of the wide one."""
         if wide.costs is None:
             wide.costs = wide.plan.costs()
-        costs, fed = self._model or (wide.costs, 0)
-        return costs.worthwhile_uses(wide.costs, _fed_elements(shapes) / fed if fed else 1.0)
+        return (wide.costs if self._model is None else self._model[0]), wide.costs
+
+    def _size(self, shapes: Shapes) -> float:
+        """How much is fed, as a multiple of what the special plan is for whose costs are known."""
+        return 1.0 if self._model is None else _fed_elements(shapes) / self._model[1]
 
     def _is_full(self) -> bool:
         held = self._special.values()
-        if len(held) + len(self._pending) >= MOST_PLANS:
+        if len(held) + (self._pending is not None) >= MOST_PLANS:
             return True
         sizes = [each.bytes for each in held]
         return sum(sizes) + max(sizes, default=0) > MOST_BYTES
@@ -287,20 +304,20 @@ class PlansByShape(Generic[P]):
         if len(self._impossible) > _MOST_MET:
             del self._impossible[next(iter(self._impossible))]
 
-    def _made_later(self, shapes: Shapes) -> PlanForShapes[P]:
-        plan = self._pending[shapes].plan()
-        used = self._pending.pop(shapes).used
+    def _take(self, task: _Task[P]) -> None:
+        """Has the plan of a task for the steps that follow."""
+        plan, self._pending = task.plan(), None
         if plan is None:
-            self._note_impossible(shapes)
-            return self._made_for_all()
-        return self._added(plan, shapes, used)
+            self._note_impossible(task.shapes)
+        else:
+            self._added(plan, task.shapes, task.used)
 
     # ---- in the background
 
     def _make_later(self, shapes: Shapes) -> P | None:
         """Plans without the lock."""
         try:
-            return self._plan(shapes)
+            return self._plan(shapes, True)
         except ValueError:  # the graph contradicts these shapes: the plan for all shapes will say where
             return None
         except Exception as error:
