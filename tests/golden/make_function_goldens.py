@@ -4,9 +4,9 @@ Run with a Python that has TensorFlow 2 (the files came from 2.21):
 `python tests/golden/make_function_goldens.py`. Writes `tests/golden/functions/*.pbtxt`, GraphDefs with a
 library, and `values.json`: by graph, for each feed, what its fetches are; of the programs in
 `tests/ops/function_programs.py` what they give (`programs.json`) and their nodes (`nodes.txt`, in which
-gradients begin as in 1.15, by hand: ``gradients/grad_ys_0``, ``gradients/Fill``). Then imports and runs `from_flowstone.pbtxt`, which `tests/ops/control/test_functions.py` holds Flowstone's export to; ends
-with an error if TensorFlow computes something else than it says, or a message lacks the words that it should
-have.
+gradients begin as in 1.15, by hand: ``gradients/grad_ys_0``, ``gradients/Fill``). Then imports and runs
+`from_flowstone.pbtxt`, which `tests/ops/control/test_functions.py` holds Flowstone's export to; ends with an
+error if TensorFlow computes something else than it says, or a message lacks the words that it should have.
 """
 
 from __future__ import annotations
