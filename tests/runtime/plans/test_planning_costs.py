@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.native.codegen import host
 from flowstone.runtime.plans.planning_costs import LEAST_USES, MOST_USES, PlanCosts
 
 
@@ -69,3 +70,18 @@ def test_calls_in_a_loop_count_more():
         lambda s: tf.less(tf.strings.length(s), 30), lambda s: tf.strings.join([s, "-"]), [body]
     )
     assert costs(loop, x, 3).calls > costs(body, x, 3).calls + 6
+
+
+def test_steps_meanwhile_take_as_long_as_planning_and_code():
+    own, wide = PlanCosts(planning_us=20e3, calls=10, work_us=500.0, code_us=60e3), PlanCosts(0.0, 25, 0.0)
+    assert own.steps_meanwhile(wide, 1.0) == 200  # of 600 us
+    assert own.steps_meanwhile(wide, 11.0) == 22  # of 5600 us
+    assert own._replace(code_us=0.0).steps_meanwhile(wide, 1.0) == 50
+
+
+@pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
+def test_much_machine_code_takes_long_to_make():
+    x = tf.placeholder(tf.float32, [4, None])
+    y = tf.tanh(x) * tf.sigmoid(x) + 1.0
+    few, many = costs(y, x, 5), costs(tf.tanh(tf.exp(y) - tf.sqrt(y)) / (y * y + 3.0), x, 5)
+    assert many.code_us > few.code_us > 0

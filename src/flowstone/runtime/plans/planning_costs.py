@@ -25,7 +25,7 @@ _NODE_CALLS = 150  # calls of kernels that take as long as planning for a node, 
 _CALL_CALLS = 6  # the same for a call that only a wide plan has, with what it does in Python
 _LEAST_PART = 16  # a wide plan has at least one such call more for so many calls
 _WORK_PART = 2  # one part of so many of the kernels' work is what fused, known kernels save
-_CODE_CALLS = 25_000  # calls that take as long as making the machine code of a cluster
+_CODE_CALLS = 4000  # calls that take as long as making the machine code that stands for a node
 _STEP_CALLS = 4  # calls that one takes as long as in a wide plan, all in all
 PATIENCE = 1.5  # how many times as long as making a plan is estimated to take steps go on without it
 _ITERATIONS = 16  # assumed of a loop
@@ -61,20 +61,20 @@ class PlanCosts(NamedTuple):
 def plan_costs(subgraph: Subgraph, is_recorded: bool = False) -> PlanCosts:
     """The costs of the plan that this rewritten subgraph, with its log, is of."""
     profile, frames = subgraph.machine.profile, subgraph.analysis(Frames)
-    calls, work_us, codes = 0, 0.0, set()
+    calls, work_us, compiled = 0, 0.0, {}
     for node in subgraph.nodes:
         if node.declaration.is_free:
             continue
         in_loop = frames.home(node) is not None
         if (members := node.attributes.get("members")) is not None:
-            codes.add(getattr(members, "cluster", members))
+            compiled[getattr(members, "cluster", members)] = len(members.nodes)
         operations, size = work(node)
         calls += _LOOP_CALLS if in_loop else 1
         work_us += (_ITERATIONS if in_loop else 1) * max(
             operations / profile.operations_per_us, size / profile.bytes_per_us
         )
     planning_us = planning_time_us(len(subgraph.nodes) + len(subgraph.log), profile.call_us)
-    code_us = _CODE_CALLS * profile.call_us * len(codes)
+    code_us = _CODE_CALLS * profile.call_us * sum(compiled.values())
     return PlanCosts(planning_us, calls, work_us, profile.call_us, is_recorded, code_us)
 
 
