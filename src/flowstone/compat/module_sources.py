@@ -53,7 +53,7 @@ _PYTHON = {
     "eager.monitoring": "",
     "eager.tape": "",
     "estimator": "estimator",
-    "estimator.estimator": "estimator.estimator estimator",
+    "estimator.estimator": "estimator.estimator estimator.estimator_v2 estimator",
     "estimator.estimator_lib": "estimator",
     "estimator.inputs.inputs": "estimator.inputs",
     "estimator.util": "estimator.function_arguments",

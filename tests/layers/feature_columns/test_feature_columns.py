@@ -11,6 +11,7 @@ from tests.layers.feature_columns import column_errors, column_programs
 
 import flowstone as tf
 import flowstone.layers.feature_columns as columns
+from flowstone.layers.feature_columns.feature_layers import DenseFeatures, LinearModel
 
 GOLDEN = json.loads(
     (Path(__file__).parents[2] / "golden" / "layers" / "feature_columns.json").read_text(encoding="utf-8")
@@ -216,3 +217,20 @@ def test_an_example_without_values_has_no_steps() -> None:
         _, of_pairs = contrib.sequence_input_layer({"numbers": numbers}, [pairs])
         assert session.run(of_words).tolist() == [2, 0, 1, 0]
         assert session.run(of_pairs).tolist() == [2, 0, 1, 0]
+
+
+def test_layers_of_columns_name_their_nodes_by_the_columns() -> None:
+    fc = tf.feature_column
+    columns = [fc.numeric_column("a"), fc.categorical_column_with_identity("b", 5)]
+    with tf.Graph().as_default() as graph:
+        features = {"a": tf.placeholder(tf.float32, [None, 1]), "b": tf.placeholder(tf.int64, [None, 1])}
+        dense = DenseFeatures([columns[0], fc.embedding_column(columns[1], 3)], name="enc")
+        linear = LinearModel(columns, name="lin")
+        for layer in (dense, linear, dense, linear):
+            layer(features)
+        names = [operation.name for operation in graph.get_operations()]
+    for name in ("enc/a/Reshape", "enc/b_embedding/to_sparse_input/values", "enc/concat", "enc_1/a/Reshape"):
+        assert name in names, name
+    for name in ("lin/lin/lin/a/weighted_sum", "lin/lin/lin/weighted_sum", "lin_1/lin/lin/a/weighted_sum"):
+        assert name in names, name
+    assert "enc/b_embedding/embedding_weights" in names and "lin/a/weights" in names

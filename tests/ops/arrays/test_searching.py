@@ -102,3 +102,26 @@ def test_sorting_what_has_no_known_rank(axis: int, direction: str) -> None:
 def test_sorting_along_no_dimension(axis: int) -> None:
     with pytest.raises(ValueError, match="must be in the range"):
         tf.sort(tf.zeros([2, 3, 4]), axis)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "sorted_at", "placed_at"),
+    [([None, 3], -1, 11, 10), ([2, 3, 4], -2, 14, 13), ([2, 3, 4], 2, 11, 10), (None, -1, 11, 10)],
+)
+def test_as_many_nodes_as_in_tensorflow(shape: Any, axis: int, sorted_at: int, placed_at: int) -> None:
+    for sorting, ascending, descending in (
+        (tf.sort, sorted_at, sorted_at - 2),
+        (tf.argsort, placed_at, sorted_at - 2),
+    ):
+        for direction, expected in (("ASCENDING", ascending), ("DESCENDING", descending)):
+            with tf.Graph().as_default() as graph:
+                sorting(tf.placeholder(tf.float32, shape), axis, direction)
+                assert len(graph.get_operations()) == expected, (sorting, direction)
+
+
+def test_constants_are_axes() -> None:
+    assert run(tf.sort([[2, 1], [1, 2]], tf.constant(0)))[0].tolist() == [[1, 1], [2, 2]]
+    with pytest.raises(ValueError, match="must be a constant scalar"):
+        tf.sort([2, 1], tf.placeholder(tf.int32, []))
+    with pytest.raises(ValueError, match="must be a constant scalar"):
+        tf.sort([2, 1], 0.5)

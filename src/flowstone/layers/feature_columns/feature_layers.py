@@ -119,8 +119,7 @@ class _BaseFeaturesLayer:
 
     def _build(self) -> None:
         for column in self._feature_columns:
-            with get_default_graph().name_scope(column.name):
-                column.create_state(self._state_manager)
+            column.create_state(self._state_manager)
 
     def __call__(self, features: Any, **options: Any) -> Any:
         """What the columns make of `features`, a dict from keys to tensors; see `call`."""
@@ -261,7 +260,7 @@ class LinearModel(_BaseFeaturesLayer):
     def call(self, features: Any, **options: Any) -> Any:
         """The sums."""
         graph = get_default_graph()
-        with graph.name_scope(self._default_name), graph.name_scope(self._default_name):
+        with graph.name_scope(self._name), graph.name_scope(self._name):
             cache, sums = FeatureTransformationCache(features), []
             for column in self._feature_columns:
                 with graph.name_scope(column.name):

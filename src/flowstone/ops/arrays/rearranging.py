@@ -27,7 +27,6 @@ __all__ = [
     "reverse",
     "reverse_sequence",
     "reverse_v2",
-    "to_the_end",
     "transpose",
 ]
 
@@ -292,19 +291,6 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 
 # ---- public functions
-
-
-def to_the_end(axis: int, x: Tensor) -> Any:
-    """The dimensions of `x` with this one as the last, for `transpose`: numbers, or a Tensor where the rank
-    is not known; None if it is the last. ValueError if there is none.
-    """
-    place = place_of_axis(axis, x)
-    if place is None:
-        return None
-    if x.ndim is None:
-        before, after = F.Range(0, place, 1), F.Range(place + 1, F.Rank(x), 1)
-        return F.ConcatV2([before, after, F.ExpandDims(place, 0)], 0)
-    return [*range(place), *range(place + 1, x.ndim), place]
 
 
 def place_of_axis(axis: int, x: Tensor) -> Any:

@@ -11,14 +11,17 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, X2, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.node import Node, static_value
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import format_dims, merge
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.arrays.rearranging import to_the_end, transpose
-from flowstone.ops.arrays.shapes import reshape, shape
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.constants import range as range_of
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.rearranging import place_of_axis, transpose
+from flowstone.ops.arrays.shapes import rank, reshape, shape
 from flowstone.ops.numbers.ranking import top_k
 
 __all__ = ["argsort", "roll", "searchsorted", "sort", "unravel_index"]
@@ -106,51 +109,59 @@ def searchsorted(
 # ---- sorting
 
 
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """`values` sorted along `axis`. `direction`: "ASCENDING" or "DESCENDING", else ValueError."""
     with get_default_graph().name_scope(name or "sort"):
-        return _sorted(values, axis, direction)[0]
+        return _sorted(values, axis, direction, wants_places=False)
 
 
 def argsort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
     """The int32 indices that sort `values` along `axis`; equal elements keep their order if it descends."""
     with get_default_graph().name_scope(name or "argsort"):
-        return _sorted(values, axis, direction)[1]
+        return _sorted(values, axis, direction, wants_places=True)
 
 
-def _sorted(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
+def _sorted(values: Any, axis: Any, direction: str, wants_places: bool) -> Tensor:
+    """The sorted values, or their places. Of a known rank, the nodes are TensorFlow's: seeds count them."""
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
             f"Argument `direction` should be one of 'ASCENDING' or 'DESCENDING'. Got {direction}"
         )
-    if not isinstance(axis, (int, np.integer)):
+    known = static_value(convert_to_tensor(axis, name="axis"))
+    if known is None or np.ndim(known) or not np.issubdtype(np.asarray(known).dtype, np.integer):
         raise ValueError(f"Argument `axis` must be a constant scalar. Received: axis={axis}.")
-    x = convert_to_tensor(values, name="values")
-    order = to_the_end(int(axis), x)
-    if order is None:
-        return _last_sorted(x, direction)
-    back = F.InvertPermutation(order) if isinstance(order, Tensor) else np.argsort(order).tolist()
-    found, places = _last_sorted(transpose(x, order), direction)
-    return transpose(found, back), transpose(places, back)
-
-
-def _last_sorted(x: Tensor, direction: str) -> tuple[Tensor, Tensor]:
-    is_unsigned, dtype = x.dtype.is_integer and x.dtype.min == 0, x.dtype
-    if direction == "DESCENDING":
-        found = top_k(x, shape(x)[-1])
-        return found[0], found[1]
+    number, x = int(known), convert_to_tensor(values, name="values")
+    is_last = number == -1 if x.ndim is None else place_of_axis(number, x) is None
     # The largest of the negated numbers; the complement of an integer always exists.
-    negated = F.Sub(convert_to_tensor(dtype.max, dtype), x) if is_unsigned else _negated(x)
-    found = top_k(negated, shape(x)[-1])
-    values = found[0]
-    return (F.Sub(convert_to_tensor(dtype.max, dtype), values) if is_unsigned else _negated(values)), found[1]
+    ordered = _negated(x) if direction == "ASCENDING" else x
+    count, dimensions = shape(ordered)[number], rank(ordered)
+    order, back = (None, None) if is_last else _orders(number, ordered, dimensions)
+    found = top_k(ordered if order is None else transpose(ordered, order), count)
+    result = found[1] if wants_places else found[0]
+    if back is not None:
+        result = transpose(result, back)
+    return _negated(result) if direction == "ASCENDING" and not wants_places else result
+
+
+def _orders(axis: int, x: Tensor, dimensions: Tensor) -> tuple[Tensor, Tensor]:
+    """An order of the dimensions of `x` with this one as the last, and the one that takes it back."""
+    if x.ndim is not None:
+        numbers = np.arange(x.ndim, dtype=np.int32)
+        numbers[[axis, -1]] = numbers[[-1, axis]]
+        swap = constant(numbers, name="transposition")
+        return swap, swap
+    place: Any = axis + dimensions if axis < 0 else axis
+    order = concat([range_of(place), range_of(place + 1, dimensions), [place]], 0)
+    return order, F.InvertPermutation(order)
 
 
 def _negated(x: Tensor) -> Tensor:
-    """-x, of integers -x - 1, which all of them have."""
-    return F.Invert(x) if x.dtype.is_integer else F.Neg(x)
+    """-x; of integers what orders them as -x does, which each has: -x - 1, and of unsigned ones max - x."""
+    if not x.dtype.is_integer:
+        return F.Neg(x)
+    return F.Sub(convert_to_tensor(x.dtype.max, x.dtype), x) if x.dtype.min == 0 else F.Invert(x)
 
 
 # ---- coordinates
