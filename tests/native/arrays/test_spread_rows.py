@@ -23,7 +23,7 @@ def test_the_text_is_valid_and_has_its_functions(how: str, dtype: str) -> None:
 
 def expected(how: str, data: torch.Tensor, ids: torch.Tensor, empty: Any) -> torch.Tensor:
     sizes = torch.bincount(ids, minlength=len(data)).to(data.dtype)
-    scale = {"sum": torch.ones_like(sizes), "mean": 1 / sizes, "sqrtn": 1 / sizes.sqrt()}[how]
+    scale = {"sum": torch.ones_like(sizes), "mean": 1 / sizes, "sqrtn": sizes.rsqrt()}[how]
     rows = data.index_select(0, ids) * scale.index_select(0, ids).reshape([-1] + [1] * (data.ndim - 1))
     if empty is not None:
         rows[empty[ids.long()]] = 0
@@ -48,6 +48,19 @@ def test_rows(dtype: torch.dtype, how: str, filled: bool) -> None:
                 torch.testing.assert_close(
                     found, expected(how, data, ids, empty), rtol=0, atol=0, equal_nan=True
                 )
+
+
+@pytest.mark.parametrize("columns", [1, 8, 37])
+def test_rows_that_are_parts_of_a_matrix(columns: int) -> None:
+    code, ids = spread_rows.SpreadRows("mean", "float32", "i64"), torch.tensor([0, 0, 2, 5, 5, 5])
+    whole = torch.randn(6, 50)
+    for data in (whole[:, 7 : 7 + columns], whole[::2, :columns]):
+        some = ids.clamp(max=len(data) - 1)
+        found = code(data, some)
+        assert found is not None and torch.equal(found, expected("mean", data, some, None))
+    by_columns = torch.randn(columns, 6).t()
+    found = code(by_columns, ids)
+    assert found is not None and torch.equal(found, expected("mean", by_columns, ids, None))
 
 
 def test_what_it_is_not_for() -> None:
