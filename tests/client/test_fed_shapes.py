@@ -142,6 +142,23 @@ def test_the_shape_of_fed_strings_counts():
             assert s.run(sizes, {x: [1.0], words: ["a"] * n}) == [n, 1]
 
 
+def test_strings_alone_have_plans_of_their_shapes(planned):
+    words = tf.placeholder(tf.string, [None])
+    found = [tf.size(words), tf.string_to_hash_bucket_fast(words, 7)]
+    with tf.Session() as s:
+        call = s.make_callable(found, [words])
+        wanted = {n: call(["a"] * n)[1].tolist() for n in (2, 3)}
+        for n in (2, 3, 2):
+            for fed in (["a"] * n, ("a",) * n, np.array([b"a"] * n, object), np.array(["a"] * n)):
+                size, buckets = call(fed)
+                assert size == n and buckets.tolist() == wanted[n]
+        assert planned == [((2,),), ((3,),)]
+        assert call([])[0] == 0
+        with pytest.raises(ValueError, match="Cannot feed value of shape"):
+            call([["a"]])
+        assert call(["a"] * 3)[0] == 3
+
+
 def test_steps_of_many_threads_have_the_plans_of_their_shapes():
     x = tf.placeholder(tf.float32, [None])
     y = tf.reduce_sum(x * 2)

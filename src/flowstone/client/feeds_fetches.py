@@ -209,7 +209,8 @@ def plan_key(structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[Any, A
 
 def is_open(tensor: Tensor) -> bool:
     """Whether the fed value may have a shape that the static shape does not determine."""
-    return tensor.dtype.base_dtype.torch is not None and has_open_dims(tensor)
+    dtype = tensor.dtype.base_dtype
+    return (dtype.torch is not None or dtype is dtypes.string) and has_open_dims(tensor)
 
 
 def has_open_dims(tensor: Tensor) -> bool:

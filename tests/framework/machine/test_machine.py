@@ -239,3 +239,9 @@ def test_layers_by_products() -> None:
     intel = Machine(INTEL)
     assert intel.runs_layers_by_products(1, True) and intel.runs_layers_by_products(1 << 18, False)
     assert not intel.runs_layers_by_products((1 << 18) - 1, False)
+
+
+def test_products_in_loops() -> None:
+    here = Machine(X86._replace(looped_products=7, looped_products_with_gradients=5))
+    assert here.looped_products(False) == 7 and here.looped_products(True) == 5
+    assert Machine(X86).looped_products(True) == Machine(ARM).looped_products(False) == 1 << 18

@@ -99,6 +99,27 @@ def test_a_loop_with_large_products() -> None:
     assert "the product is large" in stays([y], [x])
 
 
+@pytest.mark.parametrize("trains", [True, False])
+def test_how_large_a_product_in_a_loop_may_be_is_the_machines(
+    trains: bool, set_profile: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell of 17 x 96 multiplies 17 x 144 x 96 numbers."""
+    x = tf.placeholder(tf.float32, [17, 3, 48])
+    with tf.variable_scope("cell", initializer=tf.random_uniform_initializer(-0.3, 0.3, seed=1)):
+        y = tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicRNNCell(96), x, dtype=tf.float32)[0]
+    loss = tf.reduce_mean(tf.square(y))
+    fetches = [loss, *tf.gradients(loss, tf.trainable_variables())] if trains else [loss]
+    least = 17 * 144 * 96
+    mine, other = "looped_products", "looped_products_with_gradients"
+    if trains:
+        mine, other = other, mine
+    set_profile(**{mine: least - 1, other: 1 << 30})
+    assert "not compiled" in stays(fetches, [x])
+    set_profile(**{mine: least, other: 0})
+    feed = {x: np.random.RandomState(0).randn(17, 3, 48).astype("f")}
+    assert_equal_three_ways(monkeypatch, fetches, feed, tf.global_variables_initializer())
+
+
 def test_what_is_large_around_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop over rows of a large array, whose results a large product takes before the gradient's loop."""
     x, w = tf.placeholder(tf.float64, [40, 20, 32]), tf.placeholder(tf.float64, [32, 32])

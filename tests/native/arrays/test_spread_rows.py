@@ -52,6 +52,19 @@ def test_rows(dtype: torch.dtype, how: str, filled: bool) -> None:
                 )
 
 
+@pytest.mark.parametrize("columns", [1, 8, 37])
+def test_rows_that_are_parts_of_a_matrix(columns: int) -> None:
+    code, ids = spread_rows.SpreadRows("mean", "float32", "i64"), torch.tensor([0, 0, 2, 5, 5, 5])
+    whole = torch.randn(6, 50)
+    for data in (whole[:, 7 : 7 + columns], whole[::2, :columns]):
+        some = ids.clamp(max=len(data) - 1)
+        found = code(data, some)
+        assert found is not None and torch.equal(found, expected("mean", data, some, None))
+    by_columns = torch.randn(columns, 6).t()
+    found = code(by_columns, ids)
+    assert found is not None and torch.equal(found, expected("mean", by_columns, ids, None))
+
+
 def test_what_it_is_not_for() -> None:
     code, data = spread_rows.SpreadRows("mean", "float32", "i64"), torch.ones(3, 2)
     for ids in ([0, 3], [-1, 0], [0, 2, 1]):

@@ -150,6 +150,12 @@ class Machine:
         """Whether matrices of so many elements in all are stacked in the order that their product reads."""
         return self.repays(elements, 32)
 
+    def looped_products(self, with_gradients: bool) -> int:
+        """Multiplications of a product up to which loops with such ones are faster as machine code;
+        `with_gradients`: where values are kept for these."""
+        profile = self.profile
+        return profile.looped_products_with_gradients if with_gradients else profile.looped_products
+
     # ---- convolutions and recurrent layers
 
     def convolves_by_onednn(self, multiplications: int) -> bool:

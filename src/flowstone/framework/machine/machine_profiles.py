@@ -86,6 +86,11 @@ class Profile(NamedTuple):
     slow_columns: int = 1024  # rows of a multiple of so many columns are read at half the memory's speed
     updates_by_rows: int = NEVER  # elements of a matrix that BLAS updates faster a few rows at a time
 
+    # Multiplications of a product in a loop up to which the loop is machine code, and where values are kept
+    # for gradients.
+    looped_products: int = 1 << 18
+    looped_products_with_gradients: int = 1 << 18
+
     joined_products: int = 4  # by one matrix, from which one product of all is faster
     joined_rows: int = 256  # of one of them, up to which it does not fill the machine alone
     grouped_updates: int = 4  # from which the lists for one call of them all cost less than the calls
@@ -287,6 +292,8 @@ INTEL = X86._replace(
     tiny_images=800,
     tiny_gradients=256,
     direct_products=400_000,  # 042
+    looped_products=1 << 21,  # 034
+    looped_products_with_gradients=1 << 20,
     streamed_rows=16,  # 036
     tiles=Tiles(1.6e6, 3.5e6, 1.1, 15, 40, 36, 22, uncached=3, padded=False),  # 033
     narrow_plain=False,  # 007

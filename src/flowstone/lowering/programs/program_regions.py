@@ -60,7 +60,9 @@ def join_programs(subgraph: Subgraph) -> None:
     units = Units(subgraph)
     members, regions = RegionMembers(subgraph, units), list[ProgramMembers]()
     search = _Search(subgraph, units, members, LIMITS[0])
-    for limits in LIMITS:
+    terms = subgraph.machine.looped_products(_keeps_values(subgraph))
+    for each in LIMITS:
+        limits = each._replace(looped_terms=terms)
         wider = _Search(subgraph, units, members, limits)
         found = wider.regions()
         if not regions or _loops_in(found) > _loops_in(regions):
@@ -142,6 +144,11 @@ class _Search:
                 self.left_out[unit.first] = f"{_LACKS} {node.type}"
                 return False
         return unit.is_loop or _is_small(unit.first, self._limits)
+
+
+def _keeps_values(subgraph: Subgraph) -> bool:
+    """Whether loops keep values for gradients."""
+    return any(node.declaration.container == "stack" for node in subgraph.nodes)
 
 
 def _loops_in(regions: Sequence[ProgramMembers]) -> int:

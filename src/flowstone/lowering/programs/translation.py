@@ -95,7 +95,9 @@ class Translation:
 
     def limits_of(self, node: PlanNode) -> Limits:
         """What the node may make: in loops always little."""
-        return self._limits if self.frames.home(node) is None else NARROW
+        if self.frames.home(node) is None:
+            return self._limits
+        return NARROW._replace(terms=self._limits.looped_terms)
 
     def knows(self, x: PlanOutput) -> bool:
         """Whether the output is a value of the program."""

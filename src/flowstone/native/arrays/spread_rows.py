@@ -23,8 +23,8 @@ from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
 
 __all__ = ["SpreadRows", "spread_rows", "spread_rows_code"]
 
-WORDS = ("count", "segments", "columns")
-"""How many elements and segments there are; elements of a row."""
+WORDS = ("count", "segments", "columns", "pitch")
+"""How many elements and segments there are; elements of a row, and from one of the data to the next."""
 PLACES = {
     "spread": ("notes", "ids", "data", "out"),
     "spread_filled": ("notes", "ids", "empty", "data", "out"),
@@ -47,14 +47,21 @@ class SpreadRows:
     ) -> torch.Tensor | None:
         """See `array_code.SpreadRows`."""
         sizes, count = data.shape[1:], ids.shape[0]
+        columns = pitch = math.prod(sizes)
+        if (
+            data.ndim == 2 and data.stride(1) == 1
+        ):  # a part of each row of a matrix, as gradients of joined ones
+            pitch = data.stride(0)
+        else:
+            data = data.contiguous()
         note, out = ctypes.c_int64(), torch.empty((count, *sizes), dtype=data.dtype)
         places: dict[str, torch.Tensor | int] = {
-            "notes": ctypes.addressof(note), "ids": ids.contiguous(), "data": data.contiguous(), "out": out
+            "notes": ctypes.addressof(note), "ids": ids.contiguous(), "data": data, "out": out
         }  # fmt: skip
         name = "spread"
         if empty is not None:
             name, places["empty"] = "spread_filled", empty.contiguous()
-        words = {"count": count, "segments": data.shape[0], "columns": math.prod(sizes)}
+        words = {"count": count, "segments": data.shape[0], "columns": columns, "pitch": pitch}
         self._library.call(name, words, places)
         return None if note.value else out
 
@@ -115,7 +122,7 @@ def _function(name: str, kinds: tuple[str, str, str], lanes: int, declarations: 
         ):
             e.set("i64", a["notes"], "1")
         scale = _scale(e, how, dtype, e.sub(last, first))
-        source = e.at(a["data"], e.mul(number, columns), kind)
+        source = e.at(a["data"], e.mul(number, words["pitch"]), kind)
         is_empty = "false"
         if "empty" in a:
             is_empty = e.let(f"icmp ne i8 {e.get('i8', e.at(a['empty'], number, 'i8'))}, 0")
