@@ -231,6 +231,12 @@ def test_warm_start(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[1], [4])
 
 
+@pytest.mark.parametrize("wanted", [3, [3], ["w", 3]])
+def test_warm_start_refuses_other_lists(wanted: Any) -> None:
+    with pytest.raises(ValueError, match="vars_to_warm_start must be"):
+        tf.train.warm_start("/nowhere", wanted)
+
+
 def test_warm_start_of_named_variables(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("v", initializer=[1.0])
@@ -242,5 +248,3 @@ def test_warm_start_of_named_variables(tmp_path: Path) -> None:
             tf.get_variable("w", initializer=[6.0])
             tf.train.warm_start(path, [v] if wanted == "v" else wanted)
             assert value(v).tolist() == [5.0 if wanted is None else 1.0]
-    with pytest.raises(TypeError, match="int"):
-        tf.train.warm_start(path, [3])

@@ -132,7 +132,10 @@ def test_a_builder_refuses(tmp_path: Path, session: Any) -> None:
         builder.add_meta_graph_and_variables(session, ["serve"], main_op=3)
     with pytest.raises(TypeError, match=r"Asset path tensor must be of dtype string"):
         builder.add_meta_graph_and_variables(session, ["serve"], assets_collection=[tf.constant(3)])
-    with pytest.raises(ValueError, match="must be a constant scalar"):
+    for key in ("__saved_model_init_op", "__saved_model_train_op"):
+        with pytest.raises(KeyError, match="is reserved for"):
+            builder.add_meta_graph_and_variables(session, ["serve"], {key: type(incomplete)()})
+    with pytest.raises(TypeError, match="must be a constant scalar"):
         builder.add_meta_graph_and_variables(session, ["a"], assets_collection=[tf.placeholder(tf.string)])
     builder.add_meta_graph_and_variables(session, ["serve"], main_op=tf.no_op())
     with pytest.raises(AssertionError, match="has already been saved"):
@@ -169,6 +172,15 @@ def test_a_damaged_model_is_never_more_than_an_error(tmp_path: Path) -> None:
             assert str(tmp_path) in str(error)
         else:
             assert found < 2
+
+
+def test_a_model_that_lost_its_variables_is_not_loaded(tmp_path: Path, session: Any) -> None:
+    v = tf.Variable(1.0)
+    session.run(v.initializer)
+    tf.saved_model.simple_save(session, str(tmp_path / "model"), {"x": tf.placeholder(tf.float32)}, {"v": v})
+    shutil.rmtree(tmp_path / "model" / "variables")
+    with tf.Graph().as_default(), tf.Session() as other, pytest.raises(ValueError, match="not a valid check"):
+        tf.saved_model.loader.load(other, ["serve"], str(tmp_path / "model"))
 
 
 def test_folders_with_models(tmp_path: Path) -> None:

@@ -216,3 +216,77 @@ def test_a_graph_of_a_newer_consumer_is_refused() -> None:
     meta.graph_def.versions.min_consumer = 100_000
     with pytest.raises(ValueError, match="min consumer version 100000 above current version"):
         tf.train.import_meta_graph(meta)
+
+
+# ---- scopes
+
+
+def _saved_model(folder: Path) -> str:
+    """The prefix of the checkpoint of a graph with a loop, whose collections have a text."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.get_variable("w", initializer=3.0)
+        _, y = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y * w), [0, w])
+        tf.add_to_collection("train", tf.train.GradientDescentOptimizer(0.01).minimize(y))
+        tf.add_to_collection("y", y)
+        tf.add_to_collection("texts", "w:0")
+        session.run(tf.global_variables_initializer())
+        return tf.train.Saver().save(session, str(folder / "model"))
+
+
+def _trained(saver: Any, path: str) -> tuple[float, float]:
+    """The last imported graph's result before and after a step."""
+    step, y = tf.get_collection("train")[-1], tf.get_collection("y")[-1]
+    with tf.Session() as session:
+        saver.restore(session, path)
+        before = session.run(y)
+        session.run(step)
+        return before, session.run(y)
+
+
+@pytest.mark.parametrize("scope", [None, "inner"])
+def test_a_graph_is_imported_into_the_current_scope(scope: str | None, tmp_path: Path) -> None:
+    path = _saved_model(tmp_path)
+    prefix = f"outer/{scope}" if scope else "outer"
+    with tf.name_scope("outer"):
+        saver = tf.train.import_meta_graph(f"{path}.meta", import_scope=scope)
+    assert [v.name for v in tf.global_variables()] == [f"{prefix}/w:0"]
+    assert all(op.name.startswith(f"{prefix}/") for op in tf.get_default_graph().get_operations())
+    assert tf.get_collection("texts") == [f"{prefix}/w:0"]
+    assert _trained(saver, path) == pytest.approx((27.0, (3.0 - 0.27) ** 3))
+
+
+def test_a_scope_that_is_taken_gets_a_number(tmp_path: Path) -> None:
+    path = _saved_model(tmp_path)
+    for prefix in ("there", "there_1"):
+        saver = tf.train.import_meta_graph(f"{path}.meta", import_scope="there")
+        assert tf.global_variables()[-1].name == f"{prefix}/w:0"
+        with tf.Session() as session:
+            saver.restore(session, path)
+            assert session.run(tf.get_collection("y")[-1]) == 27.0
+
+
+def test_collections_of_a_scope_have_what_is_in_it() -> None:
+    step = tf.train.get_or_create_global_step()
+    with tf.name_scope("model"):
+        inside = tf.constant(1.0, name="inside")
+    tf.add_to_collection("tensors", inside)
+    tf.add_to_collection("tensors", tf.constant(2.0, name="outside"))
+    tf.add_to_collection("others", tf.constant(3.0))
+    for text in ("model/inside", "text"):
+        tf.add_to_collection("texts", text)
+    tf.add_to_collection("numbers", 7)
+    found = tf.train.export_meta_graph(export_scope="model").collection_def
+    assert sorted(found) == ["numbers", "tensors", "texts"]
+    assert list(found["tensors"].node_list.value) == ["inside:0"]
+    assert list(found["texts"].bytes_list.value) == [b"model/inside"]
+    assert step.aggregation is tf.VariableAggregation.ONLY_FIRST_REPLICA
+
+
+def test_variables_keep_how_replicas_are_aggregated() -> None:
+    tf.train.get_or_create_global_step()
+    meta = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(meta)
+        found = tf.train.get_global_step()
+        assert found.aggregation is tf.VariableAggregation.ONLY_FIRST_REPLICA
+        assert found.synchronization is tf.VariableSynchronization.AUTO

@@ -140,14 +140,35 @@ def test_paths_and_state_files(tmp_path: Path) -> None:
     assert tf.train.get_checkpoint_state(str(tmp_path)) is None
 
 
+def test_a_saver_of_no_variables_writes_the_graph(tmp_path: Path) -> None:
+    tf.constant(1.0, name="only")
+    saver = tf.train.Saver(allow_empty=True)
+    with tf.Session() as session:
+        assert saver.save(session, str(tmp_path / "model"), global_step=1) is None
+        saver.restore(session, str(tmp_path / "model-1"))
+    assert [path.name for path in tmp_path.iterdir()] == ["model-1.meta"]
+    with tf.Graph().as_default() as graph:
+        assert tf.train.import_meta_graph(str(tmp_path / "model-1.meta")) is None
+        assert [op.name for op in graph.get_operations()] == ["only"]
+
+
+def test_there_is_a_time_for_each_checkpoint_of_a_state_file() -> None:
+    make = tf.train.generate_checkpoint_state_proto
+    state = make("folder", "b", ["a", "b"], all_model_checkpoint_timestamps=[1.5, 2.5])
+    assert list(state.all_model_checkpoint_timestamps) == [1.5, 2.5]
+    with pytest.raises(ValueError, match="timestamps"):  # the latest one has none
+        make("folder", "b", ["a"], all_model_checkpoint_timestamps=[1.5])
+
+
 # ---- what cannot be saved or restored
 
 
 def test_savers_refuse_what_is_no_variable() -> None:
     with pytest.raises(ValueError, match="No variables to save"):
         tf.train.Saver()
-    assert tf.train.Saver(allow_empty=True).save(tf.Session(), "/nowhere/at/all") is None
     v = tf.Variable(1.0, name="v")
+    with pytest.raises(TypeError, match="must be strings, not 1"):
+        tf.train.Saver({1: v})
     with pytest.raises(TypeError, match="not a Variable"):
         tf.train.Saver([v + 1])
     with pytest.raises(ValueError, match="restored with two names"):

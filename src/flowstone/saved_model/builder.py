@@ -80,8 +80,8 @@ class SavedModelBuilder:
             saver: the Saver of the variables; a new one of all if None.
 
         Raises AssertionError the second time and for incomplete signatures, ValueError for a graph that has a
-        main operation already and for an asset without a file, TypeError for an operation or asset of
-        another kind.
+        main operation already, KeyError for a signature's key that is reserved, TypeError for an operation or
+        asset of another kind.
         """
         if self._has_saved_variables:
             raise AssertionError(
@@ -179,6 +179,12 @@ class SavedModelBuilder:
                 copy(path, _joined(folder, name), overwrite=True)
 
 
+_RESERVED = {
+    "__saved_model_init_op": "initialization",
+    "__saved_model_train_op": "the train op",
+}  # keys under which newer TensorFlow names operations to run
+
+
 def _joined(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}"
 
@@ -194,7 +200,7 @@ def _asset_path(tensor: Any) -> str:
         raise TypeError("Asset path tensor must be of dtype string.")
     value = static_value(tensor)
     if value is None or value.ndim:
-        raise ValueError(f"Asset filepath tensor {tensor.name} must be a constant scalar.")
+        raise TypeError(f"Asset path tensor {tensor.name} must be a constant scalar.")
     path = value.item()
     path = path.decode() if isinstance(path, bytes) else str(path)
     if not path:
@@ -211,7 +217,11 @@ def _free_name(name: str, taken: Iterable[str]) -> str:
 
 
 def _check_signatures(signatures: Mapping[str, Any] | None) -> None:
-    for signature in (signatures or {}).values():
+    for key, signature in (signatures or {}).items():
+        if key in _RESERVED:
+            raise KeyError(
+                f'SignatureDef map key "{key}" is reserved for {_RESERVED[key]}. Use a different key.'
+            )
         for info in (*signature.inputs.values(), *signature.outputs.values()):
             if info.WhichOneof("encoding") is None:
                 raise AssertionError(

@@ -118,8 +118,11 @@ class SavedModelLoader:
             return import_meta_graph_with_return_elements(imported, import_scope=import_scope, **saver_kwargs)
 
     def restore_variables(self, sess: Any, saver: Any, import_scope: str | None = None) -> None:
-        """Restores the variables in a session by the Saver that `load_graph` gave, if there are any."""
-        if saver is not None and file_exists(f"{self.variables_path}.index"):
+        """Restores the variables in a session by the Saver that `load_graph` gave, if there are any.
+
+        ValueError if the model has lost them.
+        """
+        if saver is not None:
             with sess.graph.as_default():
                 saver.restore(sess, self.variables_path)
         else:

@@ -312,3 +312,11 @@ def test_shifts_leave_their_amounts_as_they_are(dtype: str, shapes: tuple[tuple[
         np.testing.assert_array_equal(session.run(y), given[1])
         too_far = session.run(tf.bitwise.right_shift(x, tf.fill(shapes[0], tf.constant(100, dtype))))
         np.testing.assert_array_equal(too_far, np.zeros(shapes[0]))
+
+
+def test_add_n_converts_each_term_alone() -> None:
+    for terms in ([A, [1, 2]], [[1, 2], A], [tf.ones([2]), tf.ones([2], tf.float64)], [1.0, 2]):
+        with pytest.raises(TypeError, match=r"of 'AddN' Op have types .* that don't all match"):
+            tf.add_n(terms)
+    with pytest.raises(ValueError, match="must be a list of"):
+        tf.add_n([])

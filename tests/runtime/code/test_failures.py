@@ -98,6 +98,20 @@ def test_an_uninitialised_variable_is_named():
         assert session.run(v + 1.0) == 2.0
 
 
+def test_a_resource_without_a_value_is_not_found_where_it_is_looked_up():
+    v = tf.get_variable("never_set", [3], use_resource=True)
+    changed = [v.assign_add(tf.ones([3])), tf.scatter_add(v, [0], [1.0]), v[:2].assign([1.0, 2.0])]
+    conditional = tf.cond(tf.constant(True), lambda: v.assign_add(tf.ones([3])), lambda: v.read_value())
+    read = [v + 1.0, tf.train.GradientDescentOptimizer(0.1).apply_gradients([(tf.ones([3]), v)])]
+    for kind, fetches in (
+        (errors.NotFoundError, [*changed, tf.gather(v, [0]), conditional]),
+        (errors.FailedPreconditionError, read),
+    ):
+        for fetch in fetches:
+            with tf.Session() as session, pytest.raises(kind, match="uninitialized value never_set"):
+                session.run(fetch)
+
+
 def test_shapes_of_views_and_strings_are_described():
     text = tf.placeholder(tf.string, [2])
     number = tf.py_func(lambda words: 1 // 0, [text], tf.int64)

@@ -285,6 +285,7 @@ resource_strided_slice_assign_op = op(
     T=None,
     Index=_INDEX_TYPES,
     mutates=[0],
+    role="element_access",
     stateful=True,
     host=["begin", "end", "strides"],
 )

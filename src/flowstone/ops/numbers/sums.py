@@ -120,22 +120,30 @@ def _(node: Node) -> Equal:
 # ---- public functions
 
 
-def _list_of_tensors(inputs: Any, what: str) -> list[Tensor]:
+_NOT_A_LIST = "inputs must be a list of at least one Tensor with the same dtype and shape"
+
+
+def _list_of_tensors(inputs: Any) -> list[Tensor]:
     if not isinstance(inputs, (list, tuple)) or not inputs:
-        raise ValueError(f"{what} must be a list of at least one Tensor with the same dtype and shape")
+        raise ValueError(_NOT_A_LIST)
     known = next(
         (x.dtype.base_dtype for x in inputs if isinstance(getattr(x, "dtype", None), dtypes.DType)), None
     )
     tensors = [convert_to_tensor(x, known) for x in inputs]
     if any(x.dtype.base_dtype is not tensors[0].dtype.base_dtype for x in tensors):
-        raise ValueError(f"{what} must be a list of at least one Tensor with the same dtype and shape")
+        raise ValueError(_NOT_A_LIST)
     return tensors
 
 
 @dispatched("of_list")
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape and dtype. ValueError for an empty list or unequal dtypes."""
-    tensors = _list_of_tensors(inputs, "inputs")
+    """The sum of tensors of one shape and dtype.
+
+    ValueError for an empty list; TypeError for unequal dtypes, also of what becomes a tensor here.
+    """
+    if not isinstance(inputs, (list, tuple)) or not inputs:
+        raise ValueError(_NOT_A_LIST)
+    tensors = [convert_to_tensor(each) for each in inputs]
     if len(tensors) == 1:
         return F.Identity(tensors[0], name=name) if name else tensors[0]
     return add_n_op(tensors, name=name)
@@ -146,7 +154,7 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
 
     `shape`, `tensor_dtype`: what they are expected to have. ValueError or TypeError where they do not.
     """
-    tensors = _list_of_tensors(inputs, "inputs")
+    tensors = _list_of_tensors(inputs)
     expected = as_shape(shape)
     for tensor in tensors:
         expected.assert_is_compatible_with(tensor.shape)

@@ -38,6 +38,7 @@ resource_count_up_to = op(
     T=dtypes.INDICES,
     stateful=True,
     mutates=[0],
+    role="element_access",
 )
 
 

@@ -32,6 +32,7 @@ resource_gather = op(
     reads=[0],
     capturable=True,
     rows=work.first_output,
+    role="element_access",
 )
 
 
@@ -67,6 +68,7 @@ resource_gather_nd = op(
     stateful=True,
     reads=[0],
     rows=work.first_output,
+    role="element_access",
 )
 
 

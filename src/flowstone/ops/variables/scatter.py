@@ -242,6 +242,7 @@ def _declare_row_scatter(kind: str, function: Callable[..., Any]) -> tuple[OpDec
         mutates=[0],
         capturable=adds,
         rows=work.input_at(2),
+        role="element_access",
     )
 
     @resource.infer
@@ -417,6 +418,7 @@ def _declare_element_scatter(kind: str, function: Callable[..., Any]) -> tuple[O
         stateful=True,
         mutates=[0],
         rows=work.input_at(2),
+        role="element_access",
     )
 
     @resource.infer

@@ -395,6 +395,7 @@ def _declare_addition(kind: str, in_place: Callable[..., Any]) -> tuple[OpDeclar
         "resource: resource, value: dtype ->",
         dtype=None,
         stateful=True,
+        role="element_access",
         mutates=[0],
         capturable=True,
     )

@@ -100,6 +100,8 @@ class Variable(VariableUpdates, metaclass=KindOfVariable):
         if variable_def is not None:
             if initial_value is not None:
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
+            self._synchronization = synchronization_of(variable_def.synchronization, name)
+            self._aggregation = aggregation_of(variable_def.aggregation, name)
             self._trainable = bool(variable_def.trainable)
             self._take_from_graph(variable_def, import_scope)
             return
@@ -323,7 +325,11 @@ class Variable(VariableUpdates, metaclass=KindOfVariable):
         """A VariableDef message that names its nodes; None if it lies outside `export_scope`."""
         if export_scope is not None and not self.name.startswith(export_scope):
             return None
-        message = messages("variable_pb2").VariableDef(trainable=self._trainable)
+        message = messages("variable_pb2").VariableDef(
+            trainable=self._trainable,
+            synchronization=self._synchronization.value,
+            aggregation=self._aggregation.value,
+        )
         message.variable_name = without_scope(self.name, export_scope)
         message.initializer_name = without_scope(self._initializer.name, export_scope)
         if self._initial_value is not None:

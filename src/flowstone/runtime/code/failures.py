@@ -66,6 +66,7 @@ def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exc
     data say nothing of inputs.
     """
     node, inputs = getattr(error, "failed_node", (node, inputs))
+    origin = node.origin
     if isinstance(error, errors.OpError):
         if error.op is not None:
             return error
@@ -73,7 +74,8 @@ def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exc
         message = error.message
     else:
         kind, message = _class_of(error), _message_of(error, node, inputs)
-    origin = node.origin
+        if _has_no_value(error) and origin.declaration.role == "element_access":
+            kind = errors.NotFoundError  # of the resource, as in TensorFlow
     described = "" if _says_nothing_of_inputs(error) else _in_words(inputs)
     text = f"{message}{described}\n\t [[node {node.name} (op {_type_of(node)}){_location(origin)}]]"
     result: Exception = kind(lambda: origin.node_def, origin, text)
@@ -82,9 +84,7 @@ def located(error: Exception, node: PlanNode, inputs: Sequence[Any] = ()) -> Exc
 
 def _says_nothing_of_inputs(error: Exception) -> bool:
     """Whether a variable has no value, data has come to its end, or the step was ended."""
-    if isinstance(error, AttributeError):
-        return "tensor" in str(error)
-    return isinstance(error, (errors.OutOfRangeError, errors.CancelledError))
+    return _has_no_value(error) or isinstance(error, (errors.OutOfRangeError, errors.CancelledError))
 
 
 def _failed_line(error: BaseException) -> tuple[Any, int]:
@@ -111,8 +111,13 @@ def _location(origin: Any) -> str:
 _NO_MEMORY = ("not enough memory", "can't allocate memory")  # ATen's words, by platform
 
 
+def _has_no_value(error: Exception) -> bool:
+    """Whether a variable has no value."""
+    return isinstance(error, AttributeError) and "tensor" in str(error)
+
+
 def _class_of(error: Exception) -> Any:
-    if isinstance(error, AttributeError) and "tensor" in str(error):
+    if _has_no_value(error):
         return errors.FailedPreconditionError
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return errors.ResourceExhaustedError
@@ -127,7 +132,7 @@ def _class_of(error: Exception) -> Any:
 
 def _message_of(error: Exception, node: PlanNode, inputs: Sequence[Any]) -> str:
     """The message, in TensorFlow's words where its users would not understand ATen's."""
-    if isinstance(error, AttributeError) and "tensor" in str(error):
+    if isinstance(error, AttributeError) and _has_no_value(error):
         name = getattr(error.obj, "name", node.name) if hasattr(error, "obj") else node.name
         return f"Attempting to use uninitialized value {name}"
     text = str(error).strip()

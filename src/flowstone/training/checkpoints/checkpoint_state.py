@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -54,22 +53,20 @@ def generate_checkpoint_state_proto(
     """The CheckpointState of a folder: the latest checkpoint, and all, the oldest first.
 
     Relative paths in a relative folder are told relative to it. ValueError if there is not a time for each
-    path.
+    path, the latest one included.
     """
     folder = as_path(save_dir)
     latest = as_path(model_checkpoint_path)
     paths = [as_path(path) for path in all_model_checkpoint_paths or ()]
     times = list(all_model_checkpoint_timestamps or ())
+    if not paths or paths[-1] != latest:
+        logging.info(f"{latest} is not in all_model_checkpoint_paths. Manually adding it.")
+        paths.append(latest)
     if times and len(times) != len(paths):
         raise ValueError(
             "Checkpoint timestamps, if provided, must match checkpoint paths "
             f"(got paths {paths} and timestamps {times})"
         )
-    if not paths or paths[-1] != latest:
-        logging.info(f"{latest} is not in all_model_checkpoint_paths. Manually adding it.")
-        paths.append(latest)
-        if times:
-            times.append(time.time())
     if not os.path.isabs(folder):  # both are relative then, or absolute
         paths = [path if os.path.isabs(path) else os.path.relpath(path, folder) for path in paths]
         latest = latest if os.path.isabs(latest) else os.path.relpath(latest, folder)

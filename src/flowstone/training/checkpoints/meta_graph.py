@@ -266,7 +266,7 @@ def add_collection_def(
     """Adds a collection; a warning says so if its items have no form in messages."""
     graph = graph or get_default_graph()
     items = list(graph.get_collection(key) if override_contents is None else override_contents)
-    items = [item for item in items if not _is_within(item, exclude_nodes)]
+    items = [item for item in items if not _is_within(item, exclude_nodes) and _is_of(item, export_scope)]
     if not items:
         return
     collection = messages("meta_graph_pb2").CollectionDef()
@@ -289,6 +289,12 @@ def _is_within(item: Any, scopes: tuple[str, ...]) -> bool:
     return bool(scopes) and isinstance(name, str) and name.startswith(scopes)
 
 
+def _is_of(item: Any, scope: str | None) -> bool:
+    """Whether the item is exported with this scope: what has no name is, and a text counts as one."""
+    name = item if isinstance(item, str) else getattr(item, "name", None)
+    return not scope or not isinstance(name, str) or name.startswith((f"{scope}/", _UNBOUND))
+
+
 def _write_items(collection: Any, key: str, items: list[Any], scope: str | None) -> None:
     functions = proto_functions_of(key)
     if functions is not None and functions.to_proto is not None:
@@ -309,11 +315,7 @@ def _write_items(collection: Any, key: str, items: list[Any], scope: str | None)
     elif isinstance(first, float):
         collection.float_list.value.extend(items)
     else:
-        names = [item.name for item in items]
-        prefix = f"{scope}/" if scope else ""
-        collection.node_list.value.extend(
-            without_scope(name, scope) for name in names if name.startswith(prefix)
-        )
+        collection.node_list.value.extend(without_scope(item.name, scope) for item in items)
 
 
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:

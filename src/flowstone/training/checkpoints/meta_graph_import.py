@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -60,7 +61,7 @@ def import_scoped_meta_graph(
         meta_graph_or_file: a MetaGraphDef, or the path of one.
         clear_devices: its nodes name no devices.
         graph: the graph that it is added to; the default graph if None.
-        import_scope: the name scope that everything is put below.
+        import_scope: the name scope that everything is put below; the current one if None.
         input_map: tensors in place of inputs; all that are unbound must be here (ValueError).
         restore_collections_predicate: whether a collection is restored, by its name.
     """
@@ -105,8 +106,9 @@ def import_scoped_meta_graph_with_return_elements(
         producer = (
             meta.meta_info_def.stripped_op_list if meta.meta_info_def.HasField("stripped_op_list") else None
         )
-        elements = import_graph_def(graph_def, mapped, return_elements, name=scope, producer_op_list=producer)
         full = _full_scope(graph, scope)
+        name = scope or (full and f"{full}/")  # with no scope of its own, it comes into the current one
+        elements = import_graph_def(graph_def, mapped, return_elements, name=name, producer_op_list=producer)
         for key in sorted(meta.collection_def):
             if key == unbound_inputs_col_name:
                 continue
@@ -134,8 +136,8 @@ def copy_scoped_meta_graph(
 
 
 def _full_scope(graph: Graph, scope: str) -> str:
-    prefix = graph._scopes.name
-    return "/".join(part for part in (prefix, scope) if part)
+    """The scope that everything comes into, inside the current one, with a number where the name is taken."""
+    return graph.unique_name(scope, mark_as_used=False) if scope else graph._scopes.name
 
 
 def _check_bound(meta: Any, mapped: Mapping[str, Any], collection: str | None) -> None:
@@ -174,7 +176,15 @@ def _restore_collection(graph: Graph, key: str, collection: Any, scope: str) -> 
             graph.add_to_collection(key, graph.as_graph_element(_prepended(name, scope)))
     else:
         for value in values:
-            graph.add_to_collection(key, int(value) if kind == "int64_list" else value)
+            graph.add_to_collection(key, int(value) if kind == "int64_list" else _text_below(value, scope))
+
+
+def _text_below(value: Any, scope: str) -> Any:
+    """A text, which may be a name, as it is below `scope`; other values as they are."""
+    if isinstance(value, bytes) and scope:
+        with contextlib.suppress(UnicodeDecodeError):
+            return _prepended(value.decode(), scope)
+    return value
 
 
 def _prepended(name: str, scope: str) -> str:

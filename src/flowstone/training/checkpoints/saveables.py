@@ -64,7 +64,10 @@ def by_name(var_list: Any) -> dict[str, Any]:
     `var_list`: such things, or a dict of them by name. TypeError for others, ValueError for a name twice.
     """
     if isinstance(var_list, Mapping):
-        return {str(name): var_list[name] for name in var_list}
+        for name in var_list:
+            if not isinstance(name, str):
+                raise TypeError(f"The names of variables to save must be strings, not {name!r}")
+        return dict(var_list)
     if not isinstance(var_list, (list, tuple, set)):
         raise TypeError(f"Variables to save should be passed in a dict or a list: {var_list}")
     found: dict[str, Any] = {}

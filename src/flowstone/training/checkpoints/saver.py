@@ -25,6 +25,7 @@ from flowstone.training.checkpoints.checkpoint_state import (
     update_checkpoint_state,
 )
 from flowstone.training.checkpoints.meta_graph import export_meta_graph
+from flowstone.training.checkpoints.object_names import keys_by_name, renamed_saveables
 from flowstone.training.checkpoints.saver_graph import V2, SaverGraph
 from flowstone.training.hooks.global_step import global_step as step_of
 
@@ -90,6 +91,7 @@ class Saver:
         self._last_checkpoints: list[tuple[str, float]] = []
         self._to_be_deleted: list[tuple[str, float]] = []
         self._next_kept = time.time() + keep_checkpoint_every_n_hours * _HOUR
+        self._of_objects: dict[Any, Saver] = {}  # for checkpoints of objects, by their keys
         if not defer_build:
             self.build()
 
@@ -110,11 +112,7 @@ class Saver:
 
     def _build_def(self) -> None:
         if self._var_list is None:
-            graph = get_default_graph()
-            self._var_list = [
-                *graph.get_collection(GraphKeys.GLOBAL_VARIABLES),
-                *graph.get_collection(GraphKeys.SAVEABLE_OBJECTS),
-            ]
+            self._var_list = _all_saved(get_default_graph())
         if not self._var_list:
             if not self._allow_empty:
                 raise ValueError("No variables to save")
@@ -229,7 +227,7 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str | None:
-        """Saves the variables; returns the checkpoint's prefix, None if there is nothing to save.
+        """Saves the variables and the graph; returns the checkpoint's prefix, None if there are no variables.
 
         `global_step`: a number, or a tensor, that is added to `save_path`. `latest_filename`: the name of the
         state file; `write_state`: whether it is written, and old checkpoints deleted. `write_meta_graph`: the
@@ -242,10 +240,8 @@ class Saver:
         path = os.fspath(save_path) if not isinstance(save_path, bytes) else save_path.decode()
         latest = _checked_latest_filename(latest_filename)
         prefix = self._prefix(sess, path, global_step, latest)
-        if self._is_empty:
-            return None
-        saved = self._run_save(sess, prefix)
-        if write_state:
+        saved = None if self._is_empty else self._run_save(sess, prefix)
+        if write_state and saved is not None:
             self._record(saved)
             update_checkpoint_state(
                 os.path.dirname(path),
@@ -329,13 +325,32 @@ class Saver:
         try:
             sess.run(definition.restore_op_name, {definition.filename_tensor_name: path})
         except errors.NotFoundError as error:
-            raise _explained(
-                error, "a Variable name or other graph key that is missing from the checkpoint"
-            ) from None
+            keys = keys_by_name(path)
+            if keys is None:
+                raise _explained(
+                    error, "a Variable name or other graph key that is missing from the checkpoint"
+                ) from None
+            logging.warning(f"{path} was written by objects; its variables are looked up by their names")
+            self._saver_of_objects(sess.graph, keys).restore(sess, path)
         except errors.InvalidArgumentError as error:
             raise _explained(
                 error, "a mismatch between the current graph and the graph from the checkpoint"
             ) from None
+
+    def _saver_of_objects(self, graph: Any, keys: dict[str, str]) -> Saver:
+        """The Saver of the same variables whose names in checkpoints are `keys`."""
+        found = tuple(sorted(keys.items()))
+        if found not in self._of_objects:
+            with graph.as_default():
+                variables = self._var_list or _all_saved(graph)
+                self._of_objects[found] = Saver(renamed_saveables(variables, keys))
+        return self._of_objects[found]
+
+
+def _all_saved(graph: Any) -> list[Any]:
+    """What a Saver saves of a graph unless it is told."""
+    keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.SAVEABLE_OBJECTS)
+    return [each for key in keys for each in graph.get_collection(key)]
 
 
 def _explained(error: Any, reason: str) -> Any:

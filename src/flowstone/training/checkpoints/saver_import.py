@@ -47,9 +47,15 @@ def import_meta_graph_with_return_elements(
         meta, clear_devices, import_scope=import_scope, return_elements=return_elements, **kwargs
     )
     if meta.HasField("saver_def"):
-        scope = import_scope
+        scope = _scope_of(variables) if variables else import_scope
         if scope and meta.saver_def.filename_tensor_name.startswith(f"{scope}/"):
             scope = None
         return Saver.from_proto(meta.saver_def, scope), elements
     has_more = variables or get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)
     return Saver() if has_more else None, elements
+
+
+def _scope_of(variables: dict[str, Any]) -> str | None:
+    """The scope that imported variables, by their names in the message, have come into."""
+    name, variable = next(iter(variables.items()))
+    return variable.name.removesuffix(name).rstrip("/") or None

@@ -81,7 +81,7 @@ def warm_start(
         var_name_to_prev_var_name: names in the checkpoint, where they are others.
 
     Raises ValueError for names that the checkpoint has not, shapes that differ, or vocabularies of variables
-    that are not warm-started; TypeError for a list of other things.
+    that are not warm-started, or for a list of other things.
     """
     infos, names = dict(var_name_to_vocab_info or {}), dict(var_name_to_prev_var_name or {})
     groups = _groups(vars_to_warm_start)
@@ -111,14 +111,18 @@ def _groups(wanted: Any) -> dict[str, list[Any]]:
         return {}
     if isinstance(wanted, str):
         return _grouped(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, wanted))
+    if not isinstance(wanted, list):
+        raise ValueError(f"vars_to_warm_start must be a list or str, not {type(wanted).__name__}")
+    if all(isinstance(each, str) for each in wanted):
+        return _grouped(
+            [v for name in wanted for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, name)]
+        )
+    if not all(isinstance(each, (Variable, PartitionedVariable)) for each in wanted):
+        types = ", ".join(type(each).__name__ for each in wanted)
+        raise ValueError(f"vars_to_warm_start must be all variables or all str, not {types}")
     found = []
     for each in wanted:
-        if isinstance(each, str):
-            found += graph.get_collection(GraphKeys.GLOBAL_VARIABLES, each)
-        elif isinstance(each, (Variable, PartitionedVariable)):
-            found += list(each) if isinstance(each, PartitionedVariable) else [each]
-        else:
-            raise TypeError(f"vars_to_warm_start must be names or variables, but has a {type(each).__name__}")
+        found += list(each) if isinstance(each, PartitionedVariable) else [each]
     return _grouped(found)
 
 

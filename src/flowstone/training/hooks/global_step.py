@@ -11,6 +11,7 @@ from flowstone.framework.tensors import scope
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.variables.initializers import zeros_initializer
+from flowstone.ops.variables.variable_creation import VariableAggregation
 from flowstone.ops.variables.variable_scope import get_variable
 
 __all__ = [
@@ -57,6 +58,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
         return get_variable(
             "global_step", shape=[], dtype=dtypes.int64, initializer=zeros_initializer(), trainable=False,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
         )  # fmt: skip
 
 
