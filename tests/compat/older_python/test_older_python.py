@@ -60,6 +60,19 @@ def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
     assert result.stdout == "m\n", result.stderr
 
 
+def test_products_of_stacks(tmp_path: Path) -> None:
+    result = run_as_program(
+        """
+        import numpy as np
+        from numpy.core.umath_tests import inner1d, matrix_multiply
+        x = np.arange(6.0).reshape(2, 3)
+        print(inner1d(x, x).tolist(), matrix_multiply(x[None], x.T[None]).tolist())
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "[5.0, 50.0] [[[5.0, 14.0], [14.0, 50.0]]]\n", result.stderr
+
+
 def test_methods_of_arrays(tmp_path: Path) -> None:
     result = run_as_program(
         """

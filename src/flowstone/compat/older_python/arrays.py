@@ -6,11 +6,12 @@ import ctypes
 import functools
 import gc
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from flowstone.compat.older_python.late_modules import add_missing
+from flowstone.compat.older_python.late_modules import add_missing, replace
 
 __all__ = ["array", "asanyarray", "asarray", "install", "older_methods", "older_names"]
 
@@ -209,6 +210,12 @@ def _print_as_numpy_1() -> None:
         np.set_printoptions(legacy="1.25")
 
 
+def _fill_products(module: ModuleType) -> None:
+    """``numpy.core.umath_tests``, whose products programs took before NumPy had them for stacks."""
+    products = {"inner1d": lambda a, b: np.einsum("...i,...i->...", a, b), "matrix_multiply": np.matmul}
+    add_missing(module, products)
+
+
 def install() -> None:
     """Gives the names back, as far as this NumPy lacks them."""
     _print_as_numpy_1()
@@ -220,5 +227,6 @@ def install() -> None:
     _add_methods(np.ndarray, older_methods())
     _add_methods(np.generic, {"newbyteorder": _newbyteorder, "tostring": _tostring})
     module.array, module.asarray, module.asanyarray, module.copy = array, asarray, asanyarray, copy
+    replace("numpy.core.umath_tests", _fill_products)
     for name, made in _lists.items():
         setattr(module, name, made)
