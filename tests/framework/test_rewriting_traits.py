@@ -114,8 +114,9 @@ def test_roles() -> None:
     roles = {registry[name].role for name in registry} - {""}
     assert roles > CONTROL_FLOW
     assert roles - CONTROL_FLOW == {
-        "constant", "dataset", "element", "feed", "files", "gradient_barrier", "host_receive", "host_send",
-        "identity", "no_op", "placeholder", "read", "receive", "send", "swap_out", "trigger", "variable",
+        "constant", "dataset", "element", "element_access", "feed", "files", "gradient_barrier",
+        "host_receive", "host_send", "identity", "no_op", "placeholder", "read", "receive", "send",
+        "swap_out", "trigger", "variable",
     }  # fmt: skip
     assert {name for name in registry if registry[name].role == "variable"} < {
         name for name in registry if registry[name].holds_state

@@ -103,7 +103,7 @@ def test_a_server_with_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ),
         (["--cluster", "ps=a:1", "--job", "ps", "--task", "2"], "", "no task ps/2"),
         (["--cluster", "ps"], "", "write JOB=HOST:PORT"),
-        (["--secrets", "/nowhere"], "", "FLOWSTONE_CLUSTER_SECRETS is no folder: /nowhere"),
+        (["--secrets", "/dev/null/nowhere"], "", "FLOWSTONE_CLUSTER_SECRETS is no folder: /dev/null/nowhere"),
         ([], "{", "TF_CONFIG must be JSON"),
         (
             [],

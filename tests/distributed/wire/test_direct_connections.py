@@ -148,7 +148,7 @@ def test_without_shared_memory_payloads_go_over_the_socket(
     ends: Ends, missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if missing == "files":
-        monkeypatch.setattr(shared_blocks.Block, "__init__", lambda *_: os.open("/nowhere", 0))
+        monkeypatch.setattr(shared_blocks.Block, "__init__", lambda *_: os.open("/dev/null/nowhere", 0))
     else:
         monkeypatch.setattr(direct_connections, "can_share", lambda: False)
     connection, _ = connected(ends)
