@@ -1,7 +1,8 @@
-"""Public functions over Unicode and over rows of strings, where their results are dense."""
+"""Public functions over Unicode and over rows of strings, whose results may be ragged."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,20 @@ def _of_strings(input: Any, of_vector: Callable[[Any], list[Any]]) -> list[Any]:
         return values
     splits.set_shape([None if text.shape.as_list()[0] is None else text.shape.as_list()[0] + 1])
     return [RaggedTensor.from_row_splits(each, splits, validate=False) for each in values]
+
+
+def _decoded(
+    op: Any, input: Any, encoding: str, errors: str, replacement: int, replaces_control_characters: bool
+) -> list[Any]:
+    """What an op gives that decodes strings: see `unicode_decode`."""
+    of_vector = functools.partial(
+        op.several,
+        input_encoding=encoding,
+        errors=errors,
+        replacement_char=replacement,
+        replace_control_characters=replaces_control_characters,
+    )
+    return _of_strings(input, of_vector)
 
 
 def unicode_transcode(
@@ -75,15 +90,8 @@ def unicode_decode(
     Raises ValueError for an unknown rank.
     """
     with get_default_graph().name_scope(name or "UnicodeDecode"):
-        (points,) = _of_strings(
-            input,
-            lambda text: F.UnicodeDecode.several(
-                text,
-                input_encoding=input_encoding,
-                errors=errors,
-                replacement_char=replacement_char,
-                replace_control_characters=replace_control_characters,
-            ),
+        (points,) = _decoded(
+            F.UnicodeDecode, input, input_encoding, errors, replacement_char, replace_control_characters
         )
         return points
 
@@ -98,15 +106,13 @@ def unicode_decode_with_offsets(
 ) -> tuple[Any, Any]:
     """As `unicode_decode`, and the byte at which each character begins: int64, [characters]."""
     with get_default_graph().name_scope(name or "UnicodeDecodeWithOffsets"):
-        points, offsets = _of_strings(
+        points, offsets = _decoded(
+            F.UnicodeDecodeWithOffsets,
             input,
-            lambda text: F.UnicodeDecodeWithOffsets.several(
-                text,
-                input_encoding=input_encoding,
-                errors=errors,
-                replacement_char=replacement_char,
-                replace_control_characters=replace_control_characters,
-            ),
+            input_encoding,
+            errors,
+            replacement_char,
+            replace_control_characters,
         )
         return points, offsets
 

@@ -92,13 +92,12 @@ class PlanForShapes(Generic[P]):
 
 
 class _Met:
-    """`uses`: how many steps have had some shapes since the step number `since`; the last was `last`."""
+    """`uses`: how many steps have had some shapes since the step number `since`."""
 
-    __slots__ = ("last", "since", "uses")
+    __slots__ = ("since", "uses")
 
     def __init__(self, number: int) -> None:
-        self.since = self.last = number
-        self.uses = 1
+        self.since, self.uses = number, 1
 
 
 class _Task(Generic[P]):
@@ -200,8 +199,8 @@ class PlansByShape(Generic[P]):
             wide = self._made_wide(shapes)
             if self._is_wanted(shapes, wide, number) and self._pending is None:
                 due = number + self._steps_meanwhile(shapes, wide)
-                self._pending = task = _Task(lambda: self._make_later(shapes), shapes, number, due)
-                self._submit(task.run)
+                self._pending = _Task(lambda: self._make_later(shapes), shapes, number, due)
+                self._submit(self._pending.run)
             return wide
 
     def _made_at_once(self, shapes: Shapes) -> PlanForShapes[P]:
@@ -242,7 +241,7 @@ class PlansByShape(Generic[P]):
         if met is None:
             met = _Met(number)
         else:
-            met.last, met.uses = number, met.uses + 1
+            met.uses += 1
         self._met[shapes] = met
         if len(self._met) > _MOST_MET:
             del self._met[next(iter(self._met))]
@@ -260,7 +259,8 @@ class PlansByShape(Generic[P]):
 
     def _worthwhile_uses(self, shapes: Shapes, wide: PlanForShapes[P]) -> int:
         """How many steps of these shapes a plan of their own is worth."""
-        return self._costs(wide)[0].worthwhile_uses(self._costs(wide)[1], self._size(shapes))
+        own, other = self._costs(wide)
+        return own.worthwhile_uses(other, self._size(shapes))
 
     def _steps_meanwhile(self, shapes: Shapes, wide: PlanForShapes[P]) -> int:
         """How many steps are made while one for these shapes is planned, and its code is made."""
