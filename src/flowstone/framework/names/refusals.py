@@ -1,4 +1,4 @@
-"""Public names that need what a graph does not have: eager values, ragged tensors, another format.
+"""Public names that need what a graph does not have: eager values, some forms of ragged ones, another format.
 
     check_pinned = refused_function("tf.check_pinned", "nothing: sessions pin memory where it helps")
 

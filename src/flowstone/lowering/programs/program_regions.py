@@ -121,7 +121,7 @@ class _Search:
 
     def may_be_too_narrow(self) -> bool:
         """Whether a loop is left out that has nothing which machine code lacks."""
-        loops = (x for node, x in self.left_out.items() if node.declaration.role in ("enter", "stack"))
+        loops = (x for node, x in self.left_out.items() if node.declaration.role == "enter")
         return any(not reason.startswith(_LACKS) for reason in loops)
 
     # ---- which units may join
