@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import time
 
 import pytest
 import torch
 
+import forked
 from flowstone.native.codegen import compiler, host, making
 
 
@@ -84,3 +86,52 @@ def test_a_lock_for_each_key() -> None:
         assert locks.of("one").locked() and not locks.of("two").locked()
         locks.open()
         assert not locks.of("one").locked()
+
+
+def test_what_is_begun_is_made_once_and_its_error_is_raised_by_each() -> None:
+    made: list[str] = []
+
+    def make() -> str:
+        made.append("code")
+        return made[-1]
+
+    begun = making.in_background(make)
+    assert [begun.result(), begun.result()] == ["code", "code"] and made == ["code"] and begun.done()
+
+    def refuse() -> None:
+        raise RuntimeError("LLVM refuses")
+
+    refused = making.in_background(refuse)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="LLVM refuses"):
+            refused.result()
+    assert refused.done()
+
+
+_FORKING = """
+import os, threading
+from flowstone.native.codegen import making
+
+in_parent, begins, goes_on = os.getpid(), threading.Event(), threading.Event()
+
+def make():
+    if os.getpid() == in_parent:
+        begins.set()
+        goes_on.wait()
+    return os.getpid()
+
+begun = making.in_background(make)
+begins.wait()
+child = os.fork()
+if not child:
+    os._exit(int(begun.result() != os.getpid()))
+status = os.waitpid(child, 0)[1]
+goes_on.set()
+print(status, begun.result() == in_parent)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_child_makes_what_a_thread_of_its_parent_was_making() -> None:
+    done = forked.run(code=_FORKING, timeout=60)
+    assert done.stdout.split() == ["0", "True"], done.stderr

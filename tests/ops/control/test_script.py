@@ -103,6 +103,30 @@ def test_exceptions(raised, expected):
     assert type(caught.value) is expected
 
 
+def test_an_exception_tells_the_lines_of_the_function():
+    def look_up(x):
+        return x["no such key"]
+
+    def fail(x):
+        return look_up(x)
+
+    with pytest.raises(tf.errors.UnknownError, match=r"^IndexError: only integers") as caught:
+        run(tf.py_func(fail, [tf.constant([1.0])], tf.float32))
+    lines = caught.value.message.splitlines()
+    assert lines[1] == "Traceback (most recent call last):" and lines[2].endswith(" in fail")
+    assert "    return look_up(x)" in lines and '    return x["no such key"]' in lines
+    assert "ops/control/script.py" not in caught.value.message.partition("[[node")[0]
+
+
+def test_the_end_of_data_tells_no_lines():
+    def end():
+        raise StopIteration("no more")
+
+    with pytest.raises(tf.errors.OutOfRangeError) as caught:
+        run(tf.py_func(end, [], tf.float32))
+    assert caught.value.message.startswith("StopIteration: no more\n\t [[node")
+
+
 def test_results_that_do_not_fit():
     c = tf.constant([1, 2])
     for function, types, words in [

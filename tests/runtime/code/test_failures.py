@@ -156,3 +156,60 @@ def test_ends_of_data_say_nothing_of_inputs():
             with pytest.raises(errors.OutOfRangeError) as raised:
                 session.run(fetch)
             assert "inputs" not in raised.value.message
+
+
+def _zeros(*dims):
+    return np.zeros(dims, np.float32)
+
+
+_ints = np.int32
+
+
+@pytest.mark.parametrize(
+    ("build", "fed", "words"),
+    [
+        (
+            tf.reshape,
+            [_zeros(3, 10), _ints([4, 7])],
+            "a tensor with 30 values, but the requested shape has 28",
+        ),
+        (tf.reshape, [_zeros(3, 10), _ints([-1, 7])], "but the requested shape requires a multiple of 7"),
+        (
+            lambda a, b, c: tf.concat([a, b, c], 1),
+            [_zeros(3, 2), _zeros(3, 1), _zeros(4, 2)],
+            r"shape\[0\] = \[3,2\] vs. shape\[2\] = \[4,2\]",
+        ),
+        (
+            lambda a, b: tf.stack([a, b]),
+            [_zeros(3, 2), _zeros(4, 2)],
+            r"values\[0\].shape = \[3,2\] != values\[1\].shape = \[4,2\]",
+        ),
+        (tf.tile, [_zeros(2, 3), _ints(2)], r"Expected multiples to be 1-D, but got shape \[\]"),
+        (tf.broadcast_to, [_zeros(2), _ints([3, 3])], r"Incompatible shapes: \[2\] vs. \[3,3\]"),
+        (
+            lambda a, i: tf.gather(a, i, axis=1),
+            [_zeros(2, 3), _ints([0, 7])],
+            r"indices\[1\] = 7 is not in \[0, 3\)",
+        ),
+        (
+            lambda i, a: tf.scatter_nd(i, a, [2]),
+            [_ints([[5]]), _zeros(1)],
+            r"indices\[0\] = \[5\] does not index into shape \[2\]",
+        ),
+        (
+            lambda x, y: tf.nn.conv2d_transpose(x, y, [2, 16, 16, 4], [1, 2, 2, 1]),
+            [_zeros(2, 8, 8, 3), _zeros(3, 3, 4, 5)],
+            "filter and out_backprop must have the same out_depth",
+        ),
+        (tf.matrix_diag_part, [_zeros(2)], r"input must be at least 2-dim, received shape: \[2\]"),
+        (
+            lambda x, w: tf.nn.xw_plus_b(x, w, tf.zeros([3])),
+            [_zeros(2, 3), _zeros(4, 3)],
+            r"Matrix size-incompatible: In\[0\]: \[2,3\], In\[1\]: \[4,3\]",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit_are_told_in_tensorflows_words(build, fed, words):
+    inputs = [tf.placeholder(tf.as_dtype(value.dtype)) for value in fed]
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        session.run(build(*inputs), dict(zip(inputs, fed)))

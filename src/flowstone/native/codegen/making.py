@@ -1,16 +1,16 @@
 """When machine code is made, and by which thread.
 
 What is needed now is made on the thread that needs it, or was begun before on one of the two threads of
-`in_background`: whoever comes second waits at the lock of its key (`Locks`). Better code for what runs
+`in_background`: whoever comes second waits at a lock (`Locks`, `Begun`). Better code for what runs
 already is made on a thread of its own (`later`), what most work waits for first, and not before nothing has
 been made for anybody for a while, so that it takes no processor from a program that begins. Where that thread
 takes one of a team's cores, callers of teams work alone meanwhile (`parts.py`). A child after a fork has none
-of these threads; they begin anew in it when they are next asked, and its locks are open.
+of these threads; they begin anew in it when they are next asked, its locks are open, and what was begun and
+is not there is made by whoever needs it.
 """
 
 from __future__ import annotations
 
-import concurrent.futures
 import itertools
 import math
 import os
@@ -21,7 +21,7 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable, Hashable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import torch
 
@@ -30,7 +30,7 @@ from flowstone.framework.process.cores import usable_cores
 from flowstone.framework.process.daemon_threads import DaemonThreads
 from flowstone.native.codegen import compiler, parts
 
-__all__ = ["Locks", "in_background", "later", "wait_until_made"]
+__all__ = ["Begun", "Locks", "in_background", "later", "wait_until_made"]
 
 _Made = TypeVar("_Made")
 _PAUSE_S = 0.05  # after code for somebody who waits, before better code is begun
@@ -54,14 +54,41 @@ class Locks:
         self._lock = threading.Lock()
 
 
-def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]:
+class Begun(Generic[_Made]):
+    """What `make` makes once, on the first thread that asks for its `result`."""
+
+    def __init__(self, make: Callable[[], _Made]) -> None:
+        self._make, self._locks = make, Locks()
+        self._made: list[_Made] = []
+        self._error: BaseException | None = None
+
+    def done(self) -> bool:
+        """Whether it is there, or cannot be made."""
+        return bool(self._made) or self._error is not None
+
+    def result(self) -> _Made:
+        """It, for which this waits; raises what `make` raised."""
+        with self._locks.of("result"):
+            if not self.done():
+                try:
+                    self._made.append(self._make())
+                except BaseException as error:
+                    self._error = error
+        if self._error is not None:
+            raise self._error
+        return self._made[0]
+
+
+def in_background(make: Callable[[], _Made]) -> Begun[_Made]:
     """What `make` makes on a thread for what is needed soon."""
-    return _soon.submit(_shared, make)
+    begun = Begun(make)
+    _soon.submit(_shared, begun)
+    return begun
 
 
-def _shared(make: Callable[[], _Made]) -> _Made:
+def _shared(begun: Begun[_Made]) -> None:
     with beside_steps.shared():
-        return make()
+        begun.result()
 
 
 def later(make: Callable[[], object], work: float = math.inf) -> None:

@@ -9,7 +9,6 @@ the same numbers, and the best takes its place (`making.py`).
 from __future__ import annotations
 
 import array
-import concurrent.futures
 import ctypes
 import functools
 import math
@@ -58,7 +57,7 @@ class _Filling:
     def __init__(self, name: str, work: int) -> None:
         self._name = name
         self._least_of_team = machine.current().profile.native_team // work if work else math.inf
-        self._asked: dict[bool, concurrent.futures.Future[None]] = {}  # by whether for code made quickly
+        self._asked: dict[bool, making.Begun[None]] = {}  # by whether for code made quickly
         self._function: Callable[[int], None] | None = None
         self._modules: list[compiler.Module] = []  # which stay loaded
 
@@ -84,14 +83,14 @@ class _Filling:
 
         return fill
 
-    def _begin(self, quickly: bool) -> concurrent.futures.Future[None]:
+    def _begin(self, quickly: bool) -> making.Begun[None]:
         """Has the function made on a thread, unless it is there or was begun."""
         quickly &= flags.NATIVE == 1
         if quickly not in self._asked:
             self._asked[quickly] = making.in_background(lambda: self._make(quickly))
         return self._asked[quickly]
 
-    def _awaited(self, asked: concurrent.futures.Future[None]) -> Callable[[int], None]:
+    def _awaited(self, asked: making.Begun[None]) -> Callable[[int], None]:
         asked.result()
         assert self._function is not None
         return self._function

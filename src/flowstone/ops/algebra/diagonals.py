@@ -140,7 +140,15 @@ def _(node: Node) -> Shapes:
 
 @matrix_diag_part_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    return Call(torch.diagonal, X0, 0, -2, -1)
+    if node.dims(0) is not None:
+        return Call(torch.diagonal, X0, 0, -2, -1)
+
+    def take(x: torch.Tensor) -> torch.Tensor:
+        if x.ndim < 2:
+            raise _invalid(f"input must be at least 2-dim, received shape: {list(x.shape)}")
+        return x.diagonal(0, -2, -1)
+
+    return take
 
 
 @matrix_diag_part_op.gradient

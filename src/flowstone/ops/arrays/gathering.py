@@ -379,7 +379,12 @@ def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
         raise invalid(f"Indices and updates specified for empty output shape {sizes}")
     result = torch.zeros(product(sizes[:depth]), *rest, dtype=updates.dtype, device=updates.device)
     places = flat_places(indices, sizes[:depth])
-    return add_rows(result, places, updates.reshape(len(places), *rest)).reshape(sizes)
+    try:
+        return add_rows(result, places, updates.reshape(len(places), *rest)).reshape(sizes)
+    except (IndexError, RuntimeError) as error:
+        if ((places < 0) | (places >= len(result))).any():
+            raise _outside(sizes, indices) from error
+        raise
 
 
 @scatter_nd_op.gradient

@@ -276,6 +276,8 @@ def _(node: Node, env: Environment) -> Kernel:
 
 
 def _counts(x: Any, counts: Any) -> list[int]:
+    if counts.ndim != 1:
+        raise invalid(f"Expected multiples to be 1-D, but got shape {list(counts.shape)}")
     result: list[int] = counts.tolist()
     if len(result) != x.ndim:
         raise invalid(

@@ -8,6 +8,7 @@ they flow along edges; its method `gradient` adds the gradients' nodes (`client/
 from __future__ import annotations
 
 import itertools
+import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -109,7 +110,12 @@ def _argument(value: Any, dtype: Any) -> Any:
 
 
 def _translated(error: Exception) -> errors.OpError:
+    """The error of the step, with the lines of the function that raised it; the end of data has none."""
     message = f"{type(error).__name__}: {error}"
+    if error.__traceback__ is not None and not isinstance(error, StopIteration):
+        lines = traceback.format_tb(error.__traceback__.tb_next)  # below the line that calls the function
+        if lines:
+            message = f"{message}\nTraceback (most recent call last):\n{''.join(lines)}{message}"
     for python, kind in _ERRORS:
         if isinstance(error, python):
             return kind(None, None, message)

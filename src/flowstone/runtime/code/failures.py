@@ -7,6 +7,7 @@ the user's line that created the node.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -157,7 +158,52 @@ def _different_shapes(values: Sequence[Any]) -> str:
 
 def _different_sizes(values: Sequence[Any]) -> str:
     shapes = _shapes(values)
-    return f"Matrix size-incompatible: In[0]: {shapes[0]}, In[1]: {shapes[1]}" if len(shapes) == 2 else ""
+    return f"Matrix size-incompatible: In[0]: {shapes[0]}, In[1]: {shapes[1]}" if len(shapes) >= 2 else ""
+
+
+def _not_reshaped(values: Sequence[Any]) -> str:
+    if len(values) != 2 or not all(isinstance(value, torch.Tensor) for value in values):
+        return ""
+    count, sizes = values[0].numel(), values[1].reshape(-1).tolist()
+    size = math.prod(n for n in sizes if n != -1)
+    wanted = f"requires a multiple of {size}" if -1 in sizes else f"has {size}"
+    return f"Input to reshape is a tensor with {count} values, but the requested shape {wanted}"
+
+
+def _not_broadcast(values: Sequence[Any]) -> str:
+    if len(values) != 2 or not all(isinstance(value, torch.Tensor) for value in values):
+        return ""
+    wanted = str(values[1].reshape(-1).tolist()).replace(" ", "")
+    return f"Incompatible shapes: {_shapes(values)[0]} vs. {wanted}"
+
+
+def _not_joined(values: Sequence[Any]) -> str:
+    """Which of the tensors to concatenate does not fit the first along the axes that stay."""
+    *parts, axis = values
+    if not (_is_index(axis) and parts and all(isinstance(x, torch.Tensor) and x.dim() for x in parts)):
+        return ""
+    at = int(axis) % parts[0].dim()
+    for i, part in enumerate(parts):
+        if part.shape[:at] != parts[0].shape[:at] or part.shape[at + 1 :] != parts[0].shape[at + 1 :]:
+            first, other = _shapes([parts[0], part])
+            return f"Dimensions of inputs should match: shape[0] = {first} vs. shape[{i}] = {other}"
+    return ""
+
+
+def _not_stacked(values: Sequence[Any]) -> str:
+    """Which of the tensors to stack has another shape than the first."""
+    first, *others = _shapes(values) or [""]
+    i = next((i for i, other in enumerate(others, 1) if other != first), None)
+    if i is None:
+        return ""
+    return (
+        f"Shapes of all inputs must match: values[0].shape = {first} != values[{i}].shape = {others[i - 1]}"
+    )
+
+
+def _is_index(value: Any) -> bool:
+    is_tensor = isinstance(value, torch.Tensor)
+    return is_tensor and value.dim() == 0 and value.dtype in (torch.int32, torch.int64)
 
 
 def _outside(values: Sequence[Any]) -> str:
@@ -181,7 +227,13 @@ def _outside(values: Sequence[Any]) -> str:
 _TOLD_BETTER: tuple[tuple[str, Callable[[Sequence[Any]], str]], ...] = (
     ("must match the size of tensor b", _different_shapes),
     ("shapes cannot be multiplied", _different_sizes),
+    ("is invalid for input of size", _not_reshaped),
+    ("expanded size of the tensor", _not_broadcast),
+    ("Sizes of tensors must match", _not_joined),
+    ("stack expects each tensor to be equal size", _not_stacked),
     ("index out of range in self", _outside),
+    ("INDICES element is out of DATA bounds", _outside),
+    ("Given transposed=1", lambda values: "filter and out_backprop must have the same out_depth"),
     (" by zero", lambda values: "Integer division by zero"),
     ("ZeroDivisionError", lambda values: "Integer division by zero"),
     ("Boolean value of Tensor with more than one value", lambda values: "The predicate must be a scalar"),
