@@ -3,9 +3,10 @@
 What is needed now is made on the thread that needs it, or was begun before on one of the two threads of
 `in_background`: whoever comes second waits at the lock of its key (`Locks`). Better code for what runs
 already is made on a thread of its own (`later`), what most work waits for first, and not before nothing has
-been made for anybody for a while, so that it takes no processor from a program that begins. Where that thread
-takes one of a team's cores, callers of teams work alone meanwhile (`parts.py`). A child after a fork has none
-of these threads; they begin anew in it when they are next asked, and its locks are open.
+been made for anybody for a while, so that it takes no processor from a program that begins; so is what steps
+can do without (`unhurried`). Where that thread takes one of a team's cores, callers of teams work alone
+meanwhile (`parts.py`). A child after a fork has none of these threads; they begin anew in it when they are
+next asked, and its locks are open.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from flowstone.framework.process.cores import usable_cores
 from flowstone.framework.process.daemon_threads import DaemonThreads
 from flowstone.native.codegen import compiler, parts
 
-__all__ = ["Locks", "in_background", "later", "wait_until_made"]
+__all__ = ["Locks", "in_background", "later", "unhurried", "wait_until_made"]
 
 _Made = TypeVar("_Made")
 _PAUSE_S = 0.05  # after code for somebody who waits, before better code is begun
@@ -56,18 +57,28 @@ class Locks:
 
 def in_background(make: Callable[[], _Made]) -> concurrent.futures.Future[_Made]:
     """What `make` makes on a thread for what is needed soon."""
-    return _soon.submit(_shared, make)
+    return _soon.submit(beside_steps.handed_over(make))
 
 
-def _shared(make: Callable[[], _Made]) -> _Made:
-    with beside_steps.shared():
-        return make()
+def unhurried(make: Callable[[], _Made], work: float) -> concurrent.futures.Future[_Made]:
+    """What `make` makes on the thread for better code, for what steps can do without; before what less `work`
+    waits for."""
+    future: concurrent.futures.Future[_Made] = concurrent.futures.Future()
+
+    def made() -> None:
+        try:
+            future.set_result(make())
+        except Exception as error:
+            future.set_exception(error)
+
+    later(made, work)
+    return future
 
 
 def later(make: Callable[[], object], work: float = math.inf) -> None:
     """Has `make` called on the thread for better code, before what less `work` waits for; it prints what it
     raises."""
-    _waiting.put((-work, next(_numbers), make))
+    _waiting.put((-work, next(_numbers), beside_steps.handed_over(make)))
     _begin_thread()
 
 
@@ -102,8 +113,7 @@ def _make_all() -> None:
             while (left := _PAUSE_S - compiler.idle_s()) > 0:
                 time.sleep(left)
             parts.work_alone(make, torch.get_num_threads() >= usable_cores())
-            with beside_steps.shared():
-                make()
+            make()
         except Exception:
             traceback.print_exc(file=sys.stderr)  # steps go on with the code that there is
         finally:
