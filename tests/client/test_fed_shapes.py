@@ -20,8 +20,8 @@ LENGTHS = list(range(3, 23))
 
 @pytest.fixture(autouse=True)
 def _own_plans_when_shapes_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flowstone.runtime.plans.planning_costs.MOST_USES", 2)
-    monkeypatch.setattr("flowstone.runtime.plans.planning_costs.PATIENCE", 0)
+    monkeypatch.setattr("flowstone.runtime.code.planning_costs.MOST_USES", 2)
+    monkeypatch.setattr("flowstone.runtime.code.planning_costs.PATIENCE", 0)
 
 
 def plans_of(s: tf.Session) -> PlansByShape:
@@ -212,7 +212,7 @@ def held_planning(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, thr
 
 
 def test_steps_go_on_while_a_plan_is_made(monkeypatch):
-    monkeypatch.setattr("flowstone.runtime.plans.planning_costs.PATIENCE", 1)
+    monkeypatch.setattr("flowstone.runtime.code.planning_costs.PATIENCE", 1)
     begun, go_on = held_planning(monkeypatch)
     x = tf.placeholder(tf.float32, [None])
     y = x * 2

@@ -16,7 +16,7 @@ from flowstone.distributed.masters.own_servers import masters
 from flowstone.distributed.masters.step_plans import RegisteredParts, StepKind, StepPlan, StepPlans
 from flowstone.framework import errors
 from flowstone.framework.types.shape import Dims
-from flowstone.runtime.plans.planning_costs import PlanCosts
+from flowstone.runtime.code.planning_costs import PlanCosts
 
 KIND = StepKind(("x:0",), ("y:0",), ())
 
@@ -157,8 +157,8 @@ def test_workers_forget_the_parts_of_shapes_that_no_longer_come(
     cluster: clusters.Cluster, session: tf.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_PLANS", 2)
-    monkeypatch.setattr("flowstone.runtime.plans.planning_costs.MOST_USES", 2)
-    monkeypatch.setattr("flowstone.runtime.plans.planning_costs.PATIENCE", 0)
+    monkeypatch.setattr("flowstone.runtime.code.planning_costs.MOST_USES", 2)
+    monkeypatch.setattr("flowstone.runtime.code.planning_costs.PATIENCE", 0)
     x = tf.placeholder(tf.float32, [None])
     with tf.device("/job:ps/task:0"):
         y = x + 1.0

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from flowstone.framework import flags
-from flowstone.framework.process.beside_steps import give_way, shared
+from flowstone.framework.process.beside_steps import give_way, handed_over, shared
 from flowstone.native.codegen import making
 from flowstone.runtime.plans.background_planning import BackgroundPlanner
 
@@ -43,6 +43,29 @@ def test_it_is_short_until_the_last_thread_has_done_its_work() -> None:
     leave.set()
     other.join()
     assert sys.getswitchinterval() == pytest.approx(USUAL)
+
+
+def test_it_is_short_before_the_thread_begins() -> None:
+    found: list[float] = []
+    work = handed_over(lambda: found.append(sys.getswitchinterval()))
+    assert sys.getswitchinterval() == pytest.approx(SHORT)
+    other = threading.Thread(target=work)
+    other.start()
+    other.join()
+    assert found == [pytest.approx(SHORT)] and sys.getswitchinterval() == pytest.approx(USUAL)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_may_do_what_was_handed_over() -> None:
+    work = handed_over(lambda: None)
+    child = os.fork()
+    if not child:
+        work()
+        with shared():
+            is_short = abs(sys.getswitchinterval() - SHORT) < 1e-6
+        os._exit(0 if is_short and abs(sys.getswitchinterval() - USUAL) < 1e-6 else 1)
+    work()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_what_the_program_sets_stays() -> None:

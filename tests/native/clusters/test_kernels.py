@@ -16,6 +16,7 @@ from flowstone.native.clusters import kernels
 from flowstone.native.clusters.clusters import Array, Cluster, Step
 from flowstone.native.codegen import host, making
 from flowstone.native.codegen.loaded_modules import LoadedModules
+from flowstone.runtime.code import planning_costs
 
 ADD = Cluster((4, 8), (Array("float32", (4, 8)),) * 2, (Step("AddV2", (0, 1), "float32"),), (2,))
 X = np.random.RandomState(0).randn(6, 40).astype(np.float32)
@@ -66,8 +67,9 @@ def stateful_program() -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("calls", [1, 30])
 def test_what_its_own_run_changes_begins_by_aten(
-    calls: int, compiled: list[tuple[str, bool]], set_profile
+    calls: int, compiled: list[tuple[str, bool]], set_profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(planning_costs, "MOST_BY_ATEN", 0)  # as where a step takes long
     set_profile(cluster_much=0 if calls == 1 else 1e6)
     with tf.Graph().as_default(), tf.Session() as session:
         v, fetches, feed = stateful_program()
@@ -78,6 +80,42 @@ def test_what_its_own_run_changes_begins_by_aten(
             assert "Exp" not in str(compiled) and ("Mul+AddV2+Tanh+Mul", True) in compiled
         session.run(fetches, feed)
         assert "Exp" in str(compiled)
+
+
+def test_short_steps_go_on_by_aten_while_code_is_made(
+    compiled: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch, set_profile
+) -> None:
+    """It is looked for after half of these steps, and is the best: how fast it is made changes no result."""
+    set_profile(cluster_much=1e6)
+    monkeypatch.setattr(planning_costs, "MOST_BY_ATEN", 60)
+    begun: list[int] = []
+    in_background = making.in_background
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, fetches, feed = stateful_program()
+        session.run(v.initializer)
+        session.run(fetches, feed)
+        monkeypatch.setattr(making, "in_background", lambda make: begun.append(step) or in_background(make))
+        for step in range(2, 61):  # noqa: B007 - whoever makes code notes it
+            session.run(fetches, feed)
+            assert "Exp" not in str(compiled)
+        assert len(begun) == len(set(begun)) > 0 and all(30 <= each <= 45 for each in begun)
+        session.run(fetches, feed)
+        assert [each for each in compiled if each[0] == "Exp"] == [("Exp", False)]
+
+
+def test_code_that_is_kept_is_loaded_before_it_is_needed(
+    compiled: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.ones(4, 8)
+    kernels.kernel_of(ADD, torch.add).make_better()  # for the cache
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
+    kernel = kernels.kernel_of(ADD, lambda x, y: (x + y,))
+    kernel.begin_by_aten(40, turn=5)
+    for call in range(1, 41):
+        kernel(x, x)
+        assert len(kernels._modules) == (call >= 25) and not kernel.is_compiled
+    kernel(x, x)
+    assert kernel.is_compiled and not kernel._is_quick
 
 
 @pytest.mark.parametrize("how", ["flag", "call"])

@@ -32,6 +32,15 @@ def test_code_is_kept_and_found(folder: pathlib.Path, monkeypatch: pytest.Monkey
     assert call(compiler.compiled(TEXT, ["seven"]), 4) == 11
 
 
+def test_only_what_is_kept_is_found(folder: pathlib.Path) -> None:
+    assert compiler.kept(TEXT, ["seven"]) is None
+    compiler.compiled(TEXT, ["seven"], quickly=True)
+    assert compiler.kept(TEXT, ["seven"]) is None  # there is better code
+    compiler.compiled(TEXT, ["seven"])
+    found = compiler.kept(TEXT, ["seven"])
+    assert found is not None and call(found, 1) == 8
+
+
 @pytest.mark.parametrize("is_rough", [False, True])
 def test_rough_text_and_any_other_give_the_same_code_results(folder: pathlib.Path, is_rough: bool) -> None:
     """Each is kept under a name of its own."""

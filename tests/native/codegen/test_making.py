@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 import time
 
@@ -48,6 +49,18 @@ def test_callers_of_teams_work_alone_while_code_takes_a_core(
     making.later(lambda: seen.append(host.ALONE.value))
     making.wait_until_made()
     assert seen == [int(cores <= 2)] and not host.ALONE.value
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads have no priority of their own")
+def test_what_steps_can_do_without_leaves_them_the_processors() -> None:
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    own = priority()
+    assert making.unhurried(priority, 0.0).result() == min(own + 10, 19)
+    with pytest.raises(ZeroDivisionError):
+        making.unhurried(lambda: 1 // 0, 0.0).result()
+    assert making.in_background(priority).result() == own == priority()
 
 
 def test_what_cannot_be_made_is_told_and_the_next_is_made(capsys: pytest.CaptureFixture[str]) -> None:

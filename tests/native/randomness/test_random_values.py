@@ -115,10 +115,12 @@ def test_code_made_quickly_is_replaced(monkeypatch, tmp_path, name) -> None:
     monkeypatch.setattr(flags, "NATIVE", 1)
     later = []
     monkeypatch.setattr(random_values.making, "later", later.append)
+    monkeypatch.setattr(random_values, "_SOME", 1500)
     filling = random_values._Filling(name, 20)
     found, expected = torch.zeros(2, 1001, dtype=torch.int64)
     filling(5, 7, found, 0, 1001)
-    assert [each.is_quick for each in filling._modules] == [True]
+    assert [each.is_quick for each in filling._modules] == [True] and not later  # few are drawn
+    filling(5, 7, found, 0, 1001)
     later.pop()()
     filling(5, 7, expected, 0, 1001)
     assert [each.is_quick for each in filling._modules] == [True, False] and not later

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from flowstone.runtime.code.planning_costs import PlanCosts
 from flowstone.runtime.plans import plans_by_shape
-from flowstone.runtime.plans.planning_costs import PlanCosts
 from flowstone.runtime.plans.plans_by_shape import AT_ONCE, MOST_WIDENINGS, PlansByShape
 
 

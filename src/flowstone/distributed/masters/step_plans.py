@@ -18,8 +18,8 @@ from flowstone.distributed.masters.partial_runs import PartialPlan
 from flowstone.distributed.masters.running_step import RegisteredPart
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims
+from flowstone.runtime.code.planning_costs import PlanCosts
 from flowstone.runtime.plans.background_planning import BackgroundPlanner
-from flowstone.runtime.plans.planning_costs import PlanCosts
 from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape, Shapes
 
 __all__ = ["RegisteredParts", "StepKind", "StepPlan", "StepPlans"]

@@ -25,9 +25,9 @@ from flowstone.partition.send_receive import SENDS
 from flowstone.partition.subgraphs import Part, partition
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.passes import SIMPLIFYING, run_passes
+from flowstone.runtime.code.planning_costs import PlanCosts, plan_costs
 from flowstone.runtime.plans.plan import pruned_subgraph
 from flowstone.runtime.plans.plan_options import PlanOptions
-from flowstone.runtime.plans.planning_costs import PlanCosts, plan_costs
 from flowstone.runtime.process.device import Device
 
 __all__ = ["PartGraph", "ReadPart", "cut", "divide", "placed_nodes", "read_part"]

@@ -32,10 +32,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from flowstone.framework import flags
 
-__all__ = ["give_way", "shared"]
+__all__ = ["give_way", "handed_over", "shared"]
+
+_Made = TypeVar("_Made")
 
 _TURN_S = 1e-5
 _SET_SLACK, _GET_SLACK = 29, 30  # Linux's numbers of what `prctl` does
@@ -48,12 +51,12 @@ _before = 0.0  # the time that ours stands for; 0 where it stands for none
 
 
 def give_way() -> None:
-    """Gives this thread, for good, a lower priority; on Linux, where threads have one of their own."""
+    """Gives this thread, for good, a lower priority than the program's first one has; on Linux, where threads
+    have one of their own."""
     if flags.TUNE_PROCESS and sys.platform.startswith("linux"):
-        thread = threading.get_native_id()
         with contextlib.suppress(OSError):
-            before = os.getpriority(os.PRIO_PROCESS, thread)
-            os.setpriority(os.PRIO_PROCESS, thread, min(before + _LESS, _LEAST))
+            others = os.getpriority(os.PRIO_PROCESS, os.getpid())
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(others + _LESS, _LEAST))
 
 
 @contextlib.contextmanager
@@ -70,6 +73,22 @@ def shared() -> Iterator[None]:
         if slack:
             slack(_SET_SLACK, before)
         _end()
+
+
+def handed_over(make: Callable[[], _Made]) -> Callable[[], _Made]:
+    """What another thread shall call once, within `shared`. The time is short from now on: a step that asks
+    for the lock between the beginning of that thread and its first words would wait for the usual one.
+    """
+    _begin()
+
+    def made() -> _Made:
+        try:
+            with shared():
+                return make()
+        finally:
+            _end()
+
+    return made
 
 
 def _slack() -> Callable[[int, int], int] | None:
@@ -97,7 +116,7 @@ def _begin() -> None:
 def _end() -> None:
     global _working
     with _lock:
-        _working -= 1
+        _working = max(_working - 1, 0)  # a child may call what was handed over before the fork
         if not _working:
             _put_back()
 

@@ -26,6 +26,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Call, Input
 from flowstone.framework.declarations.operation import op, registry
+from flowstone.framework.declarations.work import input_at
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.machine import machine
 from flowstone.lowering.updates.native_rules import rule_of
@@ -259,6 +260,7 @@ for _name, _held in (("_RowUpdate", "Ref(M*T)"), ("_RowResourceUpdate", "M*resou
         "update: string ; summed: bool ; K: int >= 0 ; Tindices: type in [int32, int64]",
         stateful=True,
         mutates=[0],
+        rows=input_at(-2),
         T=ALL_NUMBERS,
     )
     _declaration.infer(lambda node: None)

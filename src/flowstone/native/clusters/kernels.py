@@ -41,7 +41,7 @@ from flowstone.native.codegen.loaded_modules import LoadedModules
 __all__ = ["Code", "NativeKernel", "is_on", "kernel_of", "overwritable", "source_of"]
 
 _MOST_LAYOUTS = 8  # of arguments that code is compiled for
-_ATEN_CALLS = 30  # at most, before code is waited for
+_ATEN_CALLS = 30  # at most, before code is waited for, where a plan's steps take long
 _ATEN_WORK = 100  # how many calls of much work are made by ATen
 _NEW = "new"  # the function whose results are all new
 
@@ -72,6 +72,7 @@ class NativeKernel:
         self._places: list[tuple[dict[str, Any], str]] = []
         self._calls = self._misfits = 0
         self._aten_calls = 0.0  # how many of the first calls are calls of `otherwise`
+        self._begins_at = 0  # the call from which on code is made for the first one that needs it
         self._awaits_best = False  # no code is made quickly
         self._is_quick = False  # better code may come
 
@@ -85,8 +86,8 @@ class NativeKernel:
         self._calls += 1
         if self._calls > self._aten_calls:
             self._go_on()
-        elif self._calls == 2:
-            making.later(self.make_better, self.work)
+        elif self._calls == self._begins_at:
+            self._begin()
         return self._current(*inputs)
 
     def prepare(self) -> None:
@@ -94,11 +95,23 @@ class NativeKernel:
         if flags.NATIVE == 1 and not self._aten_calls and not self.is_compiled:
             making.in_background(lambda: _module_of(self._code(), quickly=True))
 
-    def begin_by_aten(self) -> None:
-        """Has the first calls be calls of `otherwise`, if it is not compiled yet."""
+    def begin_by_aten(self, calls: int = 0, turn: int = 0) -> None:
+        """Has the first calls be calls of `otherwise`, if it is not compiled yet: at least so many, if these
+        are not much slower. Half of them later its code is looked for; so many calls after that, since a step
+        shall look for that of one kernel."""
         much = machine.current().profile.cluster_much
-        self._aten_calls = min(_ATEN_CALLS, max(1, _ATEN_WORK * much // max(self.work, 1)))
-        self._awaits_best = much <= self.work < math.inf
+        fewest = min(_ATEN_CALLS, max(1, _ATEN_WORK * much // max(self.work, 1)))
+        self._aten_calls = max(fewest, calls) if self.work < math.inf else fewest
+        self._begins_at = max(2, int(min(self._aten_calls // 2 + turn, self._aten_calls)))
+        self._awaits_best = self.is_much or self._aten_calls > fewest
+
+    def _begin(self) -> None:
+        """Loads the code, or has it made: for steps that come after some more."""
+        code = self._code()
+        text = code.text()
+        if not _is_kept(code, text):
+            code = code._replace(text=lambda: text)
+            making.in_background(lambda: _module_of(code, quickly=not self._awaits_best))
 
     def begin_by_best(self) -> None:
         """Has the best code made soon, for which the first call waits."""
@@ -110,6 +123,11 @@ class NativeKernel:
     def work(self) -> float:
         """About how many additions a call takes as long as."""
         return self.cluster.work
+
+    @property
+    def is_much(self) -> bool:
+        """Whether it is so much that its best code is waited for."""
+        return machine.current().profile.cluster_much <= self.work < math.inf
 
     def replace_in(self, names: dict[str, Any], name: str) -> None:
         """Has the machine code stand for itself under this name, once it is the best there is."""
@@ -239,6 +257,14 @@ def _module_of(code: Code, quickly: bool) -> compiler.Module:
                 made = compiler.compiled(code.text(), code.names, code.is_rough, quickly)
                 found = _modules.kept(code.key, made)
     return found
+
+
+def _is_kept(code: Code, text: str) -> bool:
+    """Whether the best code is there without being made, which it is from now on."""
+    found = _modules.found(code.key, False)
+    if found is None and (found := compiler.kept(text, code.names, code.is_rough)) is not None:
+        _modules.kept(code.key, found)
+    return found is not None
 
 
 def _begin_anew() -> None:

@@ -5,13 +5,14 @@ Calls: a `CodeLibrary` calls the functions of a text with whole numbers, named b
 named by its `places`: a function takes the address of an array of addresses, of which the first is that of
 the numbers. The first number is how many threads there are. Plans have the functions that they call
 `prepare`d on threads. What is not in the cache is made quickly, each function by itself, and the best code
-of all after its first call, with the same results (`making.py`). What kernels can do without is made
+of all after its second call, with the same results (`making.py`). What kernels can do without is made
 `when_asked`.
 """
 
 from __future__ import annotations
 
 import array
+import concurrent.futures
 import ctypes
 import functools
 import itertools
@@ -30,11 +31,15 @@ __all__ = ["CodeLibrary", "my_part", "places_of", "share", "when_asked", "words_
 _Made = TypeVar("_Made")
 
 
-def when_asked(make: Callable[[], _Made]) -> Callable[[], _Made | None]:
+def when_asked(make: Callable[[], _Made], work: float = 0.0) -> Callable[[], _Made | None]:
     """A function that gives what `make` makes on a thread, which the first call begins: None until it is
-    there, and where there is no native tier. With ``FLOWSTONE_NATIVE=2`` a call waits."""
+    there, and where there is no native tier. With ``FLOWSTONE_NATIVE=2`` a call waits. It is made
+    before what less `work` waits for."""
 
-    begun = functools.cache(lambda: making.in_background(make))
+    @functools.cache
+    def begun() -> concurrent.futures.Future[_Made]:
+        return making.in_background(make) if flags.NATIVE > 1 else making.unhurried(make, work)
+
     made: list[_Made] = []  # once it is there: to ask a future takes longer
 
     def found() -> _Made | None:
@@ -62,6 +67,7 @@ class CodeLibrary:
         self._functions: dict[str, Callable[[int], None]] = {}
         self._modules: list[compiler.Module] = []  # which stay loaded
         self._quick: set[str] = set()  # functions that better code has not been asked for
+        self._again: set[str] = set()  # of these, such as have been called
         self._locks = making.Locks()
         self._waits = False
 
@@ -110,8 +116,10 @@ class CodeLibrary:
         function = self._functions.get(name) or self._function(name)
         function(place)
         if name in self._quick:
-            self._quick.clear()
-            making.later(self._take_best)
+            if name in self._again:
+                self._quick.clear()
+                making.later(self._take_best)
+            self._again.add(name)
 
     def _function(self, name: str) -> Callable[[int], None]:
         with self._locks.of(name if not self._waits else ""):

@@ -23,7 +23,7 @@ from typing import Any
 from flowstone.framework import flags
 from flowstone.native.codegen import host, llvm, object_code
 
-__all__ = ["Module", "compiled", "idle_s", "reachable"]
+__all__ = ["Module", "compiled", "idle_s", "kept", "reachable"]
 
 _VERSION = "1"  # of what the text means to this file
 _LEVEL, _QUICK_LEVEL = 2, 0
@@ -69,6 +69,11 @@ def compiled(text: str, names: Sequence[str], is_rough: bool = False, quickly: b
         for old in path.parent.glob(f"{path.stem}.*.quick.o"):
             old.unlink(missing_ok=True)
     return found
+
+
+def kept(text: str, names: Sequence[str], is_rough: bool = False) -> Module | None:
+    """The same as far as the cache has it."""
+    return _from_file(_path(text, is_rough), names)
 
 
 def idle_s() -> float:

@@ -3,10 +3,10 @@
 What is needed now is made on the thread that needs it, or was begun before on one of the two threads of
 `in_background`: whoever comes second waits at a lock (`Locks`, `Begun`). Better code for what runs
 already is made on a thread of its own (`later`), what most work waits for first, and not before nothing has
-been made for anybody for a while, so that it takes no processor from a program that begins. Where that thread
-takes one of a team's cores, callers of teams work alone meanwhile (`parts.py`). A child after a fork has none
-of these threads; they begin anew in it when they are next asked, its locks are open, and what was begun and
-is not there is made by whoever needs it.
+been made for anybody for a while, so that it takes no processor from a program that begins; so is what steps
+can do without (`unhurried`). Where that thread takes one of a team's cores, callers of teams work alone
+meanwhile (`parts.py`). A child after a fork has none of these threads; they begin anew in it when they are
+next asked, its locks are open, and what was begun and is not there is made by whoever needs it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from flowstone.framework.process.cores import usable_cores
 from flowstone.framework.process.daemon_threads import DaemonThreads
 from flowstone.native.codegen import compiler, parts
 
-__all__ = ["Begun", "Locks", "in_background", "later", "wait_until_made"]
+__all__ = ["Begun", "Locks", "in_background", "later", "unhurried", "wait_until_made"]
 
 _Made = TypeVar("_Made")
 _PAUSE_S = 0.05  # after code for somebody who waits, before better code is begun
@@ -82,19 +82,22 @@ class Begun(Generic[_Made]):
 def in_background(make: Callable[[], _Made]) -> Begun[_Made]:
     """What `make` makes on a thread for what is needed soon."""
     begun = Begun(make)
-    _soon.submit(_shared, begun)
+    _soon.submit(beside_steps.handed_over(begun.result))
     return begun
 
 
-def _shared(begun: Begun[_Made]) -> None:
-    with beside_steps.shared():
-        begun.result()
+def unhurried(make: Callable[[], _Made], work: float) -> Begun[_Made]:
+    """What `make` makes on the thread for better code, for what steps can do without; before what less `work`
+    waits for."""
+    begun = Begun(make)
+    later(begun.result, work)
+    return begun
 
 
 def later(make: Callable[[], object], work: float = math.inf) -> None:
     """Has `make` called on the thread for better code, before what less `work` waits for; it prints what it
     raises."""
-    _waiting.put((-work, next(_numbers), make))
+    _waiting.put((-work, next(_numbers), beside_steps.handed_over(make)))
     _begin_thread()
 
 
@@ -129,8 +132,7 @@ def _make_all() -> None:
             while (left := _PAUSE_S - compiler.idle_s()) > 0:
                 time.sleep(left)
             parts.work_alone(make, torch.get_num_threads() >= usable_cores())
-            with beside_steps.shared():
-                make()
+            make()
         except Exception:
             traceback.print_exc(file=sys.stderr)  # steps go on with the code that there is
         finally:

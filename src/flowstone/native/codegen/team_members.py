@@ -3,12 +3,13 @@
 ``gather(ptr a)`` of an array of whole numbers: how many threads have arrived, how many rounds a thread waits
 for the others at most, and, by their number in the team, the ids. No thread sleeps while it waits, so that
 all are awake afterwards. The code is compiled on a thread when it is first asked for; until then, and where
-there is no native tier or no team, `team_members` is None.
+there is no native tier or no team, `team_members` is None. It is made before all other code that waits.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import platform
 
 from flowstone.native.codegen import compiler, host
@@ -72,5 +73,5 @@ def _made() -> TeamMembers | None:
     return TeamMembers() if host.has("GOMP_parallel") and host.has("gettid") else None
 
 
-team_members = when_asked(_made)
+team_members = when_asked(_made, math.inf)
 """What asks, if it is there by now."""

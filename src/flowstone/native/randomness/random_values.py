@@ -3,7 +3,7 @@
 A function is compiled on a thread when a plan first asks for it. What is drawn before it is there waits,
 since normal numbers by ATen differ in their last places: numbers of a seed must not depend on time. It is
 made quickly at first, since many programs draw few numbers, once; such code takes 1.4 to 2 times as long for
-the same numbers, and the best takes its place (`making.py`).
+the same numbers. Once some have been drawn, the best is made and takes its place (`making.py`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = ["random_values"]
 _WORK = {"uniform": 4, "normal": 20, "truncated": 30, "integers": 20, "permutation": 0}
 """Of a number, in additions; 0 where one thread does it all."""
 _MANY = 1 << 24  # numbers, from which the best code is awaited: it is made in the time that it saves
+_SOME = 1 << 21  # numbers, from which the best code is made at all
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _GIVEN = struct.Struct("2P q 3Q q q Q q")  # two addresses, and what `PARAMETERS` says
 _FIRST = struct.Struct("2P q 3Q")  # what differs from draw to draw
@@ -58,6 +59,7 @@ class _Filling:
         self._name = name
         self._least_of_team = machine.current().profile.native_team // work if work else math.inf
         self._asked: dict[bool, making.Begun[None]] = {}  # by whether for code made quickly
+        self._left: float = _SOME  # numbers until the best code is made
         self._function: Callable[[int], None] | None = None
         self._modules: list[compiler.Module] = []  # which stay loaded
 
@@ -79,6 +81,8 @@ class _Filling:
             place = memory.buffer_info()[0]
             threads = torch.get_num_threads() if is_shared else 1
             pack(memory, 0, place + behind, out, threads, key, counter % _DOUBLE, counter >> 64)
+            if self._left < math.inf:
+                self._count(count)
             (self._function or self._awaited(asked))(place)
 
         return fill
@@ -102,5 +106,12 @@ class _Filling:
         if not (quickly and self._modules):  # the best code is there already
             self._modules.append(module)
             self._function = _FUNCTION(module.address(self._name))
-        if module.is_quick:
+        if not module.is_quick:
+            self._left = math.inf
+
+    def _count(self, count: int) -> None:
+        """Notes that numbers are drawn while there may be better code."""
+        self._left -= count
+        if self._left <= 0:
+            self._left = math.inf
             making.later(lambda: self._make(quickly=False))

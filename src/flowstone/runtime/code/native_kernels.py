@@ -9,6 +9,7 @@ for.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from flowstone.native.clusters import kernels
 from flowstone.native.clusters.clusters import OPEN, Array, Cluster
 from flowstone.native.products.products import Product, product_source
 from flowstone.rewriting.analyses.changing_values import changing_nodes
+from flowstone.runtime.code.planning_costs import plan_costs
 from flowstone.runtime.quantities import WIDTH, aligned, clipped, listed, time_text
 
 __all__ = ["KernelReport", "begin_kernels", "cluster_text", "kernel_record", "kernel_table", "native_kernels"]
@@ -49,9 +51,10 @@ class KernelReport(NamedTuple):
 
 
 def begin_kernels(made: Mapping[PlanNode, Any], subgraph: Subgraph) -> None:
-    """Has the first run of a step not wait for the code of kernels whose next run computes something else
-    anyway. All others compute the same in every run, by machine code, which a thread begins to make. If the
-    subgraph has its `code_first`, all begin with the best code."""
+    """Has the first runs of a step not wait for the code of kernels whose next run computes something else
+    anyway: where a step is short, as many as take about as long as making the code. All others compute the
+    same in every run, by machine code, which a thread begins to make. If the subgraph has its `code_first`,
+    all begin with the best code."""
     found = {node: functions for node, kernel in made.items() if (functions := _functions(kernel))}
     if not found:
         return
@@ -60,11 +63,13 @@ def begin_kernels(made: Mapping[PlanNode, Any], subgraph: Subgraph) -> None:
             for each in functions:
                 each.begin_by_best()
         return
-    changing = () if flags.DETERMINISTIC else changing_nodes(subgraph)
-    for node, functions in found.items():
+    changing = set() if flags.DETERMINISTIC else changing_nodes(subgraph) & found.keys()
+    much = Counter({each.cluster: each.is_much for node in changing for each in found[node]}.values())
+    calls = plan_costs(subgraph).steps_by_aten(much[False], much[True]) if much else 0
+    for i, (node, functions) in enumerate(found.items()):
         for each in functions:
             if node in changing:
-                each.begin_by_aten()
+                each.begin_by_aten(calls, calls * i // (4 * len(found)))
         for each in {each.cluster: each for each in functions}.values():
             each.prepare()
 

@@ -36,6 +36,7 @@ from flowstone.rewriting.simplification.shape_refinement import refine_shapes
 from flowstone.runtime.code.awaiting import wait_last
 from flowstone.runtime.code.generated_code import Segment
 from flowstone.runtime.code.native_kernels import cluster_text, native_kernels
+from flowstone.runtime.code.planning_costs import PlanCosts, plan_costs
 from flowstone.runtime.code.segments import compile_segment
 from flowstone.runtime.execution.interpreter import disagreement, interpret
 from flowstone.runtime.execution.partitioned_program import PartitionedProgram
@@ -45,7 +46,6 @@ from flowstone.runtime.execution.units import needs_units
 from flowstone.runtime.plans.cuda_graph import CapturedStep, recorder_of
 from flowstone.runtime.plans.debug_watches import insert_watches
 from flowstone.runtime.plans.plan_options import PlanOptions
-from flowstone.runtime.plans.planning_costs import PlanCosts, plan_costs
 from flowstone.runtime.process.device import (
     Device,
     check_requested,

@@ -38,7 +38,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from flowstone.framework import errors
 from flowstone.framework.process.logging import warning
 from flowstone.framework.types.shape import Dims, is_compatible, num_elements
-from flowstone.runtime.plans.planning_costs import LEAST_USES, PlanCosts
+from flowstone.runtime.code.planning_costs import LEAST_USES, PlanCosts
 
 AT_ONCE = 2  # a program's only shape, or full batches and the last one
 MOST_WIDENINGS = 3

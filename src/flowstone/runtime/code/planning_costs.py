@@ -27,6 +27,8 @@ _LEAST_PART = 16  # a wide plan has at least one such call more for so many call
 _WORK_PART = 2  # one part of so many of the kernels' work is what fused, known kernels save
 _CODE_CALLS = 4000  # calls that take as long as making the machine code that stands for a node
 _STEP_CALLS = 4  # calls that one takes as long as in a wide plan, all in all
+MOST_BY_ATEN = 500  # where the code is kept, that is what its steps lose
+_KERNEL_CALLS, _BEST_CALLS = 7_000, 17_000  # calls that take as long as a kernel's code, quickly or well
 PATIENCE = 1.5  # how many times as long as making a plan is estimated to take steps go on without it
 _ITERATIONS = 16  # assumed of a loop
 _LOOP_CALLS = 4  # as which calls in a loop count: they are small, and find nothing out about shapes
@@ -56,6 +58,13 @@ class PlanCosts(NamedTuple):
         as long as making a plan like this one and its code beside them."""
         step_us = _STEP_CALLS * self.call_us * wide.calls + self.work_us * size
         return math.ceil(PATIENCE * (self.planning_us + self.code_us) / max(step_us, 1.0))
+
+    def steps_by_aten(self, kernels: int, much: int) -> int:
+        """Twice as many steps of this plan as take as long as making, beside them, the code of so many
+        kernels, and the best code of so many that do `much`."""
+        step_us = _STEP_CALLS * self.call_us * self.calls + self.work_us
+        code_us = self.call_us * (_KERNEL_CALLS * kernels + _BEST_CALLS * much)
+        return min(MOST_BY_ATEN, math.ceil(PATIENCE * code_us / max(step_us, 1.0)))
 
 
 def plan_costs(subgraph: Subgraph, is_recorded: bool = False) -> PlanCosts:

@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.native.codegen import host
-from flowstone.runtime.plans.planning_costs import LEAST_USES, MOST_USES, PlanCosts
+from flowstone.runtime.code.planning_costs import LEAST_USES, MOST_BY_ATEN, MOST_USES, PlanCosts
 
 
 def uses(own: PlanCosts, calls: int, size: float = 1.0) -> int:
@@ -85,3 +85,21 @@ def test_much_machine_code_takes_long_to_make():
     y = tf.tanh(x) * tf.sigmoid(x) + 1.0
     few, many = costs(y, x, 5), costs(tf.tanh(tf.exp(y) - tf.sqrt(y)) / (y * y + 3.0), x, 5)
     assert many.code_us > few.code_us > 0
+
+
+def test_steps_by_aten_take_as_long_as_making_code():
+    costs = PlanCosts(planning_us=0.0, calls=25, work_us=900.0)  # a step of 1000 us
+    assert costs.steps_by_aten(10, much=0) == 105
+    assert costs.steps_by_aten(0, much=10) > 2 * 105
+    assert costs.steps_by_aten(10_000, much=0) == MOST_BY_ATEN
+    assert costs._replace(work_us=1e6).steps_by_aten(10, much=0) == 1
+
+
+def test_updates_of_rows_cost_what_the_rows_do():
+    def work_us(words: int) -> float:
+        with tf.Graph().as_default():
+            table, x = tf.Variable(tf.zeros([words, 16])), tf.placeholder(tf.int32, [4, None])
+            loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, x)))
+            return costs(tf.train.AdagradOptimizer(0.1).minimize(loss), x, 3).work_us
+
+    assert work_us(50_000) == work_us(10)
