@@ -154,6 +154,7 @@ def test_what_is_made_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flags, "NATIVE", 1)
     assert found() is None
     gate.set()
+    making.wait_until_made()
     monkeypatch.setattr(flags, "NATIVE", 2)
     assert found() == found() == "made"
     assert len(threads) == 1 and threads[0] is not threading.current_thread()

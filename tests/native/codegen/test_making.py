@@ -57,7 +57,9 @@ def test_what_steps_can_do_without_leaves_them_the_processors() -> None:
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     own = priority()
-    assert making.unhurried(priority, 0.0).result() == min(own + 10, 19)
+    found = making.unhurried(priority, 0.0)
+    making.wait_until_made()
+    assert found.done() and found.result() == min(own + 10, 19)
     with pytest.raises(ZeroDivisionError):
         making.unhurried(lambda: 1 // 0, 0.0).result()
     assert making.in_background(priority).result() == own == priority()

@@ -12,7 +12,6 @@ of all after its second call, with the same results (`making.py`). What kernels 
 from __future__ import annotations
 
 import array
-import concurrent.futures
 import ctypes
 import functools
 import itertools
@@ -37,7 +36,7 @@ def when_asked(make: Callable[[], _Made], work: float = 0.0) -> Callable[[], _Ma
     before what less `work` waits for."""
 
     @functools.cache
-    def begun() -> concurrent.futures.Future[_Made]:
+    def begun() -> making.Begun[_Made]:
         return making.in_background(make) if flags.NATIVE > 1 else making.unhurried(make, work)
 
     made: list[_Made] = []  # once it is there: to ask a future takes longer
