@@ -22,7 +22,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.io.proto import saved_model_pb2
-from flowstone.keras import estimator, weight_checkpoints
+from flowstone.keras import estimator, served_objects, weight_checkpoints
 from flowstone.keras.published import own
 
 __all__ = [
@@ -102,6 +102,8 @@ save_keras_model, load_keras_model = export_saved_model, load_from_saved_model  
 def save(model: Any, path: str, overwrite: bool = True, include_optimizer: bool = True) -> None:
     """Writes a model as a SavedModel for serving, from which `load` makes it again.
 
+    `tf.saved_model.load_v2` makes a callable object of it, unless it uses what functions do not take.
+
     Raises OSError if the folder is there and `overwrite` is False.
     """
     if tf.gfile.Exists(path):
@@ -109,7 +111,12 @@ def save(model: Any, path: str, overwrite: bool = True, include_optimizer: bool 
             raise OSError(f"{path} exists, and overwrite is False.")
         if is_saved_model(path):
             tf.gfile.DeleteRecursively(path)
-    _export(model, path, as_text=False, serving_only=True)
+    if not model.inputs:
+        raise ValueError("Model cannot be saved because the input shapes have not been set.")
+    try:
+        served_objects.save(model, path)
+    except (AssertionError, ValueError):  # functions do not take what it uses
+        _export(model, path, as_text=False, serving_only=True)
     if _has_configuration(model):
         _write(path, _CONFIG, model.to_json())
         if include_optimizer and getattr(model, "optimizer", None):

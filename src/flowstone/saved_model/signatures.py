@@ -34,8 +34,10 @@ def is_function(value: Any) -> bool:
 
 
 def named_functions(value: Any) -> dict[str, Any]:
-    """The attributes of an object that are functions, by name, as they are saved."""
-    if isinstance(value, (list, tuple, Mapping)):
+    """The attributes of an object that are functions, by name, or those in a list, as they are saved."""
+    if isinstance(value, (list, tuple)):
+        return {str(i): each for i, each in enumerate(value) if is_function(each) or is_concrete(each)}
+    if isinstance(value, Mapping):
         return {}
     found = {}
     for name in dir(value):

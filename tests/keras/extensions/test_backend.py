@@ -29,3 +29,10 @@ def test_objects_of_registered_classes_are_tensors(monkeypatch: Any) -> None:
     tf_utils.register_symbolic_tensor_type(Registered)
     assert not is_keras_tensor(found) and not is_keras_tensor(tf.ones([2]))
     assert is_keras_tensor(tf.keras.Input((2,)))
+
+
+def test_recurrent_layers_in_a_chosen_learning_phase() -> None:
+    tf.keras.backend.set_learning_phase(0)
+    layers = [tf.keras.layers.LSTM(2, dropout=0.9, input_shape=(3, 1)), tf.keras.layers.GRU(2, unroll=True)]
+    for layer in (layers[0], tf.keras.Sequential([layers[1]])):
+        assert layer(tf.ones([4, 3, 1])).shape.as_list() == [4, 2]

@@ -110,3 +110,15 @@ def test_types_that_are_not_taken() -> None:
     adam._assert_valid_dtypes([tf.constant(1.0)])
     with pytest.raises(ValueError, match=r"Invalid type tf\.int32 for n:0"):
         adam._assert_valid_dtypes([tf.constant(1, name="n")])
+
+
+def test_steps_without_variables_are_counted() -> None:
+    optimizer = tf.keras.optimizers.SGD()
+    step = optimizer.apply_gradients([])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        assert session.run(optimizer.iterations) == 1
+    variable = tf.Variable(1.0, use_resource=True)
+    with pytest.raises(ValueError, match="No gradients provided for any variable"):
+        optimizer.apply_gradients([(None, variable)])

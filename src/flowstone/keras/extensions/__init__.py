@@ -26,6 +26,8 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "engine.saving": ("saving",),
     "engine.sequential": ("sequences",),
     "engine.training": ("models",),
+    "engine.training_arrays": ("step_results", "example_orders"),
+    "engine.training_generator": ("step_results",),
     "engine.training_utils": ("array_ranks", "metric_names", "label_types"),
     "initializers": ("initializers",),
     "layers": ("layer_names",),

@@ -21,6 +21,7 @@ from flowstone.keras.extensions.dataset_validation import validation_by
 from flowstone.keras.extensions.generator_batches import with_lists
 from flowstone.keras.extensions.progress_callbacks import loop_progress
 from flowstone.keras.extensions.step_sizes import steps_as_sizes
+from flowstone.keras.extensions.total_losses import prepare_total_loss
 from flowstone.keras.published import own
 from flowstone.keras.training_data import batches_of, is_symbolic
 
@@ -197,12 +198,12 @@ def _results(results: Any) -> Any:
 def _changed_evaluate_generator(published: Method) -> Method:
     def evaluate_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
         """The loss, a mean over batches, and the metrics; the package gives the loss of the last batch."""
-        losses: list[float] = []
+        losses: list[Any] = []
         of_batch = self.test_on_batch
 
         def recorded(x: Any, y: Any, *more: Any, **keywords: Any) -> Any:
             results = of_batch(x, y, *more, **keywords)
-            losses.append(float(results[0] if isinstance(results, list) else results))
+            losses.append(np.float64(results[0] if isinstance(results, list) else results))
             return results
 
         self.__dict__["test_on_batch"] = recorded
@@ -213,7 +214,7 @@ def _changed_evaluate_generator(published: Method) -> Method:
             del self.__dict__["test_on_batch"]
         if not losses:
             return results
-        loss = np.mean(losses)
+        loss = np.mean(losses, axis=0)
         return _results([loss, *results[1:]] if isinstance(results, list) else loss)
 
     return evaluate_generator
@@ -370,7 +371,7 @@ _CHANGES: dict[str, Callable[[Method], Method]] = {
 
 _CHANGES_OF_LATER_KERAS: dict[str, Callable[[Method], Method]] = {
     "_handle_metrics": replicated_models.changed_handle_metrics,
-    "_prepare_total_loss": replicated_models.changed_total_loss,
+    "_prepare_total_loss": lambda _: replicated_models.changed_total_loss(prepare_total_loss),
 }
 
 

@@ -270,15 +270,13 @@ class Optimizer:
         return list(zip(self._clipped(tf.gradients(value, params, grad_loss)), params))
 
     def apply_gradients(self, grads_and_vars: Any, name: str | None = None) -> Any:
-        """The operation of a step with these gradients; ValueError if there is none.
+        """The operation of a step with these gradients; ValueError if all of them are None.
 
         `grads_and_vars`: pairs of a gradient and a variable; those without a gradient are left out.
         """
         given = list(grads_and_vars)
         pairs = [(g, v) for g, v in given if g is not None]
-        if not given:
-            raise ValueError("No gradients provided for any variable.")
-        if not pairs:
+        if given and not pairs:
             raise ValueError(f"No gradients provided for any variable: {[v.name for _, v in given]}.")
         replica = current_replica()
         if replica is not None:

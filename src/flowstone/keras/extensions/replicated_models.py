@@ -23,6 +23,7 @@ from flowstone.framework.names.refusals import refuse
 from flowstone.keras import sessions
 from flowstone.keras.extensions import additions, calls, networks
 from flowstone.keras.extensions.operation_layers import with_history
+from flowstone.keras.extensions.total_losses import with_mask
 from flowstone.keras.published import own
 from flowstone.ops.variables.replicas import current_replica
 
@@ -261,7 +262,7 @@ class _Step:
                 if function is None:
                     continue
                 with tf.name_scope(f"{model.output_names[i]}_loss"):
-                    weight = _with_mask(weights[i], masks[i], outputs[i])
+                    weight = with_mask(weights[i], masks[i], outputs[i])
                     loss = tf.reduce_mean(function(targets[i], outputs[i], sample_weight=weight))
                     if len(outputs) > 1:
                         model._output_loss_metrics[i](loss)
@@ -277,15 +278,3 @@ class _Step:
 
 def _is_called(metric: Any) -> bool:
     return hasattr(metric, "_call_result")
-
-
-def _with_mask(weight: Any, mask: Any, output: Any) -> Any:
-    """The weights of examples, or of their time steps, without those that a mask leaves out."""
-    if mask is None:
-        return weight
-    mask = tf.cast(mask, output.dtype)
-    if weight is None:
-        return mask
-    utilities = own("utils.losses_utils")
-    mask, _, weight = utilities.squeeze_or_expand_dimensions(mask, None, weight)
-    return weight * mask
