@@ -71,7 +71,6 @@ OTHER_SEEDS: frozenset[str] = frozenset(
         "model_cnn",
         "model_two_towers",
         "model_text",
-        "rnn_attention_cell",
     }
 )
 """Programs that make another number of nodes before a random operation."""

@@ -93,7 +93,7 @@ def test_bad_feeds_leave_the_session_usable():
     s = tf.placeholder(tf.string, [], name="s")
     with tf.Session() as session:
         assert session.run(x, {x: [[1], [2]]}).shape == (2, 1)
-        with pytest.raises(ValueError, match=r"Cannot feed value of shape \(3,\) for Tensor x:0.*\(2, \?\)"):
+        with pytest.raises(ValueError, match=r"of shape \(3,\) for Tensor 'x:0', .* '\(2, \?\)'"):
             session.run(x, {x: [1, 2, 3]})
         with pytest.raises(ValueError, match="Cannot feed value of shape"):
             session.run(x, {x: np.zeros((3, 1), np.float32)})

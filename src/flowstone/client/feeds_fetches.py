@@ -340,8 +340,8 @@ def feed_converter(
             if only_dims is not None:
                 raise OtherShape
             raise ValueError(
-                f"Cannot feed value of shape {tuple(value.shape)} for Tensor {tensor.name}, which has shape "
-                f"{tensor.shape!s}"
+                f"Cannot feed value of shape {tuple(value.shape)} for Tensor {tensor.name!r}, which has "
+                f"shape '{tensor.shape!s}'"
             )
         return value
 

@@ -17,6 +17,35 @@ def test_as_tensorflow(name: str) -> None:
     recurrent_programs.check(tf, "rnn", name, PROGRAMS[name])
 
 
+# As TensorFlow 1.15.5 starts the last of these cells' matrices and vectors in a graph with the seed 6.
+STARTS = {
+    "attention": ("attn_output_projection/kernel", [0.828497, 0.781255, 0.344966]),
+    "coupled": ("W_O_diag", [0.860894, 0.022076]),
+    "indy_lstm": ("kernel_u", [0.791985, -0.509254, 0.522367]),
+    "indy_gru": ("candidate/kernel_u", [0.010456, -0.218173]),
+    "ind_rnn": ("kernel_u", [0.67336, -0.753946]),
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_variables_start_as_in_tensorflow(name: str) -> None:
+    ending, values = STARTS[name]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(6)
+        cell = {
+            "attention": lambda: rnn.AttentionCellWrapper(rnn.GRUCell(2), 2),
+            "coupled": lambda: rnn.CoupledInputForgetGateLSTMCell(2, use_peepholes=True),
+            "indy_lstm": lambda: rnn.IndyLSTMCell(2),
+            "indy_gru": lambda: rnn.IndyGRUCell(2),
+            "ind_rnn": lambda: rnn.IndRNNCell(2),
+        }[name]()
+        cell(tf.ones([1, 3]), cell.zero_state(1, tf.float32))
+        (variable,) = (each for each in tf.trainable_variables() if each.op.name.endswith(ending))
+        session.run(tf.global_variables_initializer())
+        found = session.run(variable).ravel()[:3]
+    np.testing.assert_allclose(found, values, atol=2e-6)
+
+
 def test_a_skip_connection_puts_inputs_behind_the_outputs() -> None:
     cell = rnn.Conv2DLSTMCell(
         input_shape=[5, 4, 2], output_channels=3, kernel_shape=[3, 3], skip_connection=True, use_bias=False

@@ -60,6 +60,14 @@ def test_joins_of_unequal_shapes() -> None:
     assert tf.sparse_concat(1, parts[:1]) is parts[0]
 
 
+@pytest.mark.parametrize(("axis", "nodes"), [(1, 37), (-1, 31)])
+def test_a_join_of_unequal_shapes_adds_as_many_nodes_as_tensorflow(axis: int, nodes: int) -> None:
+    parts = [tf.SparseTensor([[0, 0]], [1], [2, 3]), tf.SparseTensor([[0, 0]], [3], [3, 3])]
+    before = len(tf.get_default_graph().get_operations())
+    tf.sparse_concat(axis, parts, expand_nonconcat_dim=True)
+    assert len(tf.get_default_graph().get_operations()) == before + nodes
+
+
 def test_chosen_elements() -> None:
     found = run(tf.sparse_retain(sparse_of(DENSE), [True, False, True, False]))
     assert (found.values.tolist(), found.dense_shape.tolist()) == ([1, -3], [3, 3])

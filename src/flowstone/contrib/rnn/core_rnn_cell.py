@@ -68,7 +68,7 @@ class _Linear:
         if len(tensors) == 1:
             result = tf.matmul(tensors[0], self._weights)
         else:
-            result = tf.matmul(tf.concat(tensors, 1), self._weights)
+            result = tf.matmul(tf.concat(tensors, tf.constant(1)), self._weights)
         return tf.nn.bias_add(result, self._biases) if self._build_bias else result
 
 

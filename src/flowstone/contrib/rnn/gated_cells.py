@@ -89,10 +89,12 @@ class CoupledInputForgetGateLSTMCell(PairCell):
         sums = sums if self._layer_norm else tf.nn.bias_add(sums, b)
         j, f, o = tf.split(value=sums, num_or_size_splits=3, axis=1)
         j, f, o = self._normed(j, "transform"), self._normed(f, "forget"), self._normed(o, "output")
-        f, w_o = f + self._forget_bias, None
+        w_f = w_o = None
         if self._use_peepholes:
-            f += tf.get_variable("W_F_diag", [units], dtype=dtype) * c_prev
-            w_o = tf.get_variable("W_O_diag", [units], dtype=dtype)
+            w_f, w_o = (tf.get_variable(each, [units], dtype=dtype) for each in ("W_F_diag", "W_O_diag"))
+        f += self._forget_bias
+        if w_f is not None:
+            f += w_f * c_prev
         gate = tf.sigmoid(f)
         c = self._normed(gate * c_prev + (1 - gate) * self._activation(j), "state")
         if w_o is not None:

@@ -12,6 +12,10 @@ from flowstone.layers.recurrent_cells import LayerOfUnits, input_depth
 __all__ = ["IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "SRUCell"]
 
 
+def _limits() -> Any:
+    return tf.random_uniform_initializer(-1, 1)
+
+
 class _Independent(LayerOfUnits):
     """The base: an activation (default: tanh), state and output of `num_units` elements."""
 
@@ -37,10 +41,6 @@ class _Independent(LayerOfUnits):
         """num_units."""
         return self._num_units
 
-    def _limits(self) -> Any:
-        bound = 1.0 / self._num_units
-        return tf.random_uniform_initializer(minval=-bound, maxval=bound)
-
 
 class IndRNNCell(_Independent):
     """``output = new state = activation(inputs · W + state * u + b)``.
@@ -57,9 +57,7 @@ class IndRNNCell(_Independent):
         """Makes kernel_w, kernel_u and bias."""
         units = self._num_units
         self._kernel_w = self.add_weight("kernel_w", [input_depth(inputs_shape), units])
-        self._kernel_u = self.add_weight(
-            "kernel_u", [1, units], initializer=tf.random_uniform_initializer(-1, 1)
-        )
+        self._kernel_u = self.add_weight("kernel_u", [1, units], initializer=_limits())
         self._bias = self.add_bias("", units)
         self.built = True
 
@@ -102,10 +100,10 @@ class IndyGRUCell(_Independent):
         depth, units, start = input_depth(inputs_shape), self._num_units, self._kernel_initializer
         of_gates = self._bias_initializer or tf.constant_initializer(1.0, dtype=self.dtype)
         self._gate_w = self.add_weight("gates/kernel_w", [depth, 2 * units], initializer=start)
-        self._gate_u = self.add_weight("gates/kernel_u", [1, 2 * units], initializer=self._limits())
+        self._gate_u = self.add_weight("gates/kernel_u", [1, 2 * units], initializer=_limits())
         self._gate_bias = self.add_weight("gates/bias", [2 * units], initializer=of_gates)
         self._candidate_w = self.add_weight("candidate/kernel", [depth, units], initializer=start)
-        self._candidate_u = self.add_weight("candidate/kernel_u", [1, units], initializer=self._limits())
+        self._candidate_u = self.add_weight("candidate/kernel_u", [1, units], initializer=_limits())
         self._candidate_bias = self.add_bias("candidate/", units, self._bias_initializer)
         self.built = True
 
@@ -156,7 +154,7 @@ class IndyLSTMCell(_Independent):
         size = 4 * self._num_units
         shape = [input_depth(inputs_shape), size]
         self._kernel_w = self.add_weight("kernel_w", shape, initializer=self._kernel_initializer)
-        self._kernel_u = self.add_weight("kernel_u", [1, size], initializer=self._limits())
+        self._kernel_u = self.add_weight("kernel_u", [1, size], initializer=_limits())
         self._bias = self.add_bias("", size, self._bias_initializer)
         self.built = True
 

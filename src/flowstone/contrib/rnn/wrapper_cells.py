@@ -83,16 +83,16 @@ class AttentionCellWrapper(RNNCell):
         outputs = tf.reshape(outputs, [-1, length, size])
         depth = inputs.get_shape().as_list()[1] if self._input_size is None else self._input_size
         cell_output, new_state = self._cell(self._linear("inputs", [inputs, attended], depth), state)
-        query = tf.concat(nest.flatten(new_state), 1) if nest.is_nested(new_state) else new_state
-        attended = self._attention(query, outputs)
-        kept = tf.slice(outputs, [0, 1, 0], [-1, -1, -1])
+        query = tf.concat(nest.flatten(new_state), 1) if self._state_is_tuple else new_state
+        attended, kept = self._attention(query, outputs)
         with tf.variable_scope("attn_output_projection"):
             output = self._linear("output", [cell_output, attended], size)
         outputs = tf.reshape(tf.concat([kept, tf.expand_dims(output, 1)], 1), [-1, length * size])
         parts = (new_state, attended, outputs)
         return output, parts if self._state_is_tuple else tf.concat(list(parts), 1)
 
-    def _attention(self, query: Any, outputs: Any) -> Any:
+    def _attention(self, query: Any, outputs: Any) -> tuple[Any, Any]:
+        # What the query finds in the outputs, and all of these but the oldest.
         with tf.variable_scope("attention"):
             kernel = tf.get_variable("attn_w", [1, 1, self._attn_size, self._attn_vec_size])
             vector = tf.get_variable("attn_v", [self._attn_vec_size])
@@ -101,7 +101,7 @@ class AttentionCellWrapper(RNNCell):
             y = tf.reshape(self._linear("query", query, self._attn_vec_size), [-1, 1, 1, self._attn_vec_size])
             weights = tf.nn.softmax(tf.reduce_sum(vector * tf.tanh(features + y), [2, 3]))
             total = tf.reduce_sum(tf.reshape(weights, [-1, self._attn_length, 1, 1]) * hidden, [1, 2])
-            return tf.reshape(total, [-1, self._attn_size])
+            return tf.reshape(total, [-1, self._attn_size]), tf.slice(outputs, [0, 1, 0], [-1, -1, -1])
 
 
 class _Around(RNNCell):

@@ -110,7 +110,8 @@ def sparse_concat(
     lists = ([each.indices for each in inputs], [each.values for each in inputs], shapes)
     found = sparse_concat_op.several(*lists, concat_dim=axis, name=name)
     known = _concatenated([each.shape for each in inputs], axis, expand)
-    sizes = constant(known.as_list(), dtypes.int64) if known.is_fully_defined() else found[2]
+    fixed = known.is_fully_defined() and not expand
+    sizes = constant(known.as_list(), dtypes.int64) if fixed else found[2]
     result = SparseTensor(found[0], found[1], sizes)
     result.set_shape(known)
     return result
@@ -119,9 +120,16 @@ def sparse_concat(
 def _widened(shapes: list[Tensor], axis: int) -> list[Tensor]:
     """The shapes, but for the axis as large as the largest."""
     largest = F.Max(concat([reshape(each, [1, -1]) for each in shapes], 0), np.int32(0), name="Max")
-    ends = [] if axis == -1 else [largest[axis:][1:]]
     return [
-        concat([largest[:axis], each[-1:] if axis == -1 else each[axis:][:1], *ends], 0) for each in shapes
+        concat(
+            [
+                largest[:axis],
+                each[-1:] if axis == -1 else each[axis : axis + 1],
+                [] if axis == -1 else largest[axis + 1 :],
+            ],
+            0,
+        )
+        for each in shapes
     ]
 
 
