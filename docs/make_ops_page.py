@@ -30,7 +30,8 @@ HOST_REASONS = {
         " BoostedTreesMakeStatsSummary ComputeAccidentalHits SobolSample UnicodeScript"
     ),
     "its result has a size that the values decide, and whoever takes it needs that on the host": (
-        "DenseCountSparseOutput SparseCountSparseOutput DenseToDenseSetOperation DenseToSparseSetOperation "
+        "RaggedCountSparseOutput RaggedCross DenseCountSparseOutput SparseCountSparseOutput "
+        "DenseToDenseSetOperation DenseToSparseSetOperation "
         "SparseToSparseSetOperation SetSize SparseCross SparseCrossHashed SparseFeatureCross"
     ),
     "it keeps values in the session's containers, which are the host's": (

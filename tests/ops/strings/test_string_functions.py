@@ -52,3 +52,10 @@ def test_a_fingerprint_is_the_same_in_all_types_of_equal_bytes() -> None:
         assert words.shape.as_list() == numbers.shape.as_list() == [2, 8]
         first, second = session.run([words, numbers])
     assert first.tolist() == second.tolist() and first[0].tolist() != first[1].tolist()
+
+
+def test_joined_strings_have_the_shape_that_one_tells() -> None:
+    known, unknown = tf.placeholder(tf.string, [3, None]), tf.placeholder(tf.string)
+    assert tf.strings.join([known, unknown]).shape.as_list() == [3, None]
+    assert tf.strings.join([unknown, "a"]).shape.ndims is None
+    assert tf.strings.join(["a", "b"]).shape.as_list() == []

@@ -363,6 +363,7 @@ def paddings() -> list:
         cases += [
             case("MirrorPad", normal(3, 4), i32([[1, 2], [2, 0]]), mode=mode, dtypes=FLOATS + " int32"),
             case("MirrorPad", normal(3), i64([[0, 0]]), mode=mode),
+            case("MirrorPad", strings([b"a", b"bc", b"d"]), i64([[1, 2]]), mode=mode),
             case("MirrorPad", normal(2), i32([[3, 0]]), mode=mode, label="too wide", error=INVALID),
             case("MirrorPadGrad", normal(6, 6), i32([[1, 2], [2, 0]]), mode=mode, dtypes=FLOATS),
         ]
@@ -411,6 +412,7 @@ def sequences() -> list:
         case("ReverseV2", normal(2, 3), i32([2]), label="outside", error=INVALID),
         case("ReverseSequence", normal(2, 4, 2), i64([3, 0]), seq_dim=1, dtypes=FLOATS + " int32"),
         case("ReverseSequence", normal(4, 2), i32([4, 1]), seq_dim=0, batch_dim=1),
+        case("ReverseSequence", strings([[b"a", b"b"], [b"c", b"d"]]), i32([2, 1]), seq_dim=1),
         case("ReverseSequence", normal(2, 4), i64([5, 0]), seq_dim=1, label="too long", error=INVALID),
         case("ReverseSequence", normal(2, 4), i64([1, 1, 1]), seq_dim=1, label="mismatch", error=INVALID),
         case("Where", np.array([[True, False], [True, True]])),
@@ -446,6 +448,8 @@ def space_moves() -> list:
     cases = [
         case("DepthToSpace", normal(1, 2, 2, 8), block_size=2, dtypes="float32 float64 half int32 uint8"),
         case("DepthToSpace", normal(2, 1, 3, 9), block_size=3),
+        case("DepthToSpace", strings([[[[b"a", b"b", b"c", b"d"]]]]), block_size=2),
+        case("SpaceToDepth", strings([[[[b"a"], [b"b"]], [[b"c"], [b"d"]]]]), block_size=2),
         case("DepthToSpace", normal(1, 2, 2, 6), block_size=2, label="indivisible", error=INVALID),
         case("SpaceToDepth", normal(1, 4, 4, 2), block_size=2, dtypes="float32 float64 half int32 uint8"),
         case("SpaceToDepth", normal(2, 3, 6, 1), block_size=3),

@@ -413,6 +413,31 @@ CLIPS = [
         "ClipByValue", normal(2, 3), uniform(-1, 0, (2, 3)), uniform(0, 1, (2, 3)), dtypes="float32 float64"
     ),
     case("ClipByValue", [NAN, INF, -INF, 0.0], -1.0, 1.0, gradient=False),
+    *(
+        case(
+            "ClipByValue",
+            literal([1, 5, 9], "T"),
+            literal(low, "T"),
+            literal(high, "T"),
+            gradient=False,
+            label="crossed",
+            dtypes="float32 float64 half int32 uint8",
+        )
+        for low in (7, [7, 7, 7])
+        for high in (3, [3, 9, 3])
+    ),
+    *(
+        case(
+            "ClipByValue",
+            [1.0, 5.0, NAN],
+            low,
+            high,
+            gradient=False,
+            label="no limit",
+            dtypes="float32 float64",
+        )
+        for low, high in ((NAN, 3.0), (3.0, NAN), ([NAN, 2.0, 2.0], [3.0, NAN, 3.0]))
+    ),
     case("ClipByValue", normal(2, 3), uniform(-1, 0, (2,)), 1.0, error="InvalidArgumentError"),
     case(
         "Bucketize",

@@ -97,6 +97,7 @@ def biases() -> list:
     return cases + [
         case("BiasAdd", normal(2, 3), normal(3), dtypes=ALL_FLOATS + " int32"),
         case("BiasAddGrad", normal(2, 3), dtypes=ALL_FLOATS),
+        case("BiasAddGrad", normal(3), error="ValueError"),
         case("BiasAdd", normal(0, 3), normal(3)),
         case("BiasAdd", normal(2, 3), normal(2), label="mismatch", error=INVALID),
         case("BiasAdd", normal(3), normal(3), label="vector", error=INVALID),

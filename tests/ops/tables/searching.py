@@ -82,6 +82,12 @@ CASES = [
         for op, gradient in ((op, False if op.endswith("Update") else None) for op in UPDATES)
     ],
     case("TensorScatterUpdate", normal(4), literal([[0], [2]], "int32"), normal(2), label="gradient"),
+    case(
+        "TensorScatterUpdate",
+        literal([b"a", b"b"], "string"),
+        literal([[1]], "int32"),
+        literal([b"c"], "string"),
+    ),
     [
         [
             case(op, normal(3, 2), ints_of(0, 4), normal(2, 2), gradient=False, dtypes=ROW_TYPES),

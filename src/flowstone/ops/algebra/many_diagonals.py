@@ -288,6 +288,8 @@ matrix_set_diag_v3_op = op("MatrixSetDiagV3", _SET, _ALIGN, T=None, host=["k"])
 def _(node: Node) -> Dims:
     dims, diagonal = at_least(2, node.dims(0)), at_least(1, node.dims(1))
     limits = _known_limits(node, 2)
+    if dims is None and diagonal is not None and (limits is not None or node.dims(2) == ()):
+        return (*diagonal[: -1 - len(_count(limits or (0, 0)))], None, None)
     if dims is None or diagonal is None:
         return dims
     if limits is None:  # of one number, one diagonal

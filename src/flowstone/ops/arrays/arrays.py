@@ -97,6 +97,19 @@ def in_signed(dtype: Any, function: Callable[..., Any], *positions: int) -> Call
     return call
 
 
+def moving(node: Node, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, which only moves elements of its first argument, for every type: of texts numbers are
+    moved, and then taken by them."""
+    if not is_text(node):
+        return in_signed(node.dtype(0), function, 0)
+
+    def move(texts: Any, *rest: Any) -> Any:
+        numbers = torch.arange(texts.size).reshape(texts.shape)
+        return texts.reshape(-1)[function(numbers, *rest).numpy()]
+
+    return move
+
+
 def inputs_from(first: int, count: int) -> list[Input]:
     """`count` placeholders for consecutive inputs, to be one argument of a `Call`."""
     return [Input(first + i) for i in range(count)]

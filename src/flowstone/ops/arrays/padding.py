@@ -17,7 +17,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
-from flowstone.ops.arrays.arrays import in_signed, invalid, is_text
+from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, moving
 from flowstone.ops.arrays.shapes import shape
 
 __all__ = ["pad", "tile"]
@@ -185,7 +185,7 @@ def _(node: Node, env: Environment) -> Kernel:
                 out.narrow(axis, end, after).copy_(out.narrow(axis, end - skip - after, after).flip(axis))
         return out
 
-    return in_signed(node.dtype(0), pad, 0)
+    return moving(node, pad)
 
 
 @mirror_pad_op.gradient

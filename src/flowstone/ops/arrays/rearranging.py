@@ -16,7 +16,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
-from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, replaced
+from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, moving, replaced
 from flowstone.ops.numbers.elementwise import ARITHMETIC
 from flowstone.ops.numbers.unsigned_integers import needs_help
 
@@ -278,7 +278,7 @@ def _(node: Node, env: Environment) -> Kernel:
         rows = torch.arange(count, device=x.device).unsqueeze(1)
         return moved[rows, index].movedim((0, 1), (batch, sequence))
 
-    return reverse
+    return moving(node, reverse)
 
 
 @reverse_sequence_op.gradient

@@ -18,7 +18,7 @@ from flowstone.framework.tensors.node import Node, static_value
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
-from flowstone.ops.arrays.arrays import boxed, computed, elements, invalid, is_text
+from flowstone.ops.arrays.arrays import boxed, computed, elements, invalid, is_handle, is_text, unboxing
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.arrays.slice_geometry import Masks, PythonSlice, dense_entries, forward, sliced_dims
@@ -123,6 +123,8 @@ def _(node: Node, env: Environment) -> Kernel:
     known = [node.constant(i) for i in (1, 2, 3)]
     if is_text(node):
         return lambda x, b, e, s: boxed(x[_text_index(x.shape, b, e, s, masks)])
+    if is_handle(node):
+        return unboxing(lambda x, b, e, s: boxed(x[_text_index(x.shape, b, e, s, masks)]))
     found = [value.tolist() for value in known if value is not None]
     if dims is None or len(found) < 3:
         return lambda x, b, e, s: _cut(x, _entries(x.ndim, b.tolist(), e.tolist(), s.tolist(), masks))

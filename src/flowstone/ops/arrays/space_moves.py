@@ -19,7 +19,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
-from flowstone.ops.arrays.arrays import invalid, product
+from flowstone.ops.arrays.arrays import invalid, moving, product
 from flowstone.ops.arrays.constants import constant, zeros
 from flowstone.ops.arrays.packing import stack
 
@@ -79,7 +79,7 @@ def _depth_op(name: str, infer: Any, move: Any, back: str) -> OpDeclaration:
                 else move(x.permute(0, 2, 3, 1), block).permute(0, 3, 1, 2).contiguous()
             )
 
-        return moved
+        return moving(node, moved)
 
     @declaration.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:

@@ -20,7 +20,7 @@ from flowstone.framework.tensors.node import Node, static_value
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
-from flowstone.framework.types.shape import merge, num_elements
+from flowstone.framework.types.shape import Dims, merge, num_elements
 from flowstone.ops.arrays.shapes import size as array_size
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.networks.windows import is_channels_last
@@ -52,11 +52,16 @@ def _channel_axis(node: Node) -> int:
     return -1 if node.attributes.get("data_format", "NHWC") == "NHWC" else 1
 
 
+def _dims_with_channels(node: Node) -> Dims:
+    """The shape of the first input. ValueError for one without channels."""
+    dims, least = node.dims(0), 2 if _channel_axis(node) == -1 else 3
+    if dims is not None and len(dims) < least:
+        raise ValueError(f"Shape must be at least rank {least} but is rank {len(dims)}")
+    return dims
+
+
 def _infer_bias_add(node: Node) -> Shapes:
-    value, bias = node.dims(0), node.dims(1)
-    least = 2 if _channel_axis(node) == -1 else 3
-    if value is not None and len(value) < least:
-        raise ValueError(f"Shape must be at least rank {least} but is rank {len(value)}")
+    value, bias = _dims_with_channels(node), node.dims(1)
     if bias is not None and len(bias) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(bias)}")
     if value is None or bias is None:
@@ -105,7 +110,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 @bias_add_grad.infer
 def _(node: Node) -> Shapes:
-    dims = node.dims(0)
+    dims = _dims_with_channels(node)
     return (None,) if dims is None else (dims[_channel_axis(node)],)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,23 +29,39 @@ clip_by_value_op = op("ClipByValue", "t: T, clip_value_min: T, clip_value_max: T
 clip_by_value_op.infer(same_shape)
 
 
+def _numbers(low: torch.Tensor, high: torch.Tensor) -> tuple[float, float]:
+    """The limits as numbers, as TensorFlow takes them: the lower one goes before a higher one that is less,
+    and what is no number does not limit."""
+    least, most = low.item(), high.item()
+    least = -math.inf if least != least else least
+    most = math.inf if most != most else most
+    return least, max(least, most)
+
+
 def _clip_by_numbers(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
     """As numbers, limits stay in registers; ATen broadcasts tensors."""
-    return torch.clamp(t, low.item(), high.item())
+    return torch.clamp(t, *_numbers(low, high))
 
 
 def _clip_by_numbers_in_place(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    return t.clamp_(low.item(), high.item())
+    return t.clamp_(*_numbers(low, high))
+
+
+def _clip(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    if max(low.numel(), high.numel()) == 1 or not bool((low <= high).all()):
+        if t.is_floating_point():
+            low, high = torch.where(low == low, low, -math.inf), torch.where(high == high, high, math.inf)
+        high = torch.maximum(low, high)
+    return torch.clamp(t, low, high)
 
 
 @clip_by_value_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    clip = ordered(node.dtype(0), torch.clamp)
-    if clip is torch.clamp and env.device.type == "cpu" and node.dims(1) == node.dims(2) == ():
+    clip = ordered(node.dtype(0), _clip)
+    if clip is _clip and env.device.type == "cpu" and node.dims(1) == node.dims(2) == ():
         return Call(_clip_by_numbers, X0, X1, X2).or_in_place(0, _clip_by_numbers_in_place, X0, X1, X2)
     if all(node.dims(i) == () or node.dims(i) == node.static_shape(0) is not None for i in (1, 2)):
-        call = Call(clip, X0, X1, X2)
-        return call if clip is not torch.clamp else call.or_in_place(0, torch.Tensor.clamp_, X0, X1, X2)
+        return Call(clip, X0, X1, X2)
 
     def checked(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
         for limit in (low, high):

@@ -10,5 +10,6 @@
 | `functions` | gather, concat, stack, tile, masks and ranges |
 | `ragged_reductions` | sums, means … over one or several axes |
 | `elementwise` | functions of all values, one by one; operators |
+| `ragged_rows`, `ragged_to_dense`, `ragged_crosses` … | the ops of these, as GraphDefs have them |
 | `dispatching` | which public function does what with a ragged argument |
 """

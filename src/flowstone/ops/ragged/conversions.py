@@ -5,17 +5,18 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+import numpy as np
+
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.composite import SparseTensor
+from flowstone.framework.tensors.node import static_value
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.arrays import constants as arrays
-from flowstone.ops.arrays.gathering import gather
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.masks import boolean_mask, sequence_mask
-from flowstone.ops.arrays.packing import stack
-from flowstone.ops.arrays.shapes import expand_dims, reshape, shape
+from flowstone.ops.arrays.shapes import reshape, shape
 from flowstone.ops.control.checks import assert_equal
 from flowstone.ops.numbers.reductions import reduce_all, reduce_max
 from flowstone.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor
@@ -176,20 +177,14 @@ def to_tensor(rt_input: Any, default_value: Any = None, name: str | None = None)
         if default_value is None:
             default_value = "" if kind == dtypes.string else kind.as_numpy_dtype(0)
         default = convert_to_tensor(default_value, kind)
-        values = ragged.values
-        if isinstance(values, RaggedTensor):
-            values = to_tensor(values, default)
-        elif default.shape.ndims:
-            default.shape.assert_is_compatible_with(values.shape[1:])
-        lengths, count = ragged.row_lengths(), shape(values, out_type=ragged.row_splits.dtype)[0]
-        width = reduce_max(concat([lengths, F.Fill([1], convert_to_tensor(0, lengths.dtype))], axis=0))
-        inner = shape(values)[1:]
-        filler = expand_dims(F.BroadcastTo(default, inner), 0)
-        inside = sequence_mask(lengths, width)
-        at = expand_dims(ragged.row_starts(), 1) + counted(width)
-        at = F.SelectV2(inside, at, count)
-        result = gather(concat([values, filler], axis=0), at)
-        result.set_shape([*ragged.shape.as_list()[:1], None, *values.shape.as_list()[1:]])
+        splits = ragged.nested_row_splits
+        result: Tensor = F.RaggedTensorToTensor(
+            convert_to_tensor(-1, splits[0].dtype), ragged.flat_values, default, list(splits),
+            row_partition_types=["ROW_SPLITS"] * len(splits),
+        )  # fmt: skip
+        known = [static_value(each) for each in splits]
+        widths = [None if each is None else int(np.diff(each).max(initial=0)) for each in known]
+        result.set_shape([*ragged.shape.as_list()[:1], *widths, *result.shape.as_list()[len(splits) + 1 :]])
         return result
 
 
@@ -230,23 +225,5 @@ def to_sparse(rt_input: Any, name: str | None = None) -> SparseTensor:
         ragged = as_ragged_or_tensor(rt_input)
         if not isinstance(ragged, RaggedTensor):
             raise TypeError(f"Expected a RaggedTensor, got {rt_input!r}")
-        columns, at = [ragged.value_rowids(), _inside(ragged)], ragged.values
-        while isinstance(at, RaggedTensor):
-            ids = at.value_rowids()
-            columns = [*(gather(each, ids) for each in columns), _inside(at)]
-            at = at.values
-        ndims = at.shape.ndims
-        for axis in builtins.range(1, ndims):
-            size = shape(at, out_type=columns[0].dtype)[axis]
-            count = shape(columns[0], out_type=columns[0].dtype)[0]
-            numbers = reshape(F.Add(arrays.zeros_like(expand_dims(columns[0], 1)), counted(size)), [-1])
-            ids = reshape(F.Add(expand_dims(counted(count), 1), arrays.zeros_like(counted(size))), [-1])
-            columns = [*(gather(each, ids) for each in columns), numbers]
-        indices = F.Cast(stack(columns, axis=1), DstT=dtypes.int64)
-        return SparseTensor(indices, reshape(at, [-1]), ragged.bounding_shape(out_type=dtypes.int64))
-
-
-def _inside(ragged: RaggedTensor) -> Tensor:
-    """The place of each value in its row."""
-    found, _ = places(ragged.row_starts() * 0, ragged.row_lengths())
-    return found
+        splits = list(ragged.nested_row_splits)
+        return SparseTensor(*F.RaggedTensorToSparse.several(splits, ragged.flat_values))

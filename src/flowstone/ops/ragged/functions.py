@@ -105,12 +105,7 @@ def range(
         ]
         wanted = dtypes.as_dtype(dtype) if dtype else max((x.dtype for x in found), key=_width)
         first, last, step = [x if x.dtype == wanted else F.Cast(x, DstT=wanted) for x in found]
-        if all(x.shape.ndims == 0 for x in (first, last, step)):
-            first = F.ExpandDims(first, 0)
-        elif step.shape.ndims:
-            first = first + F.ZerosLike(step)
-        flat, splits = places(first, last, step)
-        splits = splits if splits.dtype == kind else F.Cast(splits, DstT=kind)
+        splits, flat = F.RaggedRange.several(first, last, step, Tsplits=kind)
         return RaggedTensor.from_row_splits(flat, splits, validate=False)
 
 
@@ -141,14 +136,12 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | 
             return gathering.gather(params, indices)
         if indices.shape.ndims is None:
             raise ValueError("indices must have a known rank")
-        if indices.shape.ndims > 1:
-            rows = from_tensor(indices, row_splits_dtype=params.row_splits.dtype)
-            return rows.with_values(gather(params, rows.values))
-        starts = gathering.gather(params.row_starts(), indices)
-        limits = gathering.gather(params.row_limits(), indices)
-        if indices.shape.ndims == 0:
-            return params.values[starts:limits]
-        return rows_between(params, starts, limits)
+        splits = list(params.nested_row_splits)
+        found = F.RaggedGather.several(
+            splits, params.flat_values, indices, OUTPUT_RAGGED_RANK=indices.shape.ndims + len(splits) - 1
+        )
+        ends, flat = list(found[0]), found[1]
+        return RaggedTensor.from_nested_row_splits(flat, ends, validate=False) if ends else flat
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:

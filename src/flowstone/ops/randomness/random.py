@@ -24,6 +24,7 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.constants import zeros_like
+from flowstone.ops.numbers.elementwise import broadcast_shape
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.op_seeds import (
     BLOCKS_OF_A_NUMBER,
@@ -238,7 +239,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 random_gamma_grad = op(
     "RandomGammaGrad", "alpha: T, sample: T -> output: T", T=(dtypes.float32, dtypes.float64)
 )
-random_gamma_grad.infer(lambda node: node.dims(1) if node.dims(0) is not None else None)
+random_gamma_grad.infer(broadcast_shape)
 random_gamma_grad.no_gradient()
 
 

@@ -1,4 +1,4 @@
-"""Rows of a sparse tensor that have no element get one: SparseFillEmptyRows.
+"""Rows of a sparse or ragged tensor that have no element get one: SparseFillEmptyRows, RaggedFillEmptyRows.
 
 On a host machine code makes one pass over ordered elements. For others, and without it, NumPy works out what
 goes where, in a quarter of the time of ATen's calls for some hundred elements.
@@ -50,34 +50,36 @@ def _(node: Node) -> Shapes:
 def _(node: Node, env: Environment) -> Kernel:
     kind = node.dtype(1).torch
 
-    def fill(rows: torch.Tensor, values: Any, shape: torch.Tensor, default: Any) -> tuple[Any, ...]:
-        if getattr(default, "ndim", 0):
-            raise invalid(f"default_value must be a scalar, saw shape: {listed(default.shape)}")
-        sizes = checked_parts(rows, values, shape)
-        if not sizes:
-            raise invalid("Dense shape cannot be empty.")
-        if rows.device.type == "cpu":
-            code = array_code.filled_rows(kind)
-            found = code(rows, values, sizes[0], default) if code else None
-            return found or _filled_by_numpy(rows, values, sizes[0], default)
-        empty = _empty_rows(rows, sizes[0])
-        numbers = places_of(empty)
-        if not len(numbers) and _is_ordered(rows[:, 0]):
-            return rows.clone(), copied(values), empty, torch.arange(len(rows), device=rows.device)
-        places, order = _places(rows[:, 0], empty)
-        total = len(rows) + len(numbers)
-        indices = rows.new_zeros((total, rows.shape[1]))
-        indices.index_copy_(0, places, rows if order is None else rows.index_select(0, order))
-        added = torch.ones(total, dtype=torch.bool, device=rows.device)
-        added[places] = False
-        indices[:, 0].index_copy_(0, places_of(added), numbers)
-        elements = filled(default, total)
-        put(elements, places, values if order is None else taken(values, order))
-        if order is not None:
-            places = torch.empty_like(places).scatter_(0, order, places)
-        return indices, elements, empty, places
+    return lambda rows, values, shape, default: _filled(kind, rows, values, shape, default)
 
-    return fill
+
+def _filled(kind: Any, rows: torch.Tensor, values: Any, shape: torch.Tensor, default: Any) -> tuple[Any, ...]:
+    """The four outputs."""
+    if getattr(default, "ndim", 0):
+        raise invalid(f"default_value must be a scalar, saw shape: {listed(default.shape)}")
+    sizes = checked_parts(rows, values, shape)
+    if not sizes:
+        raise invalid("Dense shape cannot be empty.")
+    if rows.device.type == "cpu":
+        code = array_code.filled_rows(kind)
+        found = code(rows, values, sizes[0], default) if code else None
+        return found or _filled_by_numpy(rows, values, sizes[0], default)
+    empty = _empty_rows(rows, sizes[0])
+    numbers = places_of(empty)
+    if not len(numbers) and _is_ordered(rows[:, 0]):
+        return rows.clone(), copied(values), empty, torch.arange(len(rows), device=rows.device)
+    places, order = _places(rows[:, 0], empty)
+    total = len(rows) + len(numbers)
+    indices = rows.new_zeros((total, rows.shape[1]))
+    indices.index_copy_(0, places, rows if order is None else rows.index_select(0, order))
+    added = torch.ones(total, dtype=torch.bool, device=rows.device)
+    added[places] = False
+    indices[:, 0].index_copy_(0, places_of(added), numbers)
+    elements = filled(default, total)
+    put(elements, places, values if order is None else taken(values, order))
+    if order is not None:
+        places = torch.empty_like(places).scatter_(0, order, places)
+    return indices, elements, empty, places
 
 
 def _filled_by_numpy(rows: torch.Tensor, values: Any, count: int, default: Any) -> tuple[Any, ...]:
@@ -140,22 +142,57 @@ def _places(first: torch.Tensor, empty: torch.Tensor) -> tuple[torch.Tensor, tor
     return torch.arange(len(first), device=first.device) + torch.cumsum(empty, 0)[first], order
 
 
+ragged_fill_empty_rows_op = op(
+    "RaggedFillEmptyRows",
+    "value_rowids: int64, values: T, nrows: int64, default_value: T -> output_value_rowids: int64, "
+    "output_values: T, empty_row_indicator: bool, reverse_index_map: int64",
+    T=None,
+    host=["nrows"],
+    capturable=False,
+    cost=4,
+)
+
+
+@ragged_fill_empty_rows_op.infer
+def _(node: Node) -> Shapes:
+    for i, expected in enumerate((1, 1, 0, 0)):
+        check_rank(node.dims(i), expected)
+    return [(None,), (None,), (None,), merge(node.dims(0), node.dims(1)) or (None,)]
+
+
+@ragged_fill_empty_rows_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    kind = node.dtype(1).torch
+
+    def fill(ids: torch.Tensor, values: Any, count: torch.Tensor, default: Any) -> tuple[Any, ...]:
+        if ids.ndim != 1:
+            raise invalid(f"value_rowids must be a vector, saw: {listed(ids.shape)}")
+        if count.ndim:
+            raise invalid(f"nrows must be a scalar, saw: {listed(count.shape)}")
+        rows, *rest = _filled(kind, ids[:, None], values, count.reshape(1), default)
+        return rows[:, 0], *rest
+
+    return fill
+
+
 @sparse_fill_empty_rows_op.gradient
+@ragged_fill_empty_rows_op.gradient
 def _(op: Operation, d_indices: Tensor, d_values: Tensor, d_empty: Tensor, d_map: Tensor) -> Gradients:
-    flows = F.SparseFillEmptyRowsGrad.several(op.outputs[3], d_values)
+    flows = getattr(F, f"{op.type}Grad").several(op.outputs[3], d_values)
     return None, flows[0], None, flows[1]
 
 
+_FLOWS = "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T"
 sparse_fill_empty_rows_grad_op = op(
-    "SparseFillEmptyRowsGrad",
-    "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
-    T=None,
-    capturable=False,
-    cost=2,
+    "SparseFillEmptyRowsGrad", _FLOWS, T=None, capturable=False, cost=2
+).no_gradient()
+ragged_fill_empty_rows_grad_op = op(
+    "RaggedFillEmptyRowsGrad", _FLOWS, T=None, capturable=False, cost=2
 ).no_gradient()
 
 
 @sparse_fill_empty_rows_grad_op.infer
+@ragged_fill_empty_rows_grad_op.infer
 def _(node: Node) -> Shapes:
     check_rank(node.dims(0), 1)
     check_rank(node.dims(1), 1)
@@ -163,6 +200,7 @@ def _(node: Node) -> Shapes:
 
 
 @sparse_fill_empty_rows_grad_op.kernel(CPU, GPU)
+@ragged_fill_empty_rows_grad_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     def spread(places: torch.Tensor, flow: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if places.ndim != 1:

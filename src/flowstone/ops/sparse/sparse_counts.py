@@ -1,7 +1,8 @@
-"""How often each number occurs, in vectors or in the rows of matrices, dense and sparse.
+"""How often each number occurs, in vectors or in the rows of matrices, dense, sparse and ragged.
 
-DenseBincount and SparseBincount give dense counts of the numbers below a size; those named CountSparseOutput
-give sparse ones, of all numbers that occur. Weights, if there are any, are added up instead.
+DenseBincount, SparseBincount and RaggedBincount give dense counts of the numbers below a size; those named
+CountSparseOutput give sparse ones, of all numbers that occur. Weights, if there are any, are added up
+instead.
 """
 
 from __future__ import annotations
@@ -193,6 +194,44 @@ def _(node: Node, env: Environment) -> Kernel:
     return count
 
 
+def _rows_of(splits: torch.Tensor, count: int) -> torch.Tensor:
+    """The row of each of so many values. InvalidArgumentError for splits that are no ragged tensor's."""
+    if splits.ndim != 1 or not len(splits):
+        raise invalid(f"Splits must be a vector with at least one element, got {listed(splits.shape)}")
+    if int(splits[0]):
+        raise invalid(f"Splits must start with 0, not with {int(splits[0])}")
+    lengths = splits[1:] - splits[:-1]
+    if int(splits[-1]) != count or bool((lengths < 0).any()):
+        raise invalid(f"Splits must ascend to the number of values, {count}, got {splits.tolist()[-20:]}")
+    return torch.arange(len(lengths), device=splits.device).repeat_interleave(lengths)
+
+
+ragged_bincount_op = op(
+    "RaggedBincount",
+    "splits: int64, values: Tidx, size: Tidx, weights: T -> output: T",
+    "binary_output: bool = false",
+    **_TYPES,
+).no_gradient()
+
+
+ragged_bincount_op.infer(lambda node: None)
+
+
+@ragged_bincount_op.kernel(CPU, GPU)
+def _(node: Node, env: Environment) -> Kernel:
+    binary = node.attributes["binary_output"]
+
+    def count(splits: torch.Tensor, values: torch.Tensor, size: torch.Tensor, weights: torch.Tensor) -> Any:
+        bins, rows = _checked_size(size), _rows_of(splits, values.numel())
+        _check_weights(values, weights)
+        if len(rows) and int(values.amin()) < 0:
+            raise invalid(f"Input must be non-negative, but one value is {int(values.amin())}")
+        sizes = [len(splits) - 1, bins]
+        return _counted(rows, values.reshape(-1), weights.reshape(-1), sizes, binary)
+
+    return count
+
+
 # ---- sparse counts
 
 _SPARSE = "output_indices: int64, output_values: output_type, output_dense_shape: int64"
@@ -290,6 +329,20 @@ def _(node: Node, env: Environment) -> Kernel:
         check_within(rows, sizes)
         groups = rows[:, 0] if len(sizes) == 2 else None
         return _count_sparsely(node, groups, sizes[0], values, weights)
+
+    return count
+
+
+ragged_count_op = _declare("RaggedCountSparseOutput", "splits: int64, values: T, weights: output_type")
+ragged_count_op.infer(lambda node: _sparse_dims(None if node.dims(0) is None else 2))
+
+
+@ragged_count_op.kernel(CPU)
+def _(node: Node, env: Environment) -> Kernel:
+    def count(splits: torch.Tensor, values: torch.Tensor, weights: torch.Tensor) -> Any:
+        rows = _rows_of(splits, values.numel())
+        _check_weights(values, weights)
+        return _count_sparsely(node, rows, len(splits) - 1, values.reshape(-1), weights.reshape(-1))
 
     return count
 

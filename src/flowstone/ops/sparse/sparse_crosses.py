@@ -41,7 +41,7 @@ _Column = tuple[
 ]  # for each example, where its elements begin and their number; all of them
 
 _INPUTS = "indices: N*int64, values: *sparse_types, shapes: N*int64, dense_inputs: *dense_types"
-_KINDS = "type in [int64, string]"
+KINDS = "type in [int64, string]"
 _LISTS = (
     "N: int >= 0 ; sparse_types: list(type) in [int64, string] >= 0 ; "
     "dense_types: list(type) in [int64, string] >= 0"
@@ -61,21 +61,24 @@ def _batch_size(shapes: Sequence[torch.Tensor], dense: Sequence[Any]) -> int:
     return int(dense[0].shape[0]) if dense else 0
 
 
-def _sparse_column(rows: torch.Tensor, values: Any, batch: int) -> _Column:
+def sparse_column(rows: torch.Tensor, values: Any, batch: int) -> _Column:
+    """The column of a sparse matrix of so many examples."""
     examples = rows[:, 0].numpy()
     if len(examples) > 1 and (examples[1:] < examples[:-1]).any():
         order = np.argsort(examples, kind="stable")
-        examples, values = examples[order], _array(values)[order]
+        examples, values = examples[order], as_array(values)[order]
     bounds = np.searchsorted(examples, np.arange(batch + 1))
-    return bounds[:-1], np.diff(bounds), _array(values)
+    return bounds[:-1], np.diff(bounds), as_array(values)
 
 
-def _dense_column(values: Any, batch: int) -> _Column:
-    array, width = _array(values), values.shape[1]
+def dense_column(values: Any, batch: int) -> _Column:
+    """The column of a dense matrix."""
+    array, width = as_array(values), values.shape[1]
     return np.arange(batch) * width, np.full(batch, width), array.reshape(-1)
 
 
-def _array(values: Any) -> _Array:
+def as_array(values: Any) -> _Array:
+    """The elements as NumPy's array, uncopied."""
     found: _Array = values.numpy() if isinstance(values, torch.Tensor) else values
     return found
 
@@ -96,7 +99,7 @@ def _combinations(counts: Sequence[_Array]) -> tuple[_Array, list[_Array]]:
     return examples, places[::-1]
 
 
-def _crossed(
+def crossed(
     columns: Sequence[_Column], batch: int, combine: Callable[[list[_Array], list[Any]], Any]
 ) -> tuple[torch.Tensor, Any, torch.Tensor]:
     """The sparse tensor of what `combine` makes of the elements' places and the columns' elements."""
@@ -119,7 +122,9 @@ def _texts(values: _Array) -> list[bytes]:
     return found
 
 
-def _joined(separator: bytes) -> Callable[[list[_Array], list[Any]], _Array]:
+def joined_texts(separator: bytes) -> Callable[[list[_Array], list[Any]], _Array]:
+    """What makes crosses as texts, for `crossed`."""
+
     def join(chosen: list[_Array], columns: list[Any]) -> _Array:
         parts = []
         for places, values in zip(chosen, columns):
@@ -139,7 +144,9 @@ def _bucket(hashes: _Array, buckets: int) -> torch.Tensor:
     return torch.from_numpy((hashes % limit).astype(np.int64))
 
 
-def _keyed(key: int, buckets: int) -> Callable[[list[_Array], list[Any]], torch.Tensor]:
+def keyed(key: int, buckets: int) -> Callable[[list[_Array], list[Any]], torch.Tensor]:
+    """What makes crosses as hashes, for `crossed`."""
+
     def fold(chosen: list[_Array], columns: list[Any]) -> torch.Tensor:
         total: _Array = np.full(len(chosen[0]) if chosen else 0, key % 2**64, np.uint64)
         for places, values in zip(chosen, columns):
@@ -189,7 +196,7 @@ def _columns(node: Node, inputs: Sequence[Any]) -> tuple[list[_Column], int]:
         raise invalid(f"Expected {count} input values, got {value_count}")
     indices, values, shapes = (inputs[part * count : (part + 1) * count] for part in range(3))
     dense = inputs[3 * count : 3 * count + dense_count]
-    _check_sparse(indices, values, shapes)
+    check_sparse_features(indices, values, shapes)
     batch = _batch_size(shapes, dense)
     for i, each in enumerate(dense):
         if each.ndim != 2:
@@ -202,11 +209,12 @@ def _columns(node: Node, inputs: Sequence[Any]) -> tuple[list[_Column], int]:
         raise invalid(f"The batch size {batch} is negative")
     if batch > _MOST:
         raise MemoryError(f"crosses of {batch} examples")
-    columns = [_sparse_column(rows, each, batch) for rows, each in zip(indices, values)]
-    return [*columns, *[_dense_column(each, batch) for each in dense]], batch
+    columns = [sparse_column(rows, each, batch) for rows, each in zip(indices, values)]
+    return [*columns, *[dense_column(each, batch) for each in dense]], batch
 
 
-def _check_sparse(indices: Sequence[Any], values: Sequence[Any], shapes: Sequence[Any]) -> None:
+def check_sparse_features(indices: Sequence[Any], values: Sequence[Any], shapes: Sequence[Any]) -> None:
+    """InvalidArgumentError unless the parts of sparse matrices and their examples fit together."""
     for i, (rows, each, shape) in enumerate(zip(indices, values, shapes)):
         if rows.ndim != 2:
             raise invalid(
@@ -243,8 +251,8 @@ sparse_cross_op = _declare(
     "SparseCross",
     "",
     "out_type",
-    f" ; hashed_output: bool ; num_buckets: int >= 0 ; hash_key: int ; out_type: {_KINDS} ; "
-    f"internal_type: {_KINDS}",
+    f" ; hashed_output: bool ; num_buckets: int >= 0 ; hash_key: int ; out_type: {KINDS} ; "
+    f"internal_type: {KINDS}",
 )
 
 
@@ -252,7 +260,7 @@ sparse_cross_op = _declare(
 def _(node: Node, env: Environment) -> Kernel:
     given = node.attributes
     as_text = given["out_type"] is dtypes.string
-    combine: Any = _joined(b"_X_") if as_text else _keyed(given["hash_key"], given["num_buckets"])
+    combine: Any = joined_texts(b"_X_") if as_text else keyed(given["hash_key"], given["num_buckets"])
 
     def cross(*inputs: Any) -> tuple[torch.Tensor, Any, torch.Tensor]:
         if given["internal_type"] is dtypes.string:
@@ -260,7 +268,7 @@ def _(node: Node, env: Environment) -> Kernel:
                 if any(dtype is not dtypes.string for dtype in given[types]):
                     raise invalid(f"{what} should be of internal type string but received int64")
         columns, batch = _columns(node, inputs)
-        return _crossed(columns, batch, combine)
+        return crossed(columns, batch, combine)
 
     return cross
 
@@ -269,7 +277,7 @@ sparse_feature_cross_op = _declare(
     "SparseFeatureCross",
     "",
     "out_type",
-    f" ; hashed_output: bool ; num_buckets: int >= 0 ; out_type: {_KINDS} ; internal_type: {_KINDS}",
+    f" ; hashed_output: bool ; num_buckets: int >= 0 ; out_type: {KINDS} ; internal_type: {KINDS}",
 )
 
 
@@ -277,11 +285,11 @@ sparse_feature_cross_op = _declare(
 def _(node: Node, env: Environment) -> Kernel:
     given = node.attributes
     as_text = given["out_type"] is dtypes.string
-    combine: Any = _joined(b"_X_") if as_text else _combined(given["num_buckets"])
+    combine: Any = joined_texts(b"_X_") if as_text else _combined(given["num_buckets"])
 
     def cross(*inputs: Any) -> tuple[torch.Tensor, Any, torch.Tensor]:
         columns, batch = _columns(node, inputs)
-        return _crossed(columns, batch, combine)
+        return crossed(columns, batch, combine)
 
     return cross
 
@@ -293,7 +301,7 @@ sparse_cross_v2_op = _declare("SparseCrossV2", ", sep: string", "string", "")
 def _(node: Node, env: Environment) -> Kernel:
     def cross(*inputs: Any) -> tuple[torch.Tensor, Any, torch.Tensor]:
         columns, batch = _columns(node, inputs)
-        return _crossed(columns, batch, _joined(bytes(np.asarray(inputs[-1], object)[()])))
+        return crossed(columns, batch, joined_texts(bytes(np.asarray(inputs[-1], object)[()])))
 
     return cross
 
@@ -311,7 +319,7 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid(f'Input "salt" must have length 2 but has length {salt.numel()}')
         columns, batch = _columns(node, tensors)
         low, high = salt.tolist()
-        return _crossed(columns, batch, _hashed(int(buckets), (low, high) if bool(strong) else None))
+        return crossed(columns, batch, _hashed(int(buckets), (low, high) if bool(strong) else None))
 
     return cross
 

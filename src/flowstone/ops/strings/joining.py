@@ -35,13 +35,10 @@ string_join_op.not_differentiable()
 
 @string_join_op.infer
 def _(node: Node) -> Dims:
-    shapes = [node.dims(i) for i in range(len(node.inputs))]
-    if any(dims is None for dims in shapes):
-        return None
-    dims: Dims = ()
-    for each in shapes:
-        if each != ():
-            dims = each if dims == () else merge(dims, each)
+    shapes = [each for i in range(len(node.inputs)) if (each := node.dims(i)) != ()]
+    dims: Dims = shapes[0] if shapes else ()
+    for each in shapes[1:]:
+        dims = merge(dims, each)
     return dims
 
 

@@ -34,7 +34,7 @@ _INDICES = (dtypes.int32, dtypes.int64)
 
 def _infer(node: Node) -> Shapes:
     dims, indices, updates = (node.dims(i) for i in range(3))
-    if () in (indices, updates):
+    if () in (dims, indices, updates):
         raise ValueError("Shape must be at least rank 1 but is rank 0")
     if dims is None or indices is None or updates is None or indices[-1] is None:
         return dims
@@ -63,10 +63,16 @@ def _scattered(kind: str) -> Any:
                 f"{format_dims(tuple(updates.shape))}, indices.shape: {format_dims(tuple(indices.shape))}, "
                 f"params_shape: {format_dims(tuple(x.shape))}"
             )
-        result = x.contiguous().clone()
-        rows = result.view(product(x.shape[:depth]), *x.shape[depth:])
+        result = x.contiguous().clone() if isinstance(x, torch.Tensor) else x.copy()
+        rows = result.reshape(product(x.shape[:depth]), *x.shape[depth:])
         places = flat_places(indices, x.shape[:depth])
-        function(rows, places, updates.reshape(len(places), *x.shape[depth:]))
+        each = updates.reshape(len(places), *x.shape[depth:])
+        if isinstance(x, torch.Tensor):
+            function(rows, places, each)
+        else:  # texts, which are updated alone
+            if len(places) and not 0 <= int(places.min()) <= int(places.max()) < len(rows):
+                raise invalid(f"indices {places.tolist()} do not index into shape {list(x.shape)}")
+            rows[places.numpy()] = each
         return result
 
     return scatter
