@@ -137,6 +137,22 @@ def layers_of_memory_in_both_directions() -> Made:
 
 
 @program
+def stacked_units_in_both_directions_with_lengths() -> Made:
+    x, feed = fed(3, 5, 4)
+    lengths = tf.cast(x[:, 0, 0] > 0.0, tf.int32) + [1, 4, 2]
+    y = x
+    with tf.variable_scope("cell", initializer=tf.constant_initializer(0.1)):
+        for layer in ("lower", "upper"):
+            cells = [tf.nn.rnn_cell.GRUCell(n) for n in (4, 3)]
+            outputs, last = tf.nn.bidirectional_dynamic_rnn(
+                *cells, y, sequence_length=lengths, dtype=tf.float32, scope=layer
+            )
+            y = tf.concat(outputs, 2)
+    loss = tf.reduce_mean(tf.square(y)) + tf.reduce_sum(last[0]) - tf.reduce_sum(last[1])
+    return [y, loss, *tf.gradients(loss, [x, *tf.trainable_variables()])], feed
+
+
+@program
 def simple_units_that_are_trained() -> Made:
     x, feed = fed(3, 6, 5)
     with tf.variable_scope("cell", initializer=tf.constant_initializer(0.1)):

@@ -43,6 +43,12 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
     "PreventGradient": lambda x: [F.PreventGradient(x) + 1.0],
     "Rank": lambda x: [F.Rank(x)],
     "Reshape": lambda x: [tf.reshape(x, [6, 4]) + 1.0, tf.reshape(x, [-1]) * 2.0],
+    "ReverseSequence": lambda x: [
+        tf.reverse_sequence(x, [3, 0, 1, 2], seq_axis=1, batch_axis=0),
+        tf.reverse_sequence(x, tf.cast(x[0, :, 0] > 0.0, tf.int64) + 2, seq_axis=0, batch_axis=1),
+        tf.reverse_sequence(x, [1, 2, 0], seq_axis=2, batch_axis=1),
+        *tf.gradients(tf.reverse_sequence(x, [1, 2, 3, 0], seq_axis=1, batch_axis=0), x, x),
+    ],
     "ReverseV2": lambda x: [tf.reverse(x, [0]), tf.reverse(x, [1, 2])],
     "Shape": lambda x: [F.Shape(x)],
     "Size": lambda x: [F.Size(x)],

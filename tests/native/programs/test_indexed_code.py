@@ -65,3 +65,25 @@ def test_windows(sizes: tuple[int, int, int], dtype: torch.dtype) -> None:
             places = begins.clone()
             places[axis] = wrong
             assert run([x, places], write) == FAILED
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize(
+    ("sizes", "batch", "sequence"), [((4, 5, 3), 0, 1), ((5, 4, 1), 1, 0), ((2, 4, 5), 1, 2)]
+)
+def test_reverse_parts(sizes: tuple[int, int, int], batch: int, sequence: int, dtype: torch.dtype) -> None:
+    x, lengths = torch.randn(*sizes), torch.tensor([0, 5, 2, 1], dtype=dtype)
+    outer = max(batch, sequence) + 1
+    walk = {"sizes": sizes[:outer], "strides": x.stride()[:outer], "batch": batch, "sequence": sequence}
+
+    def write(builder: Builder, a: int, b: int) -> list[int]:
+        return [builder.add("ReverseParts", [a, b], ("float32", sizes), **walk)]
+
+    wanted = x.clone()
+    for i, length in enumerate(lengths.tolist()):
+        own, turned = (t.movedim((batch, sequence), (0, 1)) for t in (x, wanted))
+        turned[i, :length] = own[i, :length].flip(0)
+    assert torch.equal(run([x, lengths], write)[0], wanted)
+    for wrong in (-1, 6):
+        lengths[1] = wrong
+        assert run([x, lengths], write) == FAILED

@@ -102,7 +102,7 @@ def test_code_that_one_thread_was_given_stays_when_another_finds_it(monkeypatch:
     code = ProgramKernel(program, print)._code()
     compiled, given = compiler.compiled, list[compiler.Module]()
 
-    def late(text: str, names: Any, is_rough: bool, quickly: bool) -> compiler.Module:
+    def late(text: str, names: Any, is_rough: bool, quickly: bool, *_: Any) -> compiler.Module:
         if quickly:  # meanwhile
             given.append(kernels._module_of(code, quickly=False))
         return compiled(text, names, is_rough)

@@ -244,6 +244,18 @@ def _reverse(t: Translation, node: PlanNode) -> list[int]:
     return [copy(t, node, t.of(node.inputs[0]), np.flip(places_of(node), axes))]
 
 
+def _reverse_sequence(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    axes = batch, sequence = node.attributes["batch_dim"], node.attributes["seq_dim"]
+    if batch == sequence or not 0 <= min(axes) <= max(axes) < len(dims):
+        raise Untranslatable(node, "its dimensions are none")
+    if static_dims(node, node.inputs[0].dims) != dims or node.inputs[1].dims != (dims[batch],):
+        raise Untranslatable(node, "its shapes do not fit each other")
+    outer = slice(max(axes) + 1)
+    walk = {"sizes": dims[outer], "strides": strides_of(dims)[outer], "batch": batch, "sequence": sequence}
+    return [t.add("ReverseParts", [t.of(x) for x in node.inputs], (dtype, dims), **walk)]
+
+
 def _padded(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
     zero = t.builder.constant(dtype, (), [0]) if node.type == "Pad" else t.of(node.inputs[2])
@@ -271,6 +283,7 @@ MOVEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     **dict.fromkeys(("Shape", "Size", "Rank"), _about_shape),
     "GatherNd": _gather_nd,
     "Pack": _pack,
+    "ReverseSequence": _reverse_sequence,
     "ReverseV2": _reverse,
     "Slice": _slice,
     "StridedSlice": _strided_slice,

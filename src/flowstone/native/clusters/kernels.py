@@ -53,13 +53,14 @@ def is_on() -> bool:
 
 class Code(NamedTuple):
     """What is compiled: the function `name` of the functions `names` of a text, of which the `key` is all
-    that it depends on; see `compiler.compiled`."""
+    that it depends on; see `compiler.compiled`. It calls the functions that its `parts` are."""
 
     key: Hashable
     text: Callable[[], str]
     names: Sequence[str]
     name: str
     is_rough: bool = False
+    parts: Callable[[], Sequence[Code]] = tuple
 
 
 class NativeKernel:
@@ -254,7 +255,8 @@ def _module_of(code: Code, quickly: bool) -> compiler.Module:
         with _locks.of((code.key, quickly)):
             found = _modules.found(code.key, quickly)
             if found is None:
-                made = compiler.compiled(code.text(), code.names, code.is_rough, quickly)
+                parts = {part.name: _module_of(part, quickly) for part in code.parts()}
+                made = compiler.compiled(code.text(), code.names, code.is_rough, quickly, parts)
                 found = _modules.kept(code.key, made)
     return found
 

@@ -30,6 +30,8 @@ _LEVEL, _QUICK_LEVEL = 2, 0
 _PASSES = ("SROA", "SimplifyCFG", "InstCombine")
 _FUNCTION = re.compile(r"^ *define .*?^ *}\n?", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"@([\w.]+)")
+NO_PARTS: Mapping[str, Any] = {}
+_symbols_lock = threading.Lock()
 
 
 class Module:
@@ -39,35 +41,45 @@ class Module:
     def __init__(self, owner: Any, addresses: Mapping[str, int]) -> None:
         self._owner, self._addresses = owner, addresses
         self.is_quick = False
+        self.parts: Sequence[Module] = ()  # others whose functions it calls
 
     def address(self, name: str) -> int:
         """Where the function of this name begins."""
         return self._addresses[name]
 
 
-def compiled(text: str, names: Sequence[str], is_rough: bool = False, quickly: bool = False) -> Module:
+def compiled(
+    text: str,
+    names: Sequence[str],
+    is_rough: bool = False,
+    quickly: bool = False,
+    parts: Mapping[str, Module] = NO_PARTS,
+) -> Module:
     """The functions `names` of a module of LLVM's text as machine code. A text that `is_rough` goes through
     all of LLVM's passes. Any other already says what is to be done in which order, and takes less than half
     the time: its variables become registers, its instructions get their simplest forms. `quickly`: code that
-    is not in the cache is made with as little work as possible.
+    is not in the cache is made with as little work as possible. `parts`: the modules of functions that it
+    declares and that are in no library.
 
     Raises RuntimeError where LLVM refuses the text, which is a defect of whoever wrote it.
     """
     if quickly:
         _Making.asked = time.monotonic()
     path = _path(text, is_rough)
-    found = _from_file(path, names)
-    if found is not None:
-        return found
-    if quickly:
+    others = {name: part.address(name) for name, part in parts.items()}
+    found = _from_file(path, names, others)
+    if found is None and quickly:
         place = _quick(path, names)
-        found = _from_file(place, names) or _made(reachable(text, names), names, place, is_rough, True)
+        found = _from_file(place, names, others)
+        found = found or _made(reachable(text, names), names, place, is_rough, True, others)
         found.is_quick = True
-        return found
-    found = _made(text, names, path, is_rough, False)
-    with contextlib.suppress(OSError):
-        for old in path.parent.glob(f"{path.stem}.*.quick.o"):
-            old.unlink(missing_ok=True)
+    elif found is None:
+        found = _made(text, names, path, is_rough, False, others)
+        with contextlib.suppress(OSError):
+            for old in path.parent.glob(f"{path.stem}.*.quick.o"):
+                old.unlink(missing_ok=True)
+    found.parts = tuple(parts.values())
+    found.is_quick = found.is_quick or any(part.is_quick for part in found.parts)
     return found
 
 
@@ -98,39 +110,47 @@ def _words(function: str) -> list[str]:
     return _NAME.findall(function)
 
 
-def _from_file(path: pathlib.Path, names: Sequence[str]) -> Module | None:
+def _from_file(path: pathlib.Path, names: Sequence[str], others: Mapping[str, int]) -> Module | None:
     code = _read(path)
     if code is None:
         return None
     try:
-        return _loaded(code, names)
+        return _loaded(code, names, others)
     except Exception:
         path.unlink(missing_ok=True)
         return None
 
 
-def _made(text: str, names: Sequence[str], path: pathlib.Path, is_rough: bool, quickly: bool) -> Module:
+def _made(
+    text: str,
+    names: Sequence[str],
+    path: pathlib.Path,
+    is_rough: bool,
+    quickly: bool,
+    others: Mapping[str, int],
+) -> Module:
     level, passes = (_QUICK_LEVEL, _PASSES[:1]) if quickly else (_LEVEL, llvm.EVERY if is_rough else _PASSES)
     with _Making():
         code = llvm.object_code(text, host.features(), level, passes)
     _write(path, code)
-    return _loaded(code, names)
+    return _loaded(code, names, others)
 
 
-def _loaded(code: bytes, names: Sequence[str]) -> Module:
+def _loaded(code: bytes, names: Sequence[str], others: Mapping[str, int] = NO_PARTS) -> Module:
+    symbols = {**host.symbols(), **others} if others else host.symbols()
     try:
-        return Module(*object_code.loaded(code, host.symbols(), names))
+        return Module(*object_code.loaded(code, symbols, names))
     except object_code.Unsupported:
-        return _loaded_by_llvm(code, names)
+        return _loaded_by_llvm(code, names, others)
 
 
-def _loaded_by_llvm(code: bytes, names: Sequence[str]) -> Module:
+def _loaded_by_llvm(code: bytes, names: Sequence[str], others: Mapping[str, int] = NO_PARTS) -> Module:
     from llvmlite import binding
 
-    with _Making():
+    with _Making(), _symbols_lock:  # LLVM has one address of a name
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
-        for name, address in host.symbols().items():
+        for name, address in {**host.symbols(), **others}.items():
             binding.add_symbol(name, address)
         cpu, features = host.features()
         machine = binding.Target.from_default_triple().create_target_machine(cpu=cpu, features=features)

@@ -5,11 +5,13 @@
 | Rows | x, indices | rows, inner | row by row, those of x [rows, inner] that the indices say |
 | Tuples | x, indices | sizes, inner | the same of x [*sizes, inner], by an index for each of the sizes |
 | Window | x, begins | sizes, strides, limits | of these sizes, from where the begins say |
+| ReverseParts | x, lengths | sizes, strides, batch, sequence | x with the first parts of rows turned round |
 | Segments | x, ids | kind (Sum or Prod), segments, inner | [segments, inner]: rows of x with an id, reduced |
 
-A window's begins are one integer an axis, at most the limits; `strides` are those of x. A program fails where
-an index, an end or an id is out of range; rows whose id is negative belong to no segment. Sums
-are in the order of the rows.
+A window's begins are one integer an axis, at most the limits; `strides` are those of x. `sizes` of
+ReverseParts are those of x up to the later of the axes `batch`, of which each index has its length, and
+`sequence`, along which so many elements are turned round. A program fails where an index, an end, a length or
+an id is out of range; rows whose id is negative belong to no segment. Sums are in the order of the rows.
 """
 
 from __future__ import annotations
@@ -93,6 +95,39 @@ def _window(writer: Writer, each: Statement) -> None:
     along(0, start, "0")
 
 
+def _reverse_parts(writer: Writer, each: Statement) -> None:
+    (x, lengths), (result,), attributes = each.operands, each.results, dict(each.attributes)
+    let, sizes, strides = writer.scalars.let, attributes["sizes"], attributes["strides"]
+    batch, sequence = attributes["batch"], attributes["sequence"]
+    most, row = sizes[sequence], strides[-1] * SIZES[writer.values[x].dtype]
+
+    def certain(i: str) -> None:
+        writer.require(let(f"icmp ule i64 {index_of(writer, lengths, i)}, {most}"))
+
+    def along(axis: int, target: str, places: tuple[str, ...]) -> None:
+        if axis < len(sizes):
+            writer.for_each(
+                sizes[axis],
+                lambda i: along(
+                    axis + 1, let(f"add i64 {target}, {let(f'mul i64 {i}, {strides[axis]}')}"), (*places, i)
+                ),
+            )
+            return
+        here, end = places[sequence], index_of(writer, lengths, places[batch])
+        turned = let(f"sub i64 {let(f'sub i64 {end}, 1')}, {here}")
+        is_inside = let(f"icmp slt i64 {here}, {end}")
+        there = let(f"select i1 {is_inside}, i64 {turned}, i64 {here}")
+        step = let(f"mul i64 {let(f'sub i64 {there}, {here}')}, {strides[sequence]}")
+        source = let(f"add i64 {target}, {step}")
+        if strides[-1] == 1:
+            writer.store(result, writer.load(x, source), target)
+        else:
+            writer.copy_bytes(writer.element(result, target), writer.element(x, source), row)
+
+    writer.for_each(sizes[batch], certain)
+    along(0, "0", ())
+
+
 def _segments(writer: Writer, each: Statement) -> None:
     (x, ids), (result,), size = each.operands, each.results, dict(each.attributes)
     let, inner, dtype = writer.scalars.let, size["inner"], writer.values[x].dtype
@@ -122,6 +157,7 @@ STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     "Rows": _rows,
     "Tuples": _tuples,
     "Window": _window,
+    "ReverseParts": _reverse_parts,
     "Segments": _segments,
 }
 """How statements with places that are data are written."""

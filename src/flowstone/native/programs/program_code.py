@@ -14,6 +14,7 @@ from typing import Any
 from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.programs import container_code
 from flowstone.native.programs.interruptions import allow_interruptions, look_for_interruption
+from flowstone.native.programs.loop_functions import FEWEST_STATEMENTS, LoopFunctions, needed
 from flowstone.native.programs.program_functions import write_shared
 from flowstone.native.programs.program_memory import (
     arranged,
@@ -36,16 +37,25 @@ _HEAP = {
 }
 
 
-def program_code(program: Program, declarations: dict[str, str]) -> str:
-    """The text of ``run`` and what it calls."""
-    return _Run(program, declarations).text()
+def program_code(
+    program: Program, declarations: dict[str, str], modules: dict[str, str] | None = None
+) -> str:
+    """The text of ``run`` and what it calls. Loops of some length are put into `modules`, if there are any,
+    as texts of their own by the names of their functions (`loop_functions.py`)."""
+    return _Run(program, declarations, modules).text()
 
 
 class _Run(Writer):
     """Writes the function ``run``."""
 
-    def __init__(self, program: Program, declarations: dict[str, str]) -> None:
+    def __init__(
+        self, program: Program, declarations: dict[str, str], modules: dict[str, str] | None
+    ) -> None:
         super().__init__(program, declarations)
+        self._modules = modules
+        has_sequences = modules is not None and bool(program.containers)  # whose lengths may vary
+        self._apart = LoopFunctions(self, self._constant_lines) if has_sequences else None
+        self.runs_once = self.runs_once or self._apart is not None
         self._frees: list[str] = []
         self._given = given_directly(program)
         self._guard: Guard = ()
@@ -68,8 +78,10 @@ class _Run(Writer):
         container_code.end(self)
         self.lines += self._frees
         self.lines += [" %code = load i32, ptr %status", " ret i32 %code"]
+        if self._apart is not None and self._modules is not None:
+            self._apart.write(self._modules)
         body = "\n".join(["define internal i32 @run(ptr %a) {", "entry:", *self.head, *self.lines, "}"])
-        return "\n".join([*self.functions.values(), body])
+        return "\n".join([*needed(body, self.functions.values()), body])
 
     # ---- memory
 
@@ -137,6 +149,17 @@ class _Run(Writer):
             text = {"true": "1", "false": "0"}.get(text, text)
             self.lines.append(f" store {kind} {text}, ptr {place}")
 
+    def _constant_lines(self, value: int, numbers: Sequence[Any]) -> list[str]:
+        outer = self._begin_lines([])
+        self._constant(value, numbers)
+        return self._begin_lines(outer)
+
+    def _begin_lines(self, lines: list[str]) -> list[str]:
+        """What follows is written there; returns where it was written before."""
+        before = self.lines
+        self.lines = self.scalars.lines = self.vectors.lines = lines
+        return before
+
     # ---- order
 
     def _enter(self, guard: Guard) -> None:
@@ -166,7 +189,7 @@ class _Run(Writer):
             each = body[i]
             self._enter(each.guard)
             if isinstance(each, Loop):
-                self._loop(each)
+                self._whole_loop(each)
                 i += 1
                 continue
             group = group_of_elements(self.program, body, i)
@@ -175,6 +198,21 @@ class _Run(Writer):
             i += len(group) or 1
         self._enter(())
         self._guard, self._guard_end = outer
+
+    def _whole_loop(self, loop: Loop) -> None:
+        """In lines of its own, if it is in no other and has some length."""
+        inner = list(self.program.statements((*loop.before, *loop.body)))
+        if self._apart is None or len(inner) < FEWEST_STATEMENTS:
+            once, self.runs_once = self.runs_once, False
+            self._loop(loop)
+            self.runs_once = once
+            return
+        apart, self._apart, self.runs_once = self._apart, None, False
+        lines, (head, self.head) = self._begin_lines([]), (self.head, [])
+        self._loop(loop)
+        own, (own_head, self.head) = self._begin_lines(lines), (self.head, head)
+        self._apart, self.runs_once = apart, True
+        apart.put(loop, own_head, own)
 
     def _loop(self, loop: Loop) -> None:
         head, inside, after = self.label(), self.label(), self.label()

@@ -81,7 +81,7 @@ def _key(writer: Writer, own: Sequence[Statement], numbers: dict[int, int]) -> A
             inside[x] += 1
     types = [(writer.values[x].dtype, writer.values[x].size) for x in numbers]
     kept = [inside[i] != writer.reads[x] for x, i in numbers.items()]
-    return tuple(own), tuple(types), tuple(kept)
+    return tuple(own), tuple(types), tuple(kept), writer.runs_once
 
 
 def _function(writer: Writer, name: str, own: Sequence[Statement], numbers: dict[int, int]) -> str:

@@ -6,6 +6,7 @@ to fail, and then raises the error that names the node. Either takes the step fi
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +41,16 @@ class ProgramKernel(NativeKernel):
 
     def _code(self) -> Code:
         program = self.program
-        return Code(("program", program), lambda: program_source(program), [_NAME], _NAME, is_rough=True)
+
+        @functools.cache
+        def made() -> tuple[str, dict[str, str]]:
+            modules: dict[str, str] = {}
+            return program_source(program, modules), modules
+
+        def parts() -> list[Code]:
+            return [_loop_code(name, text) for name, text in made()[1].items()]
+
+        return Code(("program", program), lambda: made()[0], [_NAME], _NAME, is_rough=True, parts=parts)
 
 
 def program_kernel(program: Program, otherwise: Callable[..., Any]) -> ProgramKernel:
@@ -51,10 +61,14 @@ def program_kernel(program: Program, otherwise: Callable[..., Any]) -> ProgramKe
     return kernel
 
 
-def program_source(program: Program) -> str:
-    """LLVM's text of the program's function."""
+def _loop_code(name: str, text: str) -> Code:
+    return Code(name, lambda: text, [name], name, is_rough=True)
+
+
+def program_source(program: Program, modules: dict[str, str] | None = None) -> str:
+    """LLVM's text of the program's function; loops that are others', too, are put into `modules`."""
     declarations: dict[str, str] = {}
-    code = program_code(program, declarations)
+    code = program_code(program, declarations, modules)
     inputs = [program.array(i) for i in range(program.inputs)]
     outputs = [program.array(i) for i in program.outputs]
     entry = entry_code(
