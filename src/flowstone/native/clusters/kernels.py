@@ -110,7 +110,7 @@ class NativeKernel:
         """Loads the code, or has it made: for steps that come after some more."""
         code = self._code()
         text = code.text()
-        if not _is_kept(code, text):
+        if _kept(code, text) is None:
             code = code._replace(text=lambda: text)
             making.in_background(lambda: _module_of(code, quickly=not self._awaits_best))
 
@@ -261,12 +261,20 @@ def _module_of(code: Code, quickly: bool) -> compiler.Module:
     return found
 
 
-def _is_kept(code: Code, text: str) -> bool:
-    """Whether the best code is there without being made, which it is from now on."""
+def _kept(code: Code, text: str) -> compiler.Module | None:
+    """The best code, with its parts', where none of it must be made."""
     found = _modules.found(code.key, False)
-    if found is None and (found := compiler.kept(text, code.names, code.is_rough)) is not None:
-        _modules.kept(code.key, found)
-    return found is not None
+    if found is None:
+        parts: dict[str, compiler.Module] = {}
+        for part in code.parts():
+            module = _kept(part, part.text())
+            if module is None:
+                return None
+            parts[part.name] = module
+        found = compiler.kept(text, code.names, code.is_rough, parts)
+        if found is not None:
+            found = _modules.kept(code.key, found)
+    return found
 
 
 def _begin_anew() -> None:

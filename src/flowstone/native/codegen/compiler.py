@@ -66,7 +66,7 @@ def compiled(
     if quickly:
         _Making.asked = time.monotonic()
     path = _path(text, is_rough)
-    others = {name: part.address(name) for name, part in parts.items()}
+    others = _addresses(parts)
     found = _from_file(path, names, others)
     if found is None and quickly:
         place = _quick(path, names)
@@ -83,9 +83,18 @@ def compiled(
     return found
 
 
-def kept(text: str, names: Sequence[str], is_rough: bool = False) -> Module | None:
+def kept(
+    text: str, names: Sequence[str], is_rough: bool = False, parts: Mapping[str, Module] = NO_PARTS
+) -> Module | None:
     """The same as far as the cache has it."""
-    return _from_file(_path(text, is_rough), names)
+    found = _from_file(_path(text, is_rough), names, _addresses(parts))
+    if found is not None:
+        found.parts = tuple(parts.values())
+    return found
+
+
+def _addresses(parts: Mapping[str, Module]) -> dict[str, int]:
+    return {name: part.address(name) for name, part in parts.items()}
 
 
 def idle_s() -> float:
