@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from flowstone.framework import flags
 from flowstone.native.codegen import compiler
+from flowstone.native.codegen.loaded_modules import LoadedModules
 from flowstone.native.programs.loop_functions import FEWEST_STATEMENTS, needed
 from flowstone.native.programs.program_kernels import program_source
 from flowstone.native.programs.programs import Builder
@@ -113,3 +116,24 @@ def test_the_caller_keeps_the_loop_loaded() -> None:
 def test_what_a_text_needs_comes_in_the_order_in_which_it_is_mentioned() -> None:
     a, b, c = "declare void @a()", "define void @b() {\n call void @c()\n}", "declare void @c()"
     assert needed("call void @b() call void @a()", [a, b, c]) == [b, a, c]
+
+
+def test_kept_code_is_loaded_with_its_loops_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flowstone.native.clusters import kernels
+    from flowstone.native.programs.program_kernels import ProgramKernel
+
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
+    code = ProgramKernel(made(inputs(6), recurrence(6)), lambda *given: None)._code()
+    best = kernels._module_of(code, quickly=False)
+    assert kernels._kept(code, code.text()) is best
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
+    again = kernels._kept(code, code.text())
+    assert again is not None and again is not best and len(again.parts) == len(best.parts) > 0
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
+    files = sorted(tmp_path.rglob("*.o"), key=lambda file: file.stat().st_mtime_ns)
+    files[0].unlink()  # a loop is made before what calls it
+    assert kernels._kept(code, code.text()) is None
+    assert all(file.exists() for file in files[1:])
