@@ -154,3 +154,23 @@ print("same")
     run = [sys.executable, "-m", "flowstone", "run", "-"]
     result = subprocess.run(run, input=program, capture_output=True, text=True, timeout=100)
     assert result.stdout.splitlines()[-1:] == ["same"], result.stderr
+
+
+@with_keras
+def test_classes_say_tensorflows_modules() -> None:
+    program = (
+        "import pickle\n"
+        "import tensorflow as tf\n"
+        "from tensorflow.keras import layers\n"
+        "model = tf.keras.Sequential([layers.Dense(2, input_shape=[3]), layers.LayerNormalization()])\n"
+        "print(type(model), *map(type, model.layers))\n"
+        "print(pickle.loads(pickle.dumps(layers.LayerNormalization)) is layers.LayerNormalization)\n"
+        "import keras\n"
+        "print(keras.Sequential)\n"
+    )
+    run = [sys.executable, "-m", "flowstone", "run", "-"]
+    result = subprocess.run(run, input=program, capture_output=True, text=True, timeout=100)
+    names = "engine.sequential.Sequential", "layers.core.Dense", "layers.normalization.LayerNormalization"
+    classes = " ".join(f"<class 'tensorflow.python.keras.{name}'>" for name in names)
+    expected = f"{classes}\nTrue\n<class 'keras.engine.sequential.Sequential'>\n"
+    assert result.stdout == expected, result.stderr

@@ -28,10 +28,12 @@ from flowstone.framework.names.alias_modules import alias_module
 from flowstone.keras import installation
 from flowstone.keras.older_python import prepare, substitute
 
-__all__ = ["OWN", "VERSION", "BoundLoader", "KerasFinder", "install", "own", "published_class"]
+__all__ = ["OWN", "VERSION", "BoundLoader", "KerasFinder", "install", "is_own", "own", "published_class"]
 
 OWN = "flowstone.keras.package"
 """The name of the package that `tf.keras` is made of."""
+
+_OF_TENSORFLOW = "tensorflow.python.keras"
 
 VERSION = "2.2.4-tf"
 """The version that `tf.keras` of TensorFlow 1.15 says it has."""
@@ -97,6 +99,22 @@ def published_class(path: str, name: str) -> Any:
     return None if module is None else getattr(module, name, None)
 
 
+def is_own(kind: type) -> bool:
+    """Whether a class is one of `flowstone.keras.package`."""
+    return kind.__module__.startswith((OWN, _OF_TENSORFLOW))
+
+
+def _name_classes(inner: str, module: ModuleType) -> None:
+    """Where `tensorflow` means flowstone, classes say the module that TensorFlow 1.15 has them in: libraries
+    tell models of `tf.keras` from those of `keras` by `str(type(model))`.
+    """
+    if sys.modules.get("tensorflow") is not flowstone:
+        return
+    for value in vars(module).values():
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            value.__module__, value.__qualname__ = f"{_OF_TENSORFLOW}.{inner}", value.__name__
+
+
 def _inner(name: str) -> str | None:
     """The path of a module within `flowstone.keras.package`, "" for itself; None for other modules."""
     if name == OWN:
@@ -117,6 +135,7 @@ class BoundLoader(SourceFileLoader):
             module.__dict__["__version__"] = VERSION
         elif inner:
             import_module("flowstone.keras.extensions").extend(inner, module)
+            _name_classes(inner, module)
 
 
 class KerasFinder(MetaPathFinder):

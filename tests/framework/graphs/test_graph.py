@@ -423,6 +423,13 @@ def test_set_shape() -> None:
     assert unknown.shape.as_list() == [3, 2]
 
 
+def test_shape_that_libraries_read() -> None:
+    known = const()
+    assert known._shape == known.shape
+    with pytest.raises(ValueError, match="use Tensor"):
+        known._shape = known.shape
+
+
 def test_converting_tensors() -> None:
     a = const()
     assert convert_to_tensor(a) is a

@@ -117,6 +117,15 @@ class Tensor(Output):
         """The static shape."""
         return TensorShape.from_dims(self.dims)
 
+    @property
+    def _shape(self) -> TensorShape:
+        """The static shape, for libraries that read this attribute."""
+        return self.shape
+
+    @_shape.setter
+    def _shape(self, value: Any) -> None:
+        raise ValueError("Tensor._shape cannot be assigned, use Tensor.set_shape instead.")
+
     def set_shape(self, shape: Any) -> None:
         """Merges what the user knows of the shape into the static shape. ValueError if they contradict."""
         self.dims = merge(self.dims, as_shape(shape).dims_tuple)

@@ -20,7 +20,7 @@ from flowstone.keras.extensions import additions, calls, graph_layers
 from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.mixed_precision.cast_variables import as_cast
 from flowstone.keras.mixed_precision.policy import policy_of
-from flowstone.keras.published import OWN, own, published_class
+from flowstone.keras.published import is_own, own, published_class
 from flowstone.keras.settings import floatx
 from flowstone.layers.base import InputSpec
 from flowstone.layers.base import Layer as LayerOfGraph
@@ -257,7 +257,7 @@ def _is_first_trainable(self: Any) -> bool:
     if "_trainable" in self.__dict__:
         return False
     owner = next(kind for kind in type(self).__mro__ if "trainable" in kind.__dict__)
-    return owner is own("engine.base_layer").Layer or not owner.__module__.startswith(OWN)
+    return owner is own("engine.base_layer").Layer or not is_own(owner)
 
 
 def __setattr__(self: Any, name: str, value: Any) -> None:
@@ -319,7 +319,7 @@ def _is_metric(value: Any) -> bool:
 
 def _is_of_a_program(self: Any, name: str) -> bool:
     """Whether a list is an attribute that a class of a program has, not one of the package's own."""
-    if type(self).__module__.startswith(OWN) or name in calls.OWN_LISTS:
+    if is_own(type(self)) or name in calls.OWN_LISTS:
         return False
     return name not in calls.LISTS_OF_GRAPHS or not self.__dict__.get("_is_graph_network", False)
 
