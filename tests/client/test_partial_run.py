@@ -105,7 +105,7 @@ def test_what_is_refused_changes_nothing(g: Graph) -> None:
             g.sum,
             {g.a: 1, g.b: 2, d: 3},
         )
-        refused("which has shape ()", session, handle, g.sum, {g.a: [1.0, 2.0], g.b: 2}, kind=ValueError)
+        refused("which has shape '()'", session, handle, g.sum, {g.a: [1.0, 2.0], g.b: 2}, kind=ValueError)
         assert session.partial_run(handle, g.sum, {g.a: 1, g.b: 2}) == 3.0
         refused("The fetch r1:0 has already been fetched.", session, handle, g.sum)
         refused("The feed a:0 has already been fed.", session, handle, g.product, {g.a: 1, g.c: 3})

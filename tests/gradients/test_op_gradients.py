@@ -27,6 +27,10 @@ SKIPPED = {
         ("NcclAllReduce", "NcclBroadcast", "NcclReduce"),
         "of several devices; tests/contrib/nccl",
     ),
+    **dict.fromkeys(
+        ("RaggedTensorFromVariant", "RaggedTensorToVariant"),
+        "of variants; tests/ops/ragged/test_ragged_variants.py",
+    ),
     "EagerPyFunc": "a function of Python's; tests/client/test_eager_functions.py",
     "CudnnRNN": "no case, for the oracle has none; tests/ops/networks/test_cudnn_rnn.py",
     **dict.fromkeys(

@@ -143,7 +143,7 @@ def test_an_error_names_the_node_and_the_users_line(cluster: clusters.Cluster) -
     with tf.device("/job:worker/task:1"):
         bad = tf.reshape(x, [2, 2], name="bad_reshape")
     with tf.Session(cluster.target()) as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="input of size 3") as caught:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="a tensor with 3 values") as caught:
             session.run(bad, {x: [1.0, 2.0, 3.0]})
         assert caught.value.op is bad.op and "test_server.py" in caught.value.message
         assert session.run(bad, {x: np.ones(4)}).shape == (2, 2)

@@ -96,7 +96,6 @@ DENSE = [
     dense("empty", i32(-1, -1, -1), normal(0, 2), ZERO, i64(0, 0, 0)),
     dense("no rows", i32(-1, -1), normal(0), ZERO, i32(0)),
     dense("default", i32(-1, -1), normal(5), normal(2), SPLITS, error="ValueError"),
-    dense("count", i32(-1, -1), normal(6), ZERO, SPLITS, error=INVALID),
     dense("beyond", i32(-1, -1), normal(5), ZERO, np.int64(2), IDS[1], error=INVALID),
     dense("rank", i32(-1, -1, -1), normal(5), ZERO, SPLITS, error="ValueError"),
     dense("size", i32(-1, -1, 3), normal(5, 2), ZERO, SPLITS, error="ValueError"),

@@ -71,3 +71,14 @@ def test_a_number_that_fills_the_shape(monkeypatch) -> None:
     small = tf.placeholder(tf.float32, [])
     wide = tf.ones([512, 256]) * small
     assert "Fill" in narrowed(wide, small)
+
+
+def test_axes_of_size_1_are_broadcast_not_copied(monkeypatch) -> None:
+    x, y = tf.placeholder(tf.float32, [3, 1, 2]), tf.placeholder(tf.float32, [3, 4, 2])
+    assert narrowed(tf.tile(x, [1, 4, 1]) * y, x, y) == ["_Arg", "_Arg", "Mul"]
+    agree(monkeypatch, [tf.tile(x, [1, 4, 1])], {x: np.ones([3, 1, 2])}, NAME, fires=1, tolerance=0)
+    assert "Tile" in narrowed(tf.tile(x, [1, 4, 2]), x)
+    words = tf.placeholder(tf.string, [1])
+    assert "Tile" in narrowed(tf.tile(words, [3]), words)
+    empty = tf.placeholder(tf.float32, [1, 2])
+    agree(monkeypatch, [tf.tile(empty, [0, 1])], {empty: np.ones([1, 2])}, NAME, fires=1, tolerance=0)

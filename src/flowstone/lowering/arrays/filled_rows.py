@@ -202,7 +202,10 @@ _NUMBERED = Pattern(
 )
 _EMPTY = kept_rows("empty", 2)
 _COLUMN = Op("Reshape", _EMPTY, _list(-1, 1))
-choice_of_empty_rows = Either(Op("Tile", _COLUMN, Number(where=lambda x: len(x) == 2 and x[0] == 1)), _COLUMN)
+choice_of_empty_rows = Either(
+    Either(Op("Tile", _COLUMN, Number(where=lambda x: len(x) == 2 and x[0] == 1)), _COLUMN),
+    Op("BroadcastTo", _COLUMN, Value()),
+)
 _ZERO = Either(Op("ZerosLike", Value()), Number(where=is_zero))
 _ROWS = kept_rows("rows", 3)
 

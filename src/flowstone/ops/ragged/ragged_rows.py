@@ -22,7 +22,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
-from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.arrays import invalid, is_text
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.sparse.elements import taken
 from flowstone.ops.sparse.index_rows import check_rank
@@ -298,7 +298,8 @@ def _(node: Node, env: Environment) -> Kernel:
             columns += places.unbind(1)
         widths = [max((each[1:] - each[:-1]).tolist(), default=0) for each in splits]
         sizes = torch.tensor([len(splits[0]) - 1, *widths, *inner], device=splits[0].device)
-        return torch.stack(columns, 1), values.reshape(-1), sizes
+        flat = values.reshape(-1)
+        return torch.stack(columns, 1), flat.copy() if is_text(node, ragged) else flat.clone(), sizes
 
     return to_sparse
 

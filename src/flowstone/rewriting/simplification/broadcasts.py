@@ -1,5 +1,6 @@
 """Broadcasts: drops those of operands that the operation itself would broadcast.
 
+- ``Tile(x)`` along axes of size 1 alone is ``BroadcastTo(x)``, as TensorFlow's gradients of sums have it;
 - ``op(BroadcastTo(x), y)`` is ``op(x, y)`` where y alone already has the result's shape; likewise
   ``op(Fill(dims, x), y)``, of ``ones_like`` that are too large to be constants;
 - ``op(BroadcastTo(x), scalar)`` is ``BroadcastTo(op(x, scalar))``, so that the arithmetic is done once an
@@ -18,6 +19,7 @@ import numpy as np
 from flowstone.framework.declarations.operation import registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.arrays import is_text
 from flowstone.rewriting.patterns import Replacement, rewrite
 
 Dims = tuple[int | None, ...] | None
@@ -25,9 +27,11 @@ _REPEATED = {"BroadcastTo": 0, "Fill": 1}  # which input is repeated
 
 
 def narrow_broadcasts(subgraph: Subgraph) -> None:
-    """Applies the rules to every broadcasting op of two inputs, and every reshape, inputs first."""
+    """Applies the rules to every Tile, reshape and broadcasting op of two inputs, inputs first."""
 
     def rule(node: PlanNode) -> Replacement | None:
+        if node.type == "Tile":
+            return _broadcast(subgraph, node)
         if node.declaration.reshapes:
             return _reshaped_before(subgraph, node)
         if not node.declaration.broadcasts or len(node.inputs) != 2:
@@ -46,6 +50,20 @@ def narrow_broadcasts(subgraph: Subgraph) -> None:
         return None
 
     rewrite(subgraph, "narrow_broadcasts", rule)
+
+
+def _broadcast(subgraph: Subgraph, node: PlanNode) -> Replacement | None:
+    """A Tile that repeats nothing but axes of size 1 as a broadcast."""
+    x, counts = node.inputs[0], node.constant(1)
+    shape, dims = x.static_shape, node.outputs[0].dims
+    if counts is None or shape is None or dims is None or is_text(node) or dims == shape:
+        return None
+    if not all(size == 1 or count == 1 for size, count in zip(shape, counts.tolist())):
+        return None
+    size = subgraph.new_constant(np.array(dims, np.int32), node, "shape")
+    attributes = {"T": x.dtype.base_dtype, "Tidx": dtypes.int32}
+    new = subgraph.new_node(registry["BroadcastTo"], [x, size.outputs[0]], attributes, like=node)
+    return Replacement([new.outputs[0]], "only axes of size 1 are repeated", (size, new))
 
 
 def _reshaped_before(subgraph: Subgraph, node: PlanNode) -> Replacement | None:
