@@ -46,6 +46,7 @@ def test_fields_are_tensorflows(name: str) -> None:
 def test_which_messages_have_facts() -> None:
     """TensorFlow's package lacks contrib, the cluster's requests, pprof's messages, gRPC's health service."""
     forests = {"decision_trees", "fertile_stats", "tensor_forest_params"}
+    forests |= {"learner", "quantiles", "split_info", "tree_config"}
     own = {"hparam", "manifest", "master", "pprof", "worker", "serving/health"}
     assert set(PROTOS) - set(FACTS) == own | forests
 

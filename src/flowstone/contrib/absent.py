@@ -9,7 +9,6 @@ __all__ = ["NEAREST", "nearest"]
 NEAREST: dict[str, str] = {
     "batching": "the batches of flowstone serve",
     "bigtable": "tf.data.TFRecordDataset",
-    "boosted_trees": "tf.estimator.DNNClassifier or a library of trees",
     "cloud": "tf.gfile, which opens gs:// and s3:// paths",
     "ffmpeg": "tf.audio.decode_wav",
     "fused_conv": "tf.nn.conv2d and tf.nn.bias_add, which are joined in the plan",

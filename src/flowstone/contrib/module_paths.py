@@ -24,6 +24,10 @@ _ROOT = "tensorflow.contrib"
 
 # The module's name below tensorflow.contrib, and the modules of flowstone that have its names.
 ELSEWHERE: dict[str, str] = {
+    "boosted_trees.proto.learner_pb2": "io.proto.learner_pb2",
+    "boosted_trees.proto.quantiles_pb2": "io.proto.quantiles_pb2",
+    "boosted_trees.proto.split_info_pb2": "io.proto.split_info_pb2",
+    "boosted_trees.proto.tree_config_pb2": "io.proto.tree_config_pb2",
     "decision_trees.proto.generic_tree_model_pb2": "io.proto.decision_trees_pb2",
     "framework.nest": "framework.tensors.nest framework.tensors.shallow_nest",
     "framework.python.ops.audio_ops": "ops.audio.spectra ops.audio.wave_files",

@@ -72,7 +72,8 @@ class QuantileState:
         with self.lock:
             found = [stream.finished() for stream in self.streams]
             self._boundaries = [
-                each.quantiles(buckets - 1) if quantiles else each.boundaries(buckets) for each in found
+                np.unique(each.quantiles(buckets - 1)) if quantiles else each.boundaries(buckets)
+                for each in found
             ]
             self._empty()
 

@@ -112,7 +112,7 @@ class Summary:
         return np.unique(kept.entries[:, 0])
 
     def quantiles(self, count: int) -> Array:
-        """float32: the distinct of the `count + 1` quantiles, the least and the greatest value among them."""
+        """float32: the `count + 1` quantiles, the least and the greatest value among them."""
         if not len(self):
             return np.zeros(0, np.float32)
         count = max(count, 2)
@@ -127,7 +127,7 @@ class Summary:
             current = ahead - 1
             is_here = ahead == len(entries) or twice < after[current] + before[ahead]
             found.append(entries[current if is_here else ahead, 0])
-        return np.unique(np.asarray(found, np.float32))
+        return np.asarray(found, np.float32)
 
 
 def _levels(epsilon: float, most: int) -> int:
@@ -147,12 +147,14 @@ class Stream:
     Args:
         epsilon: by which part of the total weight a rank may be wrong.
         most: how many values come at most.
+
+    `summaries` has that of each level.
     """
 
     def __init__(self, epsilon: float, most: int) -> None:
         self._epsilon, self._most = epsilon, most
         self._block = _levels(epsilon, most)
-        self._summaries: list[Summary] = []
+        self.summaries: list[Summary] = []
 
     def push(self, values: Array, weights: Array) -> None:
         """Takes values with their weights in."""
@@ -167,20 +169,20 @@ class Stream:
         summary = summary.compressed(self._block, self._epsilon)
         if not len(summary):
             return
-        for level in range(len(self._summaries) + 1):
-            if level == len(self._summaries):
-                self._summaries.append(Summary())
-            current = self._summaries[level]
+        for level in range(len(self.summaries) + 1):
+            if level == len(self.summaries):
+                self.summaries.append(Summary())
+            current = self.summaries[level]
             summary = summary.merged(current)
             if not len(current) or len(summary) <= self._block + 1:
-                self._summaries[level] = summary
+                self.summaries[level] = summary
                 return
             summary = summary.compressed(self._block, self._epsilon)
-            self._summaries[level] = Summary()
+            self.summaries[level] = Summary()
 
     def finished(self) -> Summary:
         """The summary of everything."""
         found = Summary()
-        for summary in self._summaries:
+        for summary in self.summaries:
             found = found.merged(summary)
         return found

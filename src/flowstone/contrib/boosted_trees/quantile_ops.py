@@ -1,0 +1,130 @@
+"""`tf.contrib.boosted_trees.python.ops.quantile_ops`: the buckets of features, found while they stream in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flowstone as tf
+from flowstone.contrib.boosted_trees.batch_ops_utils import ScheduledStampedResourceOp
+from flowstone.contrib.boosted_trees.resources import StampedSaveable, TrackedResource, plain_name
+from flowstone.framework.declarations.op_functions import positional
+
+__all__ = [
+    "QuantileAccumulator",
+    "QuantileAccumulatorSaveable",
+    "bucketize_with_input_boundaries",
+    "make_quantile_summaries",
+    "quantile_accumulator_add_summaries",
+    "quantile_accumulator_get_buckets",
+    "quantile_buckets",
+    "quantiles",
+]
+
+bucketize_with_input_boundaries = positional("BucketizeWithInputBoundaries")
+make_quantile_summaries = positional("MakeQuantileSummaries")
+quantile_accumulator_add_summaries = positional("QuantileAccumulatorAddSummaries")
+quantile_accumulator_get_buckets = positional("QuantileAccumulatorGetBuckets")
+quantile_buckets, quantiles = positional("QuantileBuckets"), positional("Quantiles")
+_handle, _create = positional("QuantileStreamResourceHandleOp"), positional("CreateQuantileAccumulator")
+_serialize, _deserialize = (
+    positional("QuantileAccumulatorSerialize"),
+    positional("QuantileAccumulatorDeserialize"),
+)
+_is_initialized = positional("QuantileAccumulatorIsInitialized")
+_flush, _flush_summary = (
+    positional("QuantileAccumulatorFlush"),
+    positional("QuantileAccumulatorFlushSummary"),
+)
+_MOST = 1 << 40
+_ENDS = ("_stamp", "_state", "_are_buckets_ready", "buckets")
+
+
+class QuantileAccumulatorSaveable(StampedSaveable):
+    """An accumulator as checkpoints keep it: stamp, stream, whether there are buckets, and the buckets."""
+
+    def __init__(self, resource_handle: Any, create_op: Any, name: str) -> None:
+        saved = list(zip(_serialize(resource_handle), _ENDS, strict=True))
+        super().__init__(resource_handle, create_op, saved, name, name)
+
+    def _deserialize(self, *restored: Any) -> Any:
+        return _deserialize(self.op, *restored)
+
+
+class QuantileAccumulator(TrackedResource):
+    """The stream of a feature's values, and its buckets.
+
+    Args:
+        init_stamp_token: the stamp that it has at first.
+        epsilon: by which part of all weights a rank may be wrong.
+        num_quantiles: how many buckets there are to be.
+        max_elements: how many values come at most.
+        name: of the accumulator; `container`: where it is kept.
+        generate_quantiles: whether buckets are equal shares of the weights.
+    """
+
+    def __init__(
+        self,
+        init_stamp_token: Any,
+        epsilon: float,
+        num_quantiles: int,
+        max_elements: int | None = None,
+        name: str | None = None,
+        container: str | None = None,
+        generate_quantiles: bool = False,
+    ) -> None:
+        self._epsilon = epsilon
+        with tf.name_scope(plain_name(name or "QuantileAccumulator"), "QuantileAccumulator") as scope:
+            handle = _handle(container or "", shared_name=scope, name=scope)
+            create = _create(
+                handle,
+                init_stamp_token,
+                epsilon=epsilon,
+                max_elements=max_elements or _MOST,
+                num_quantiles=num_quantiles,
+                generate_quantiles=generate_quantiles,
+            )
+            ready = _is_initialized(handle)
+        saveable = QuantileAccumulatorSaveable(handle, create, scope)
+        super().__init__(handle, create, ready, saveable)
+
+    def get_buckets(self, stamp_token: Any) -> tuple[Any, Any]:
+        """(whether there are buckets: bool, []; their bounds: float32, [buckets]) of the stamp."""
+        ready, buckets = quantile_accumulator_get_buckets([self._handle], stamp_token)
+        return ready[0], buckets[0]
+
+    def schedule_get_buckets(self) -> ScheduledStampedResourceOp:
+        """The same, to be made with others."""
+        return ScheduledStampedResourceOp(self._handle, quantile_accumulator_get_buckets)
+
+    def _make_summary(self, column: Any, example_weights: Any) -> Any:
+        half = self._epsilon / 2  # merging adds as much again
+        if isinstance(column, tf.SparseTensor):
+            parts: list[Any] = [[], [column.indices], [column.values], [column.dense_shape]]
+            return make_quantile_summaries(*parts, example_weights, epsilon=half).sparse_summaries[0]
+        return make_quantile_summaries([column], [], [], [], example_weights, epsilon=half).dense_summaries[0]
+
+    def add_summary(self, stamp_token: Any, column: Any, example_weights: Any) -> Any:
+        """The operation that takes a column in: a tensor [examples, 1] or SparseTensor of float32.
+
+        `example_weights` is float32 [examples, 1].
+        """
+        return self.add_prebuilt_summary(stamp_token, self._make_summary(column, example_weights))
+
+    def add_prebuilt_summary(self, stamp_token: Any, summary: Any) -> Any:
+        """The operation that takes in what a summary, the text of a message, has seen."""
+        return quantile_accumulator_add_summaries([self._handle], stamp_token, [summary])
+
+    def schedule_add_summary(
+        self, stamp_token: Any, column: Any, example_weights: Any
+    ) -> ScheduledStampedResourceOp:
+        """`add_summary`, to be made with others."""
+        summary = self._make_summary(column, example_weights)
+        return ScheduledStampedResourceOp(self._handle, quantile_accumulator_add_summaries, summaries=summary)
+
+    def flush(self, stamp_token: Any, next_stamp_token: Any) -> Any:
+        """The operation that finds the buckets, and empties the stream for the next stamp."""
+        return _flush(self._handle, stamp_token, next_stamp_token)
+
+    def flush_summary(self, stamp_token: Any, next_stamp_token: Any) -> Any:
+        """The summary of the stream, which is emptied: string, []."""
+        return _flush_summary(self._handle, stamp_token, next_stamp_token)
