@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import flowstone as tf
+from flowstone.contrib.layers import feature_column, feature_column_ops
 from flowstone.layers.feature_columns.column_lists import _transform_features
 from flowstone.layers.feature_columns.transformation import FeatureTransformationCache
 
@@ -45,8 +46,6 @@ def _sparse(*parts: Sequence[Any]) -> list[Any]:
 
 def _transformed(features: Mapping[Any, Any], feature_columns: Sequence[Any]) -> dict[str, Any]:
     """What the columns of `tf.contrib.layers` make of features; ValueError for others than trees take."""
-    from flowstone.contrib.layers import feature_column, feature_column_ops
-
     transform: Any = feature_column_ops._Transformer(dict(features))
     found = {}
     for column in feature_columns:

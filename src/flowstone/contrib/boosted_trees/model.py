@@ -9,6 +9,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.contrib.boosted_trees import gbdt_batch, model_ops, trainer_hooks
 from flowstone.contrib.learn.estimators.linear import feature_dict
+from flowstone.contrib.learn.estimators.model_fn import ModelFnOps
 
 __all__ = ["ModelBuilderOutputType", "gbdt_of", "model_builder"]
 
@@ -124,8 +125,6 @@ def model_builder(
 
 
 def _ops_of_spec(spec: Any) -> Any:
-    from flowstone.contrib.learn.estimators.model_fn import ModelFnOps
-
     return ModelFnOps(
         mode=spec.mode,
         predictions=spec.predictions,
