@@ -12,7 +12,7 @@ import torch
 from flowstone.framework import flags
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.loaded_modules import LoadedModules
-from flowstone.native.programs.loop_functions import FEWEST_STATEMENTS, needed
+from flowstone.native.programs.loop_functions import FEWEST_STATEMENTS, loops_apart, needed
 from flowstone.native.programs.program_kernels import program_source
 from flowstone.native.programs.programs import Builder
 from small_programs import FAILED, counted, made, run
@@ -79,6 +79,15 @@ def test_lengths_share_their_loops() -> None:
     for name in loops:
         assert f"define i32 @{name}(" in few[name] and text.count(f"call i32 @{name}(") == 1
         assert "fmul" not in text and "fmul" in few[name]
+
+
+def test_loops_of_lengths_are_alike_before_there_is_text() -> None:
+    def apart(count: int) -> list[Any]:
+        return loops_apart(made(inputs(count), recurrence(count)))
+
+    (forward, backward), again = apart(3), apart(7)
+    assert again == [forward, backward] and forward[0] != backward[0]
+    assert min(forward[1], backward[1]) > FEWEST_STATEMENTS
 
 
 def test_other_constants_are_other_loops() -> None:

@@ -80,6 +80,19 @@ def test_steps_meanwhile_take_as_long_as_planning_and_code():
 
 
 @pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
+def test_loops_that_lengths_share_are_made_once():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [4, None])
+        inputs = tf.expand_dims(x, 2) * tf.ones([8])
+        outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(8), inputs, dtype=tf.float32)
+        fetch = tf.gradients(tf.reduce_sum(outputs[:, -1]), tf.trainable_variables())
+        first, second, other = costs(fetch, x, 5), costs(fetch, x, 9), costs(tf.tanh(x) + 1.0, x, 9)
+    assert first.code_us == second.code_us
+    assert 0 < second.after(first).code_us < second.code_us / 2
+    assert second.after(other).code_us == second.code_us
+
+
+@pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
 def test_much_machine_code_takes_long_to_make():
     x = tf.placeholder(tf.float32, [4, None])
     y = tf.tanh(x) * tf.sigmoid(x) + 1.0

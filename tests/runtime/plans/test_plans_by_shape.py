@@ -233,6 +233,13 @@ def test_steps_go_on_with_the_wide_plan_as_long_as_making_another_takes():
     assert p.meet(4, 3) == [WIDE, ((3,),)]
 
 
+def test_code_that_the_first_plan_has_made_is_not_waited_for_again():
+    p = Planning((None,))
+    p.costs = PlanCosts(planning_us=100.0, calls=10, work_us=0.0, code_us=300.0, loops=(("loop", 250.0),))
+    p.meet(1, 2)
+    assert p.meet(*[3] * 9) == [WIDE] * 8 + [((3,),)]  # all of its code would be 9 steps more
+
+
 def test_one_plan_is_made_at_a_time():
     p = Planning((None,))
     p.costs = PlanCosts(planning_us=100.0, calls=10, work_us=0.0)

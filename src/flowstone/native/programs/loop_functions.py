@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from flowstone.native.programs.programs import Loop, Statement
+from flowstone.native.programs.programs import Loop, Program, Statement
 from flowstone.native.programs.writer import Writer
 
-__all__ = ["FEWEST_STATEMENTS", "LoopFunctions", "needed"]
+__all__ = ["FEWEST_STATEMENTS", "LoopFunctions", "loops_apart", "needed"]
 
 FEWEST_STATEMENTS = 12  # of a loop, from which compiling it takes longer than calling it costs
 _LONG = 200  # lines of a function that is called outside of loops, from which it is a module
@@ -151,6 +151,26 @@ class LoopFunctions:
         text = _renamed("\n".join(lines))
         text = _with_needed(text, [*writer.functions.values(), *writer.declarations.values()])
         return text, addresses
+
+
+def loops_apart(program: Program) -> list[tuple[Hashable, int]]:
+    """The loops that become functions, if any do, without text: something by which loops of equal functions
+    are alike, and how many statements each has."""
+    loops = [each for each in program.body if isinstance(each, Loop)]
+    inner = [list(program.statements((loop,))) for loop in loops]
+    return [(_alike(program, body), len(body)) for body in inner if len(body) > FEWEST_STATEMENTS]
+
+
+def _alike(program: Program, body: Sequence[Statement | Loop]) -> Hashable:
+    """The statements with their values numbered anew, and the types and shapes of these."""
+    numbers: dict[int, int] = {}
+    found: list[Hashable] = []
+    for each in body:
+        values = (*each.operands, *each.results) if isinstance(each, Statement) else sum(each.states, ())
+        kind = (each.op, each.attributes) if isinstance(each, Statement) else "loop"
+        places = [numbers.setdefault(x, len(numbers)) for x in values]
+        found.append((kind, *places, *[(program.values[x].dtype, program.values[x].dims) for x in values]))
+    return tuple(found)
 
 
 def _named(modules: dict[str, str], kind: str, text: str) -> str:

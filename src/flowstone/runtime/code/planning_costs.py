@@ -13,9 +13,12 @@ classical rule of renting skis, docs/design/025).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Hashable, Iterator
+from typing import Any, NamedTuple
 
 from flowstone.framework.graphs.subgraph import Subgraph
+from flowstone.native.programs.loop_functions import loops_apart
+from flowstone.native.programs.programs import Program
 from flowstone.placement.operation_cost import work
 from flowstone.rewriting.analyses.frames import Frames
 
@@ -36,7 +39,8 @@ _LOOP_CALLS = 4  # as which calls in a loop count: they are small, and find noth
 
 class PlanCosts(NamedTuple):
     """Of a plan: `planning_us`, what making it takes; `calls` of kernels in a step, and their `work_us`;
-    whether a device repeats them as one (`is_recorded`); `code_us`, what making its machine code takes."""
+    whether a device repeats them as one (`is_recorded`); `code_us`, what making its machine code takes, and
+    how much of that the `loops` do whose code plans share, by what these are alike in."""
 
     planning_us: float
     calls: int
@@ -44,6 +48,12 @@ class PlanCosts(NamedTuple):
     call_us: float = 1.0
     is_recorded: bool = False
     code_us: float = 0.0
+    loops: tuple[tuple[Hashable, float], ...] = ()
+
+    def after(self, other: PlanCosts) -> PlanCosts:
+        """What it costs where the other plan has been made."""
+        made = dict(other.loops)
+        return self._replace(code_us=self.code_us - sum([us for loop, us in self.loops if loop in made]))
 
     def worthwhile_uses(self, wide: PlanCosts, size: float) -> int:
         """How many steps with the `wide` plan lose as much as making a plan like this one takes, for values
@@ -70,21 +80,35 @@ class PlanCosts(NamedTuple):
 def plan_costs(subgraph: Subgraph, is_recorded: bool = False) -> PlanCosts:
     """The costs of the plan that this rewritten subgraph, with its log, is of."""
     profile, frames = subgraph.machine.profile, subgraph.analysis(Frames)
-    calls, work_us, compiled = 0, 0.0, {}
+    calls, work_us = 0, 0.0
+    compiled, loops = dict[Hashable, float](), dict[Hashable, float]()
     for node in subgraph.nodes:
         if node.declaration.is_free:
             continue
         in_loop = frames.home(node) is not None
         if (members := node.attributes.get("members")) is not None:
-            compiled[getattr(members, "cluster", members)] = len(members.nodes)
+            whole, apart = len(members.nodes), dict(_apart(members))
+            compiled[getattr(members, "cluster", members)] = whole * (1 - sum(apart.values()))
+            loops |= {loop: whole * part for loop, part in apart.items()}
         operations, size = work(node)
         calls += _LOOP_CALLS if in_loop else 1
         work_us += (_ITERATIONS if in_loop else 1) * max(
             operations / profile.operations_per_us, size / profile.bytes_per_us
         )
     planning_us = planning_time_us(len(subgraph.nodes) + len(subgraph.log), profile.call_us)
-    code_us = _CODE_CALLS * profile.call_us * sum(compiled.values())
-    return PlanCosts(planning_us, calls, work_us, profile.call_us, is_recorded, code_us)
+    node_us = _CODE_CALLS * profile.call_us
+    code_us = node_us * sum([*compiled.values(), *loops.values()])
+    shared = tuple([(loop, node_us * nodes) for loop, nodes in loops.items()])
+    return PlanCosts(planning_us, calls, work_us, profile.call_us, is_recorded, code_us, shared)
+
+
+def _apart(members: Any) -> Iterator[tuple[Hashable, float]]:
+    """The loops that are code of their own, and what part of the members each is."""
+    program: Program | None = getattr(members, "program", None)
+    if program is not None and program.containers:
+        whole = sum(1 for _ in program.statements())
+        for loop, statements in loops_apart(program):
+            yield loop, statements / whole
 
 
 def planning_time_us(nodes: int, call_us: float) -> float:

@@ -144,7 +144,7 @@ class PlansByShape(Generic[P]):
         self._for_all: PlanForShapes[P] | None = None
         self._hull = Hull()
         self._planned_at_once = self._widenings = 0
-        self._model: tuple[PlanCosts, int] | None = None  # the first special plan's, and how much it is fed
+        self._model: tuple[PlanCosts, int] | None = None  # a special plan's, and how much that is fed
         self._met: dict[Shapes, _Met] = {}  # shapes without a plan, the least recent first
         self._pending: _Task[P] | None = None
         self._impossible: dict[Shapes, None] = {}
@@ -210,8 +210,8 @@ class PlansByShape(Generic[P]):
             self._note_impossible(shapes)
             return self._made_for_all()
         self._planned_at_once += 1
-        if self._model is None:
-            self._model = plan.costs(), _fed_elements(shapes)
+        costs = plan.costs()
+        self._model = costs if self._model is None else costs.after(self._model[0]), _fed_elements(shapes)
         return self._added(plan, shapes, next(self._numbers))
 
     def _made_wide(self, shapes: Shapes) -> PlanForShapes[P]:
