@@ -3,7 +3,8 @@
     python tests/golden/make_keras_goldens.py     # with TensorFlow 1.15
 
 Writes tests/golden/keras: model.h5, its weights as a checkpoint, and inputs with the model's outputs; another
-model as two SavedModels, `saved` and `exported`, with its outputs and its loss in one more step.
+model as two SavedModels, `saved` and `exported`, with its outputs and its loss in one more step; and a model
+of a class of its own, `own_class`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,31 @@ def saved_models() -> None:
     np.savez(FOLDER / "saved_values.npz", inputs=x, outputs=outputs, loss=history.history["loss"])
 
 
+def own_class() -> None:
+    """Writes `own_class`, a model of a class of this program, and what it computes."""
+
+    class Doubled(tf.keras.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(name="doubled")
+            self.inner = tf.keras.layers.Dense(3, activation="tanh")
+            self.outer = tf.keras.layers.Dense(2)
+
+        def call(self, x: tf.Tensor) -> tf.Tensor:
+            return 2.0 * self.outer(self.inner(x))
+
+    model = Doubled()
+    x = np.arange(6.0, dtype="float32").reshape(2, 3)
+    model.compile("sgd", "mse")
+    outputs = model.predict(x)
+    shutil.rmtree(FOLDER / "own_class", ignore_errors=True)
+    model.save(str(FOLDER / "own_class"), save_format="tf")
+    loss = model.evaluate(x, np.ones((2, 2)), verbose=0)
+    np.savez(FOLDER / "own_class_values.npz", inputs=x, outputs=outputs, loss=loss)
+
+
 if __name__ == "__main__":
     main()
     tf.keras.backend.clear_session()
     saved_models()
+    tf.keras.backend.clear_session()
+    own_class()

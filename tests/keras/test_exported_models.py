@@ -118,7 +118,7 @@ def test_a_model_of_a_programs_class_is_only_served(tmp_path: Path) -> None:
         signature = meta.signature_def["serving_default"]
         (fetched,), (fed,) = signature.outputs.values(), signature.inputs.values()
         np.testing.assert_allclose(session.run(fetched.name, {fed.name: X}), outputs, rtol=1e-6)
-    with pytest.raises(ValueError, match=r"not of a tf.keras model with a configuration"):
+    with pytest.raises(ValueError, match=r"not of a tf.keras model; use"):
         tf.keras.models.load_model(folder)
 
 

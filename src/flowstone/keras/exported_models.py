@@ -22,7 +22,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.io.proto import saved_model_pb2
-from flowstone.keras import estimator, served_objects, weight_checkpoints
+from flowstone.keras import estimator, revived_models, served_objects, weight_checkpoints
 from flowstone.keras.published import own
 
 __all__ = [
@@ -117,34 +117,49 @@ def save(model: Any, path: str, overwrite: bool = True, include_optimizer: bool 
         served_objects.save(model, path)
     except (AssertionError, ValueError):  # functions do not take what it uses
         _export(model, path, as_text=False, serving_only=True)
-    if _has_configuration(model):
-        _write(path, _CONFIG, model.to_json())
-        if include_optimizer and getattr(model, "optimizer", None):
-            _write(path, _TRAINING, json.dumps(_training_config(model), default=_plain))
+    origin = json.dumps({"class_name": type(model).__name__, "name": model.name})
+    _write(path, _CONFIG, model.to_json() if _has_configuration(model) else origin)
+    if include_optimizer and getattr(model, "optimizer", None):
+        _write(path, _TRAINING, json.dumps(_training_config(model), default=_plain))
     _write_weights(model, path, with_optimizer=include_optimizer)
 
 
 def load(path: str, custom_objects: Any = None, compile: bool = True) -> Any:
     """The model that `save` wrote, here or in TensorFlow 1.15: compiled, if it was and `compile` is True.
 
-    Raises ValueError for a SavedModel that is not of a model with a configuration.
+    A model of a program's class comes as one of a class of that name that calls the functions of the
+    SavedModel. Raises ValueError for a SavedModel that is not of a model of `tf.keras`.
     """
     config, training = _read(path, _CONFIG), _read(path, _TRAINING)
     if config is None:
         config, training = _of_tensorflow(path)
     if config is None:
         raise ValueError(
-            f"{path} is a SavedModel, but not of a tf.keras model with a configuration; "
-            "use tf.saved_model.loader.load."
+            f"{path} is a SavedModel, but not of a tf.keras model; use tf.saved_model.loader.load."
         )
-    model = own("models").model_from_json(config, custom_objects=custom_objects)
+    origin = _origin(json.loads(config))
+    if origin is not None:
+        model = revived_models.revive(path, origin)
+    else:
+        model = own("models").model_from_json(config, custom_objects=custom_objects)
     if training is not None and compile:
         _compile(model, json.loads(training), custom_objects)
     elif compile:
         text = "No training configuration found in save file: the model was *not* compiled."
         warnings.warn(text, stacklevel=3)
-    _load_weights(model, path, with_optimizer=training is not None and compile)
+    if origin is None:
+        _load_weights(model, path, with_optimizer=training is not None and compile)
     return model
+
+
+def _origin(config: dict[str, Any]) -> revived_models.Origin | None:
+    """What is known of a model that has no configuration of its layers; None if it has one."""
+    if config.get("config") is not None:
+        return None
+    name = config["class_name"]
+    return revived_models.Origin(
+        name, config.get("name") or name.lower(), config.get("expects_training_arg", True)
+    )
 
 
 # ---- the SavedModel
@@ -275,7 +290,8 @@ def _of_tensorflow(path: str) -> tuple[str | None, str | None]:
         text = nodes[0].user_object.metadata if nodes else ""
         found = json.loads(text) if text.startswith("{") else {}
         if "model_config" in found or "config" in found:
-            config = found.get("model_config", {key: found.get(key) for key in ("class_name", "config")})
+            own_keys = ("class_name", "config", "name", "expects_training_arg")
+            config = {**{key: found.get(key) for key in own_keys}, **found.get("model_config", {})}
             training = found.get("training_config")
             return json.dumps(config), None if training is None else json.dumps(training)
     return None, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.keras.published import with_keras
 
@@ -36,3 +37,13 @@ def test_recurrent_layers_in_a_chosen_learning_phase() -> None:
     layers = [tf.keras.layers.LSTM(2, dropout=0.9, input_shape=(3, 1)), tf.keras.layers.GRU(2, unroll=True)]
     for layer in (layers[0], tf.keras.Sequential([layers[1]])):
         assert layer(tf.ones([4, 3, 1])).shape.as_list() == [4, 2]
+
+
+def test_the_value_of_what_is_no_tensor_is_itself() -> None:
+    schedule = tf.keras.optimizers.schedules.InverseTimeDecay(0.1, 2, 0.5)
+    assert tf.keras.backend.get_value(schedule) is schedule
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+    model.compile(tf.keras.optimizers.SGD(schedule), "mse")
+    plateau = tf.keras.callbacks.ReduceLROnPlateau(monitor="loss", patience=5)
+    found = model.fit(np.ones([4, 2]), np.ones([4, 1]), epochs=2, verbose=0, callbacks=[plateau])
+    assert found.history["lr"] == [schedule, schedule]

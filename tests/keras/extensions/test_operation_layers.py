@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.keras.published import with_keras
@@ -37,3 +39,46 @@ def test_a_layer_that_tracks_another_by_name_has_it() -> None:
     model = tf.keras.Sequential([Wrapped(tf.keras.layers.Dense(2, use_bias=False))])
     assert model.predict(np.ones([4, 3])).shape == (4, 2)
     assert len(model.weights) == 1
+
+
+def _with_operations() -> tf.keras.Model:
+    x = tf.keras.Input([5], name="i")
+    hidden = tf.keras.layers.Dense(3, name="d")(x)
+    mean = tf.reduce_mean(hidden, [1], keepdims=True, name="sc/zz") * 2.0
+    return tf.keras.Model(x, tf.concat([mean, hidden], 1))
+
+
+def test_the_configuration_of_an_operation_is_tensorflow_s() -> None:
+    layer = _with_operations().get_layer("tf_op_layer_sc/zz")
+    config = layer.get_config()
+    np.testing.assert_array_equal(config.pop("constants")[1], [1])
+    assert config == {
+        "name": "sc/zz",
+        "trainable": True,
+        "dtype": None,
+        "node_def": {
+            "name": "sc/zz",
+            "op": "Mean",
+            "input": ["d/BiasAdd", "sc/zz/reduction_indices"],
+            "attr": {"keep_dims": {"b": True}, "T": {"type": "DT_FLOAT"}, "Tidx": {"type": "DT_INT32"}},
+        },
+    }
+    assert (layer.input_shape, layer.output_shape) == ([(None, 3)], [(None, 1)])
+
+
+@pytest.mark.parametrize("way", ["text", "configuration", "clone", "file"])
+def test_a_model_with_operations_is_made_again(way: str, tmp_path: Path) -> None:
+    model = _with_operations()
+    if way == "text":
+        other = tf.keras.models.model_from_json(model.to_json())
+    elif way == "configuration":
+        other = tf.keras.Model.from_config(model.get_config())
+    elif way == "clone":
+        other = tf.keras.models.clone_model(model)
+    else:
+        model.save(str(tmp_path / "model.h5"))
+        other = tf.keras.models.load_model(str(tmp_path / "model.h5"))
+    other.set_weights(model.get_weights())
+    x = np.arange(10.0).reshape(2, 5)
+    np.testing.assert_allclose(other.predict(x), model.predict(x), rtol=1e-6)
+    assert [layer.name for layer in other.layers] == [layer.name for layer in model.layers]

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
+from flowstone.keras.extensions import added_tensors
 from flowstone.keras.published import own
 from flowstone.ops.variables.replicas import current_replica
 
@@ -69,6 +70,8 @@ def changed_add(published: Callable[..., None], kind: str) -> Callable[..., None
         if _here.added is not None:
             getattr(_here.added, kind).extend((self, item) for item in made)
             return
+        if kind == "losses" and not _here.is_computing:
+            made = [item for item in made if not added_tensors.as_loss(self, item)]
         published(self, made, inputs)
         if kind == "losses" and inputs is None and not _here.is_computing:
             self.__dict__.setdefault("_lasting_losses", []).extend(made)
@@ -100,7 +103,7 @@ def changed_add_metric(published: Callable[..., None]) -> Callable[..., None]:
             self._metrics.append(metric)
             if not _here.is_computing:
                 self.__dict__.setdefault("_lasting_metrics", []).append((value, metric))
-        else:
+        elif is_result or _here.is_computing or not added_tensors.as_metric(self, value, aggregation, name):
             published(self, value, name)
 
     return add_metric

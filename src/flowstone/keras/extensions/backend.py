@@ -42,11 +42,20 @@ def _changed_is_keras_tensor(published: Callable[[Any], bool]) -> Callable[[Any]
     return is_keras_tensor
 
 
+def _changed_get_value(published: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def get_value(x: Any) -> Any:
+        """The value of a variable or tensor; other objects, such as schedules, as they are."""
+        return published(x) if hasattr(x, "eval") else x
+
+    return get_value
+
+
 def extend(module: ModuleType) -> None:
     """Gives `keras.backend` the functions that layers here ask it for."""
     names = vars(module)
     names["track_variable"] = sessions.track_variable
     names["is_keras_tensor"] = _changed_is_keras_tensor(names["is_keras_tensor"])
+    names["get_value"] = _changed_get_value(names["get_value"])
     names["learning_phase"] = foundation.learning_phase
     names["rnn"] = foundation.rnn  # the package's asks which results the learning phase reaches
     names["resize_images"] = _resize_images(names["resize_images"])

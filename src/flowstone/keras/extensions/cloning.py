@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from flowstone.keras.extensions.added_tensors import adopting
 from flowstone.keras.published import own
 
 __all__ = ["extend"]
@@ -81,7 +82,11 @@ def _changed_clone(published: Callable[..., Any]) -> Callable[..., Any]:
     return clone_model
 
 
+def _names_of(model: Any, *_: Any, **__: Any) -> list[str]:
+    return [layer.name for layer in model.layers]
+
+
 def extend(module: ModuleType) -> None:
     """Puts the function into `keras.models`."""
     names = vars(module)
-    names["clone_model"] = _changed_clone(names["clone_model"])
+    names["clone_model"] = adopting(_changed_clone(names["clone_model"]), _names_of)

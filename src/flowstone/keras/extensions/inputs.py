@@ -36,5 +36,6 @@ def extend(module: ModuleType) -> None:
     """Gives the class `InputLayer` of `keras.engine.input_layer` what TensorFlow's has."""
     layer: Any = vars(module)["InputLayer"]
     layer.__init__ = _changed_init(layer.__init__)
+    layer.input_shape = property(lambda self: [self.get_input_shape_at(0)])
     layer.output_shape = property(lambda self: [self.get_output_shape_at(0)])
     layer.get_config = _changed_config(layer.get_config)

@@ -14,6 +14,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.framework.tensors import nest
 from flowstone.keras import weight_checkpoints
+from flowstone.keras.extensions.added_tensors import adopting
 from flowstone.keras.extensions.calls import has_argument, training_of_call
 from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.extensions.operation_layers import with_history
@@ -217,6 +218,10 @@ def _copied(self: Any) -> Any:
     return made
 
 
+def _names_in(_: Any, config: Mapping[str, Any], *__: Any, **___: Any) -> list[str]:
+    return [layer["name"] for layer in config["layers"]]
+
+
 def extend(module: ModuleType) -> None:
     """Gives the class `Network` of `keras.engine.network` what TensorFlow's has."""
     network: Any = vars(module)["Network"]
@@ -224,6 +229,7 @@ def extend(module: ModuleType) -> None:
     network._init_subclassed_network = _changed_init_subclassed(network._init_subclassed_network)
     network._init_graph_network = _changed_init_graph(network._init_graph_network)
     network.__copy__ = _copied
+    network.from_config = classmethod(adopting(network.from_config.__func__, _names_in))
     network.compute_output_shape = of_program(network.compute_output_shape)
     for name, member in _MEMBERS.items():
         setattr(network, name, member)

@@ -9,14 +9,19 @@ for whatever it computes. What does not depend on a layer's output is a constant
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
+
+from google.protobuf import json_format
 
 import flowstone as tf
 from flowstone.framework.tensors import nest
 from flowstone.keras.published import own
 
 __all__ = ["extend", "with_history"]
+
+_PREFIX = "tf_op_layer_"
 
 
 def extend(module: ModuleType) -> None:
@@ -31,10 +36,18 @@ def _class_over(layer: Any) -> Any:
         def __init__(
             self, node_def: Any, name: str, constants: Any = None, trainable: bool = True, dtype: Any = None
         ) -> None:
-            super().__init__(name=f"tf_op_layer_{name}", trainable=trainable, dtype=dtype)
+            super().__init__(name=f"{_PREFIX}{name}", trainable=trainable, dtype=dtype)
+            if isinstance(node_def, Mapping):
+                node_def = json_format.ParseDict(node_def, tf.NodeDef())
             self.node_def = node_def
             self.constants: dict[int, Any] = {int(i): value for i, value in (constants or {}).items()}
             self.built = True
+
+        @property
+        def input_shape(self) -> list[Any]:
+            """The shapes of the inputs, a list."""
+            found = self.get_input_shape_at(0)
+            return found if isinstance(found, list) else [found]
 
         @property
         def output_shape(self) -> list[Any]:
@@ -55,9 +68,15 @@ def _class_over(layer: Any) -> Any:
             return made.outputs[0] if len(made.outputs) == 1 else list(made.outputs)
 
         def get_config(self) -> dict[str, Any]:
-            """What it is made of; its constants must be arrays."""
-            text = self.node_def.SerializeToString()
-            return {**super().get_config(), "node_def": text, "constants": self.constants}
+            """What it is made of: the node as a dict, and the values of its constants."""
+            config = super().get_config()
+            return {
+                **config,
+                "name": self.name.removeprefix(_PREFIX),
+                "dtype": None if self._dtype_is_open else config["dtype"],
+                "node_def": json_format.MessageToDict(self.node_def),
+                "constants": {index: _value(each) for index, each in self.constants.items()},
+            }
 
     return TensorFlowOpLayer
 
@@ -113,6 +132,10 @@ def _constant(tensor: Any) -> Any:
     """The value of a constant, which a configuration can have; other tensors as they are."""
     value = tf.get_static_value(tensor)
     return tensor if value is None else value
+
+
+def _value(constant: Any) -> Any:
+    return own("backend").get_value(constant) if isinstance(constant, tf.Tensor) else constant
 
 
 def _shape(tensor: Any) -> Any:
