@@ -57,8 +57,8 @@ def test_the_package_of_the_estimators() -> None:
     [
         ("import tensorflow.contrib.tensorrt", "use the graph itself"),
         ("import tensorflow.contrib.tensorrt.python.trt_convert", "use the graph itself"),
-        ("from tensorflow.contrib import timeseries", "use an LSTM"),
-        ("from tensorflow.contrib.timeseries.python.timeseries import estimators", "use an LSTM"),
+        ("from tensorflow.contrib import kafka", "use tf.data.Dataset"),
+        ("from tensorflow.contrib.kafka.python.ops import kafka_dataset_ops", "use tf.data.Dataset"),
         ("import tensorflow.lite", "use flowstone freeze"),
         ("from tensorflow.lite.python import lite", "use flowstone freeze"),
     ],
@@ -66,7 +66,7 @@ def test_the_package_of_the_estimators() -> None:
 def test_a_missing_module_says_what_is_nearest(statement: str, instead: str) -> None:
     run(f"""
         import tensorflow as tf
-        assert not hasattr(tf.contrib, "timeseries") and not hasattr(tf, "lite")
+        assert not hasattr(tf.contrib, "kafka") and not hasattr(tf, "lite")
         try:
             {statement}
         except ImportError as error:

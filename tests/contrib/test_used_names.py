@@ -104,8 +104,8 @@ def test_a_name_is_there(name: str) -> None:
 
 
 def test_what_is_not_there_says_so() -> None:
-    with pytest.raises(AttributeError, match=r"flowstone does not have the name tf\.contrib\.timeseries"):
-        tf.contrib.timeseries  # noqa: B018
+    with pytest.raises(AttributeError, match=r"flowstone does not have the name tf\.contrib\.tensorrt"):
+        tf.contrib.tensorrt  # noqa: B018
 
 
 def test_every_package_that_is_not_here_names_what_is_nearest() -> None:

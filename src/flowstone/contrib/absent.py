@@ -30,7 +30,6 @@ NEAREST: dict[str, str] = {
     "remote_fused_graph": "the graph itself",
     "rpc": "tf.py_func",
     "tensorrt": "the graph itself: its plan is compiled for the processor that it runs on",
-    "timeseries": "an LSTM of tf.nn.rnn_cell in a tf.estimator.Estimator",
 }
 
 

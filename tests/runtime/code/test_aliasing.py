@@ -211,3 +211,17 @@ def test_what_is_sent_within_a_task_is_copied_from_a_feed_and_the_rest_by_whoeve
     attributes = {**way, "recv_device": f"{receiver}/device:CPU:1", "T": tf.float32}
     send = subgraph.new_node(registry["_Send"], [source], attributes, like=source.op, name="send")
     assert Aliasing(subgraph, {}).must_copy_kept(send, 0) is copies
+
+
+def test_a_constant_string_that_a_loop_begins_with_is_no_state():
+    keys = tf.FIFOQueue(9, tf.string, [[1]])
+    fill = keys.enqueue_many([[["a"], ["b"], ["c"], ["a"]]])
+    first = keys.dequeue()
+    start = [tf.constant([""]), 0]
+    end = tf.while_loop(
+        lambda key, _: tf.not_equal(key[0], first[0]), lambda _, n: (keys.dequeue(), n + 1), start
+    )
+    with tf.Session() as session:
+        session.run(fill)
+        key, count = session.run(end)
+    assert (key.tolist(), count) == ([b"a"], 3)

@@ -25,6 +25,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types.shape import num_elements
 from flowstone.partition.send_receive import SENDS, crosses_tasks
@@ -187,9 +189,12 @@ class Aliasing:
         return [root.owner for root in self._changes if type(root) is Foreign and root.kind == "state"]
 
     def states_shown(self, x: PlanOutput) -> list[Any]:
-        """The states whose memory `x` may share, without those that end with the step."""
+        """The states whose memory `x` may share, without those that end with the step.
+
+        Strings that are constant are no state; they are arrays of NumPy.
+        """
         found = [r.owner for r in self.roots[x] if type(r) is Foreign and r.kind == "state"]
-        return [owner for owner in found if type(owner) is not PlanOutput]
+        return [owner for owner in found if type(owner) not in (PlanOutput, np.ndarray)]
 
     def outlives_change(self, x: PlanOutput) -> bool:
         """Whether `x`, a value, shares memory with state that changes before or in its last use."""
