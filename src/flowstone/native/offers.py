@@ -41,6 +41,7 @@ from flowstone.native.matrices import (
 from flowstone.native.networks import (
     cell_gradients,
     cut_windows,
+    dilations,
     direct_kernels,
     path_beams,
     path_labels,
@@ -69,6 +70,7 @@ def offer_all() -> None:
     number_code.complex_eigenvalues.offer(complex_eigenvalues.complex_eigenvalues)
     number_code.complex_function.offer(complex_functions.complex_function)
     image_code.cut_windows.offer(cut_windows.cut_windows)
+    network_code.dilation.offer(dilations.dilation)
     network_code.direct_windows.offer(direct_kernels.direct_windows)
     image_code.sampler.offer(image_sampling.sampler)
     image_code.resampler.offer(resampling.resampler)

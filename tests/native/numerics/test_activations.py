@@ -50,3 +50,21 @@ def test_formulas(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> Non
     wide = [x.astype(np.float64) for x in given]
     tolerance = 40 * np.finfo(dtype).eps
     np.testing.assert_allclose(found, FORMULAS[name](*wide), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("native", [0, 2])
+@pytest.mark.parametrize("name", ["ReluGrad", "Relu6Grad"])
+def test_gradients_are_times_one_or_zero(name: str, native: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of NaN features zero, of infinity times zero NaN, at every place of a vector."""
+    monkeypatch.setattr(flags, "NATIVE", native)
+    features = np.array([np.nan, -1, -1, 0, 3, 7, np.inf, -np.inf], np.float32)
+    flow = np.array([2, np.inf, -2, 1, np.nan, np.inf, -1, 3], np.float32)
+    passes = (features > 0) & ((features < 6) | (name == "ReluGrad"))
+    with np.errstate(invalid="ignore"):
+        expected = np.tile(flow * passes.astype(np.float32), 5)
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = [tf.placeholder(tf.float32, [40]) for _ in range(2)]
+        y = registry[name](*fed)
+        feed = dict(zip(fed, (np.tile(flow, 5), np.tile(features, 5))))
+        for found in (session.run([y, y - 1.0], feed)[0], session.run(y, feed)):
+            np.testing.assert_array_equal(found, expected)

@@ -19,9 +19,8 @@ def activations() -> list:
     """Element-wise activations with their gradients, and the gradient ops on their own."""
     cases = []
     for op in ("Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Softplus", "Softsign"):
-        # NaN passes the gradients of Relu and Relu6 here; the oracle's CPU makes it 0. That of Elu is NaN or
-        # not, as the processor has it.
-        differentiates = False if op in ("Relu", "Relu6", "Elu") else None
+        # NaN passes the gradient of Elu or not, as the processor has it.
+        differentiates = False if op == "Elu" else None
         special = SPECIAL if differentiates is None else SPECIAL[1:]
         # The second input of EluGrad and SeluGrad is the activation's output, of the others its input.
         cases += [

@@ -2,9 +2,9 @@
 
 `cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells; `direct_windows(kind, windows, biased,
 rectified)` are convolutions ("results") and their gradients by "images" or "filter"; `path_labels(logits)`
-and `path_beams(logits)` decode labels of time steps, `window_pool(dtype)` pools windows of images. They are
-None where there is no machine code, the last also where there is none yet; kernels then do the same by ATen,
-with the same results within rounding.
+and `path_beams(logits)` decode labels of time steps, `window_pool(dtype)` pools windows of images, and
+`dilation(dtype)` dilates them. They are None where there is no machine code, the last two also where there is
+none yet; kernels then do the same by ATen, with the same results within rounding.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from flowstone.framework.machine.machine_code import Slot
 
 __all__ = [
     "CellGradient",
+    "Dilation",
     "DirectWindows",
     "PathBeams",
     "PathLabels",
     "WindowPool",
     "Windows",
     "cell_gradient",
+    "dilation",
     "direct_windows",
     "path_beams",
     "path_labels",
@@ -73,6 +75,22 @@ class DirectWindows(Protocol):
         is added, and what is then negative made zero, where the slot was asked so."""
 
 
+class Dilation(Protocol):
+    """Grey-scale dilation and its gradients (`ops/networks/morphology.py`), on the host."""
+
+    def __call__(
+        self,
+        name: str,
+        windows: Windows,
+        images: torch.Tensor,
+        kernel: torch.Tensor,
+        flow: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Images "dilated" by a filter [*taps, depth], or the gradients of that "to_images" and "to_filter"
+        by the `flow` at the results; all contiguous, and there are windows. An image has fewer than 2^31
+        elements."""
+
+
 class PathLabels(Protocol):
     """The most probable labels of time steps (`ops/networks/ctc_decoding.py`), on the host."""
 
@@ -108,6 +126,7 @@ class WindowPool(Protocol):
 
 
 cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
+dilation: Slot[[torch.dtype | None], Dilation] = Slot()
 direct_windows: Slot[[str, Windows, bool, bool], DirectWindows] = Slot()
 path_beams: Slot[[torch.dtype | None], PathBeams] = Slot()
 path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()

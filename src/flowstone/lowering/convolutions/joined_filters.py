@@ -20,7 +20,7 @@ from flowstone.framework.types import dtypes
 
 __all__: list[str] = []
 
-_relu_gradient = torch.ops.aten.threshold_backward.grad_input
+_relu_gradient = torch.ops.aten.leaky_relu_backward.grad_input
 
 
 def _side_by_side(shapes: list[Any]) -> tuple[int | None, ...]:
@@ -61,7 +61,7 @@ def _(node: Any, env: Any) -> Any:
     def run(*inputs: torch.Tensor) -> torch.Tensor:
         joined = inputs[0].new_empty(dims)
         for gradient, feature, place in zip(inputs, inputs[number:], places):
-            _relu_gradient(gradient, feature, 0, grad_input=joined.narrow(-1, *place))
+            _relu_gradient(gradient, feature, 0, False, grad_input=joined.narrow(-1, *place))
         return joined
 
     return run

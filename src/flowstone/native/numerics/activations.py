@@ -40,14 +40,16 @@ def clamped(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) ->
 
 
 def relu_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+    """The gradient, times 0 unless the features are positive."""
     zero = e.constant(dtype, 0)
-    return e.select(e.compare("fcmp ole", dtype, x[1], zero), dtype, zero, x[0])
+    above = e.compare("fcmp ogt", dtype, x[1], zero)
+    return e.select(above, dtype, x[0], e.binary("fmul", dtype, x[0], zero))
 
 
 def relu6_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    zero = e.constant(dtype, 0)
-    passed = e.select(e.compare("fcmp ogt", dtype, x[1], zero), dtype, x[0], zero)
-    return e.select(e.compare("fcmp olt", dtype, x[1], e.constant(dtype, 6)), dtype, passed, zero)
+    below = e.compare("fcmp olt", dtype, x[1], e.constant(dtype, 6))
+    passed = relu_grad(e, dtype, x, attributes)
+    return e.select(below, dtype, passed, e.binary("fmul", dtype, x[0], e.constant(dtype, 0)))
 
 
 def leaky(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:

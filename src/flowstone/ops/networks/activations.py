@@ -130,15 +130,16 @@ def _relu6_unsigned(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.float64).clamp_(0, 6).to(x.dtype)
 
 
-_threshold_backward = torch.ops.aten.threshold_backward
-_hardtanh_backward = torch.ops.aten.hardtanh_backward
+_leaky_relu_backward = torch.ops.aten.leaky_relu_backward
+_hardtanh_backward = torch.ops.aten.hardtanh_backward.default
 
 
 def _relu_grad_kernel(node: Node) -> Call:
+    """As TensorFlow, the gradient times 1 or 0: of NaN features 0, of infinity times 0 NaN."""
     if not node.dtype(0).is_floating:
         return Call(_pass_where_positive, X0, X1)
-    call = Call(_threshold_backward.default, X0, X1, 0)
-    return call.or_in_place(0, _threshold_backward.grad_input, X0, X1, 0, grad_input=X0)
+    call = Call(_leaky_relu_backward.default, X0, X1, 0, False)
+    return call.or_in_place(0, _leaky_relu_backward.grad_input, X0, X1, 0, False, grad_input=X0)
 
 
 def _pass_where_positive(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -149,8 +150,12 @@ def _pass_where_positive(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def _relu6_grad_kernel(node: Node) -> Call:
     if not node.dtype(0).is_floating:
         return Call(_pass_inside_six, X0, X1)
-    call = Call(_hardtanh_backward.default, X0, X1, 0, 6)
-    return call.or_in_place(0, _hardtanh_backward.grad_input, X0, X1, 0, 6, grad_input=X0)
+    return Call(_times_inside_six, X0, X1)
+
+
+def _times_inside_six(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    inside = _hardtanh_backward(x, x, 0, 6)  # x or, outside, zero
+    return _leaky_relu_backward.grad_input(dy, inside, 0, False, grad_input=inside)
 
 
 def _pass_inside_six(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -185,7 +190,7 @@ def _leaky_relu_kernel(node: Node) -> Call:
 
 
 def _leaky_relu_grad_kernel(node: Node) -> Call:
-    return Call(torch.ops.aten.leaky_relu_backward.default, X0, X1, _single(node.attributes["alpha"]), False)
+    return Call(_leaky_relu_backward.default, X0, X1, _single(node.attributes["alpha"]), False)
 
 
 leaky_relu_op = op(

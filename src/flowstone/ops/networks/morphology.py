@@ -1,8 +1,9 @@
 """Grey-scale morphology of images: dilation, erosion, and the gradients of the former.
 
 Dilation takes the maximum over a window of image plus structuring filter: [batch, height, width, depth] with
-a filter [rows, columns, depth], `rates` apart. Positions outside the image are never the maximum; of equals
-the first counts. Public names here belong to ``tf.nn``.
+a filter [rows, columns, depth], `rates` apart. Positions outside the image are never the maximum, nor is NaN
+or what does not exceed the type's least number; of equals the first counts. Public names here belong to
+``tf.nn``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.network_code import Windows
+from flowstone.framework.machine.network_code import dilation as by_machine_code
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -63,20 +66,42 @@ def _batch_is_last(x: torch.Tensor) -> bool:
     return x.shape[3] < _LONG and x.shape[0] >= x.shape[2] and x.numel() > 0
 
 
+def _windows(attributes: Any, image: torch.Tensor, kernel: torch.Tensor) -> tuple[Windows, Any]:
+    """The windows of a node over images, and the padding after these."""
+    if image.dim() != 4 or kernel.dim() != 3 or image.shape[3] != kernel.shape[2]:
+        raise invalid(f"input and filter must have the same depth: {image.shape[-1]} vs {kernel.shape[-1]}")
+    strides, rates = attributes["strides"][1:3], attributes["rates"][1:3]
+    rule = SAME if attributes["padding"] == "SAME" else VALID
+    counts, before, after = rule.solve(image.shape[1:3], kernel.shape[:2], strides, rates)
+    batch, height, width, depth = image.shape
+    taps, counted = (kernel.shape[0], kernel.shape[1]), (counts[0], counts[1], depth)
+    steps, apart, margin = ((each[0], each[1]) for each in (strides, rates, before))
+    return Windows((batch, height, width, depth), taps, depth, counted, steps, apart, margin), after
+
+
+def _natively(name: str, attributes: Any, *values: torch.Tensor) -> torch.Tensor | None:
+    """Dilation or a gradient of it by machine code; None where there is none for it."""
+    image, kernel, *flow = values
+    native = by_machine_code(image.dtype) if image.device.type == "cpu" else None
+    if native is None or 0 in kernel.shape or 0 in image.shape:
+        return None
+    windows, _ = _windows(attributes, image, kernel)
+    wrong = any(each.shape != (image.shape[0], *windows.counts) for each in flow)
+    if wrong or 0 in windows.counts or image[0].numel() >= 2**31:
+        return None
+    return native(name, windows, *[each.contiguous() for each in values])
+
+
 class _Dilation:
     """The windows of a node over one image shape: `positions` are slices of the padded image, row by row."""
 
     def __init__(self, attributes: Any, image: torch.Tensor, kernel: torch.Tensor) -> None:
-        if image.dim() != 4 or kernel.dim() != 3 or image.shape[3] != kernel.shape[2]:
-            raise invalid(
-                f"input and filter must have the same depth: {image.shape[-1]} vs {kernel.shape[-1]}"
-            )
-        strides, rates = attributes["strides"][1:3], attributes["rates"][1:3]
-        rule = SAME if attributes["padding"] == "SAME" else VALID
-        counts, before, after = rule.solve(image.shape[1:3], kernel.shape[:2], strides, rates)
+        windows, after = _windows(attributes, image, kernel)
+        counts, strides, rates, before = windows.counts[:2], *windows[4:]
         self.dtype, exact = image.dtype, image.dtype.is_floating_point
         wide = image if exact else image.to(torch.int64)
         lowest = -math.inf if exact else -(2**62)
+        self.least = torch.finfo(image.dtype).min if exact else None
         pad = [before[1], after[1], before[0], after[0]]
         self.before = before
         if _batch_is_last(wide):  # where whole rows of the batch are copied
@@ -92,7 +117,8 @@ class _Dilation:
             for row in range(kernel.shape[0])
             for column in range(kernel.shape[1])
         ]
-        self.counts = counts
+        self.counts, self.strides = counts, strides
+        self.lost: torch.Tensor | None = None  # flows of outputs that have no maximum
 
     def turned(self, x: torch.Tensor) -> torch.Tensor:
         """Images as [height, width, depth, batch]. Unless pixels are long, what comes last in memory is the
@@ -106,7 +132,10 @@ class _Dilation:
     def candidates(self) -> Iterator[Any]:
         """Image plus filter for each position of the filter, [rows, columns, depth, batch]."""
         offsets = self.filter.flatten(0, 1).unsqueeze(2)
-        return (self.image[position] + offset for position, offset in zip(self.positions, offsets))
+        for position, offset in zip(self.positions, offsets):
+            candidate = self.image[position] + offset
+            least = self.least
+            yield candidate if least is None else candidate.nan_to_num_(least, math.inf, least)
 
     def best(self) -> torch.Tensor:
         """The greatest candidates; of none, the least number."""
@@ -128,7 +157,10 @@ class _Dilation:
     def flows(self, dy: torch.Tensor) -> Iterator[torch.Tensor]:
         """For each position of the filter, the gradients of outputs whose first maximum it has, else 0."""
         dy, best = self.turned(dy), self.best()
-        if best.device.type != "cpu" or not best.is_floating_point() or bool(best.sum().isnan()):
+        nothing = torch.zeros_like(best, dtype=torch.bool) if self.least is None else best == self.least
+        if nothing.any():
+            self.lost, dy = torch.where(nothing, dy, 0), dy.masked_fill(nothing, 0)
+        if best.device.type != "cpu" or not best.is_floating_point():
             winner = self.winners()
             yield from (torch.where(winner == number, dy, 0) for number in range(len(self.positions)))
             return
@@ -176,6 +208,8 @@ def _(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
 
     def run(image: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
+        if (found := _natively("dilated", attributes, image, kernel)) is not None:
+            return found
         parts = [of(part, kernel) for (part,) in _parts(image)]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
@@ -191,6 +225,8 @@ def _(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
 
     def run(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+        if (found := _natively("to_images", attributes, image, kernel, dy)) is not None:
+            return found
         parts = [of(part, kernel, flow) for part, flow in _parts(image, dy)]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
@@ -200,6 +236,11 @@ def _(node: Node, env: Environment) -> Kernel:
         gradient = torch.zeros_like(windows.image, dtype=dy.dtype)
         for position, flow in zip(windows.positions, windows.flows(dy)):
             gradient[position] += flow
+        if windows.lost is not None:  # the first pixel of the window has it
+            axes = zip(windows.counts, windows.strides, windows.before)
+            rows, columns = ((torch.arange(n) * by).clamp_(before) for n, by, before in axes)
+            places = rows.to(dy.device)[:, None], columns.to(dy.device)
+            gradient.index_put_(places, windows.lost, accumulate=True)
         top, left = windows.before
         inner = gradient[top : top + image.shape[1], left : left + image.shape[2]]
         return inner.permute(3, 0, 1, 2).contiguous()
@@ -212,13 +253,19 @@ def _(node: Node, env: Environment) -> Kernel:
     attributes = node.attributes
 
     def run(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+        if (found := _natively("to_filter", attributes, image, kernel, dy)) is not None:
+            return found
         sums = [of(part, kernel, flow) for part, flow in _parts(image, dy)]
         return (sums[0] if len(sums) == 1 else torch.stack(sums).sum(0)).view(kernel.shape).to(dy.dtype)
 
     def of(image: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
         windows = _Dilation(attributes, image, kernel)
         windows.check(dy)
-        sums = [flow.sum((0, 1, 3)) for flow in windows.flows(dy)] if windows.positions else []
+        dtype = torch.float64 if dy.is_floating_point() else None
+        flows = windows.flows(dy) if windows.positions else ()
+        sums = [flow.sum((0, 1, 3), dtype=dtype) for flow in flows]
+        if windows.lost is not None:
+            sums[0] += windows.lost.sum((0, 1, 3), dtype=dtype)
         return torch.stack(sums) if sums else torch.zeros_like(kernel)
 
     return in_signed(node.dtype(0), run, 2)
