@@ -155,7 +155,8 @@ def _relu6_grad_kernel(node: Node) -> Call:
 
 def _times_inside_six(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     inside = _hardtanh_backward(x, x, 0, 6)  # x or, outside, zero
-    return _leaky_relu_backward.grad_input(dy, inside, 0, False, grad_input=inside)
+    result: torch.Tensor = _leaky_relu_backward.grad_input(dy, inside, 0, False, grad_input=inside)
+    return result
 
 
 def _pass_inside_six(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
