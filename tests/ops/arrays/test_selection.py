@@ -89,3 +89,27 @@ def test_stitched_rows(places: tuple[list[int], list[int]], width: int) -> None:
         for _ in range(2):
             got = session.run(found, dict(zip((*fed, *data), (*parts, *rows))))
             np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("count", [0, 1, 70, 1500])
+@pytest.mark.parametrize("width", [1, 30])
+def test_rows_parted_and_stitched_together_again(count: int, width: int) -> None:
+    """Few and many, of which each way has its own: in order within a part."""
+    labels = np.random.RandomState(count).randint(0, 5, count).astype(np.int32)
+    rows = np.arange(count * width, dtype=np.float32).reshape(count, width)
+    with tf.Graph().as_default(), tf.Session() as session:
+        parts = tf.dynamic_partition(tf.placeholder_with_default(rows, (None, width)), labels, 7)
+        places = tf.dynamic_partition(tf.range(count), labels, 7)
+        found, together = session.run([parts, tf.dynamic_stitch(places, parts)])
+    for label, part in enumerate(found):
+        np.testing.assert_array_equal(part, rows[labels == label])
+    np.testing.assert_array_equal(together, rows)
+
+
+def test_parts_that_do_not_fit_together_are_no_stitch() -> None:
+    places, x, y = (tf.placeholder(dtype) for dtype in (tf.int32, tf.float32, tf.float32))
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="data"):
+        session.run(
+            tf.dynamic_stitch([places, places], [x, y]),
+            {places: [0, 1], x: np.ones((2, 3)), y: np.ones((2, 2))},
+        )

@@ -91,3 +91,18 @@ def test_nodes_are_named_as_in_tensorflow() -> None:
     names = node_names(lambda: tf.sparse_transpose(fed))
     assert names[:3] == ["SparseTranspose/Rank", "SparseTranspose/sub/y", "SparseTranspose/sub"]
     assert names[-2:] == ["SparseTranspose/SparseReorder", "SparseTranspose/Identity"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 400, 3000])
+@pytest.mark.parametrize("rank", [1, 3])
+def test_columns_side_by_side_are_in_order(count: int, rank: int) -> None:
+    """Few rows and many, of which each way of sorting has its own; rows outside of their shape too."""
+    rng = np.random.RandomState(count)
+    rows = np.unique(rng.randint(0, 25, (count, rank)), axis=0)
+    parts = [tf.SparseTensor(rows, np.arange(len(rows)), [20] * rank)] * 2
+    value = run(tf.sparse_concat(rank - 1, parts))
+    moved = rows + np.array([0] * (rank - 1) + [20])
+    both = np.concatenate([rows, moved])
+    order = np.lexsort(both.T[::-1])
+    np.testing.assert_array_equal(value.indices, both[order])
+    np.testing.assert_array_equal(value.values, np.tile(np.arange(len(rows)), 2)[order])

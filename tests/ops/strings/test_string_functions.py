@@ -59,3 +59,20 @@ def test_joined_strings_have_the_shape_that_one_tells() -> None:
     assert tf.strings.join([known, unknown]).shape.as_list() == [3, None]
     assert tf.strings.join([unknown, "a"]).shape.ndims is None
     assert tf.strings.join(["a", "b"]).shape.as_list() == []
+
+
+@pytest.mark.parametrize("skip_empty", [False, True])
+def test_few_strings_are_split_as_many_are(skip_empty: bool) -> None:
+    """Each has its own way; empty strings, and parts at both ends."""
+    texts = ["a b", "", " c  d ", "e", " "] * 60
+    with tf.Graph().as_default(), tf.Session() as session:
+        strings = tf.placeholder(tf.string, [None])
+        found = tf.string_split(strings, skip_empty=skip_empty)
+        few, many = session.run(found, {strings: texts[:5]}), session.run(found, {strings: texts})
+    size = len(few.values)
+    assert many.values[:size].tolist() == few.values.tolist() and len(many.values) == 60 * size
+    assert many.indices[:size].tolist() == few.indices.tolist()
+    assert (many.dense_shape.tolist(), few.dense_shape.tolist()) == (
+        [300, *few.dense_shape[1:]],
+        [5, *many.dense_shape[1:]],
+    )

@@ -67,9 +67,10 @@ def _check_vector(x: Any, what: str = "unique expects a 1D vector.") -> None:
         raise invalid(what)
 
 
-_FEW_LABELS, _FEW_PARTS = 32, 8  # up to which Python, and a comparison for each part, are faster
+_FEW_LABELS, _FEW_PARTS = 1024, 8  # up to which NumPy's sort, and a comparison for each part, are faster
 _LONGEST_TABLE = 1 << 16  # entries; and as many for each element
 _ENTRIES = 16
+_FEW_STITCHED = 1 << 14  # elements up to which one copy more takes less time than calls for each part
 _FEW_PLACES = 28  # up to which calls take longer than what they do
 
 
@@ -281,14 +282,13 @@ def _(node: Node, env: Environment) -> Kernel:
 def _places_of_parts(labels: Any, count: int) -> Any:
     """For each of `count` labels the places where it stands."""
     if labels.device.type == "cpu" and labels.numel() <= _FEW_LABELS:
-        places: list[list[int]] = [[] for _ in range(count)]
-        for at, label in enumerate(labels.tolist()):
-            places[label].append(at)
-        return [torch.tensor(each, dtype=torch.int64) for each in places]
+        numbers = labels.numpy()
+        ends = np.bincount(numbers, minlength=count).tolist()
+        return torch.from_numpy(np.argsort(numbers, kind="stable")).split(ends)
     if count <= _FEW_PARTS:
         return [torch.nonzero(labels == i).squeeze(1) for i in range(count)]
-    ends = torch.bincount(labels, minlength=count).tolist()
-    return torch.argsort(labels, stable=True).split(ends)
+    sizes = torch.bincount(labels, minlength=count).tolist()
+    return torch.argsort(labels, stable=True).split(sizes)
 
 
 @dynamic_partition_op.gradient
@@ -327,6 +327,8 @@ def _stitch_kernel(node: Node) -> Kernel:
     def stitch(*inputs: Any) -> Any:
         indices, data = inputs[:count], inputs[count:]
         rest = tuple(data[0].shape[indices[0].ndim :])
+        if not text and len(data) > 1 and data[0].is_cpu and sum(map(torch.numel, data)) <= _FEW_STITCHED:
+            indices, data = _as_one_part(indices, data, rest)
         size = 0
         for places, values in zip(indices, data):
             if tuple(values.shape) != (*places.shape, *rest):
@@ -353,6 +355,15 @@ def _stitch_kernel(node: Node) -> Kernel:
         return result
 
     return in_signed(node.dtype(count), stitch, *range(count, 2 * count))
+
+
+def _as_one_part(indices: Any, data: Any, rest: Dims) -> tuple[Any, Any]:
+    """All parts as one, whose later rows count where places repeat, or as they are where they do not fit."""
+    assert rest is not None
+    if any([tuple(values.shape) != (*places.shape, *rest) for places, values in zip(indices, data)]):
+        return indices, data
+    rows = [values.reshape(places.numel(), *rest) for places, values in zip(indices, data)]
+    return [torch.cat([places.reshape(-1) for places in indices])], [torch.cat(rows)]
 
 
 def _are_all(indices: Sequence[torch.Tensor], size: int) -> bool:

@@ -85,6 +85,9 @@ def _split_at_any(strings: list[bytes], delimiters: bytes, skip_empty: bool) -> 
     if not delimiters:
         return _BYTES[np.frombuffer(b"".join(strings), np.uint8)], lengths_of(strings)
     one = delimiters[:1]
+    if len(strings) <= _FEW and len(delimiters) == 1:
+        parts = [each.split(one) if each else [] for each in strings]
+        return _each([[part for part in row if part] for row in parts] if skip_empty else parts)
     lengths = lengths_of(strings)
     text = one.join(strings)  # all in one, in which rows end where parts end
     if len(delimiters) > 1:
