@@ -45,11 +45,19 @@ class Module:
         return self._addresses[name]
 
 
-def compiled(text: str, names: Sequence[str], is_rough: bool = False, quickly: bool = False) -> Module:
+def compiled(
+    text: str,
+    names: Sequence[str],
+    is_rough: bool = False,
+    quickly: bool = False,
+    runs_once: bool = False,
+) -> Module:
     """The functions `names` of a module of LLVM's text as machine code. A text that `is_rough` goes through
     all of LLVM's passes. Any other already says what is to be done in which order, and takes less than half
     the time: its variables become registers, its instructions get their simplest forms. `quickly`: code that
-    is not in the cache is made with as little work as possible.
+    is not in the cache is made with as little work as possible. Where a call runs each instruction but once
+    (`runs_once`), the variables of such code stay in memory: to find registers for them takes as long as all
+    else.
 
     Raises RuntimeError where LLVM refuses the text, which is a defect of whoever wrote it.
     """
@@ -61,10 +69,12 @@ def compiled(text: str, names: Sequence[str], is_rough: bool = False, quickly: b
         return found
     if quickly:
         place = _quick(path, names)
-        found = _from_file(place, names) or _made(reachable(text, names), names, place, is_rough, True)
+        found = _from_file(place, names) or _made(
+            reachable(text, names), names, place, _QUICK_LEVEL, () if runs_once else _PASSES[:1]
+        )
         found.is_quick = True
         return found
-    found = _made(text, names, path, is_rough, False)
+    found = _made(text, names, path, _LEVEL, llvm.EVERY if is_rough else _PASSES)
     with contextlib.suppress(OSError):
         for old in path.parent.glob(f"{path.stem}.*.quick.o"):
             old.unlink(missing_ok=True)
@@ -109,8 +119,7 @@ def _from_file(path: pathlib.Path, names: Sequence[str]) -> Module | None:
         return None
 
 
-def _made(text: str, names: Sequence[str], path: pathlib.Path, is_rough: bool, quickly: bool) -> Module:
-    level, passes = (_QUICK_LEVEL, _PASSES[:1]) if quickly else (_LEVEL, llvm.EVERY if is_rough else _PASSES)
+def _made(text: str, names: Sequence[str], path: pathlib.Path, level: int, passes: Sequence[str]) -> Module:
     with _Making():
         code = llvm.object_code(text, host.features(), level, passes)
     _write(path, code)

@@ -40,7 +40,8 @@ class ProgramKernel(NativeKernel):
 
     def _code(self) -> Code:
         program = self.program
-        return Code(("program", program), lambda: program_source(program), [_NAME], _NAME, is_rough=True)
+        key, runs_once = ("program", program), not program.has_loops
+        return Code(key, lambda: program_source(program), [_NAME], _NAME, True, runs_once)
 
 
 def program_kernel(program: Program, otherwise: Callable[..., Any]) -> ProgramKernel:
