@@ -20,7 +20,6 @@ they first come; what code cannot walk well is copied. ``FLOWSTONE_NATIVE=2`` co
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import sys
@@ -96,7 +95,7 @@ class NativeKernel:
     def prepare(self) -> None:
         """Has the code of the first call made on a thread, unless that call is one of `otherwise`."""
         if flags.NATIVE == 1 and not self._aten_calls and not self.is_compiled:
-            making.in_background(functools.partial(self._module, True))
+            making.in_background(lambda: _module_of(self._code(), quickly=True))
 
     def begin_by_aten(self, calls: int = 0, turn: int = 0) -> None:
         """Has the first calls be calls of `otherwise`, if it is not compiled yet: at least so many, if these
@@ -184,14 +183,12 @@ class NativeKernel:
             making.later(self.make_better, self.work)
 
     def _begin_together(self) -> None:
-        """Has the code of the others, which this step needs as well, made on threads meanwhile."""
-        others, self._together[:] = list(self._together), []
-        for each in others:
-            if each is not self and not each.is_compiled:
-                making.in_background(functools.partial(each._module, not each._awaits_best))
-
-    def _module(self, quickly: bool) -> compiler.Module:
-        return _module_of(self._code(), quickly)
+        """Has the code of all that this step needs as well made on threads. Texts are written here: threads
+        that write several wait for the interpreter's lock."""
+        needed, self._together[:] = list(self._together), []
+        for each in needed:
+            if not each.is_compiled:
+                each._begin()
 
     def _other(self) -> Callable[..., Any]:
         """What the machine code calls for arguments that it is not for."""
