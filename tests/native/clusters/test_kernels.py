@@ -103,6 +103,27 @@ def test_short_steps_go_on_by_aten_while_code_is_made(
         assert [each for each in compiled if each[0] == "Exp"] == [("Exp", False)]
 
 
+def test_the_first_kernel_that_needs_code_begins_that_of_its_plans_others(
+    compiled: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch, set_profile
+) -> None:
+    """Not before, since an initialiser runs once; and so the step waits for several threads' work."""
+    set_profile(cluster_much=0)
+    monkeypatch.setattr(planning_costs, "MOST_BY_ATEN", 0)
+    begun: list[int] = []
+    in_background = making.in_background
+    with tf.Graph().as_default(), tf.Session() as session:
+        _, fetches, feed = stateful_program()
+        more = [tf.get_variable(f"w{rows}", [rows, 30]) for rows in (5, 6)]
+        fetches += [each.assign_add(tf.exp(each * 2.0) * each) for each in more]
+        session.run(tf.global_variables_initializer())
+        session.run(fetches, feed)
+        monkeypatch.setattr(making, "in_background", lambda make: begun.append(step) or in_background(make))
+        for step in range(2, 5):  # noqa: B007 - whoever makes code notes it
+            session.run(fetches, feed)
+        assert len(begun) >= 2 and set(begun) == {2}
+        assert len([each for each in compiled if "Exp" in each[0]]) == 3
+
+
 def test_code_that_is_kept_is_loaded_before_it_is_needed(
     compiled: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

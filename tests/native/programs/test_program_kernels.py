@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from flowstone.framework import flags
 from flowstone.native.clusters import kernels
-from flowstone.native.codegen import compiler
+from flowstone.native.codegen import compiler, llvm, making
 from flowstone.native.codegen.loaded_modules import LoadedModules
 from flowstone.native.programs.program_kernels import ProgramKernel, program_kernel
 from flowstone.native.programs.programs import Builder
@@ -109,3 +111,29 @@ def test_code_that_one_thread_was_given_stays_when_another_finds_it(monkeypatch:
 
     monkeypatch.setattr(compiler, "compiled", late)
     assert kernels._module_of(code, quickly=True) is given[0] is kernels._modules.found(code.key, False)
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_quick_code_of_what_runs_once_leaves_its_variables_in_memory(
+    loops: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The results are those of the best code, to the bit."""
+    monkeypatch.setattr(kernels, "_modules", LoadedModules())
+    monkeypatch.setattr(flags, "CACHE", str(tmp_path))
+    monkeypatch.setattr(making, "later", lambda make, work=0.0: None)
+    passes: list[Any] = []
+    make = llvm.object_code
+    monkeypatch.setattr(llvm, "object_code", lambda *how: passes.append(how[3]) or make(*how))
+    x = torch.randn(7, 5)
+
+    def chain(builder: Builder, x: int) -> list[int]:
+        for name in ("Tanh", "Sin", "Exp", "Sigmoid"):
+            x = builder.add(name, [x], builder.values[x][:2])
+        return doubling(builder, x) if loops else [builder.add("Add", [x, x], builder.values[x][:2])]
+
+    kernel = ProgramKernel(made([x], chain), print)
+    kernel.compile(quickly=True)
+    (found,) = kernel(UNLIMITED, x)
+    kernel.compile()
+    assert torch.equal(kernel(UNLIMITED, x)[0], found)
+    assert passes == [("SROA",) if loops else (), llvm.EVERY]

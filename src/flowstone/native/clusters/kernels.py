@@ -8,11 +8,11 @@ long as making code, 30 at most. So what computes depends on the program and on 
 called, never on time.
 
 Code that the first call needs is begun on threads when a plan is made (`prepare`), other code from the second
-call on. What is not there when it is needed is made quickly (`compiler.py`), but for kernels that had calls
-by ATen and are much work, whose best code is waited for; better code gives the same results whenever it comes
-(`making.py`). The best code is put, as a built-in function, into the globals of the
-generated code (`NativeKernel.replace_in`), so that no step asks what is to be called. Equal clusters are
-compiled once a process.
+call on, that of all kernels of a plan at once where it is needed then (`begin_together`). What is not there
+when it is needed is made quickly (`compiler.py`), but for kernels that had calls by ATen and are much work,
+whose best code is waited for; better code gives the same results whenever it comes (`making.py`). The best
+code is put, as a built-in function, into the globals of the generated code (`NativeKernel.replace_in`), so
+that no step asks what is to be called. Equal clusters are compiled once a process.
 
 Arguments that are not contiguous, as pieces of a split and transposed matrices, have other code made when
 they first come; what code cannot walk well is copied. ``FLOWSTONE_NATIVE=2`` compiles at plan time, 0 never.
@@ -25,7 +25,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.framework import flags
@@ -38,7 +38,7 @@ from flowstone.native.clusters.team_code import loop_code, within_code
 from flowstone.native.codegen import compiler, host, making
 from flowstone.native.codegen.loaded_modules import LoadedModules
 
-__all__ = ["Code", "NativeKernel", "is_on", "kernel_of", "overwritable", "source_of"]
+__all__ = ["Code", "NativeKernel", "begin_together", "is_on", "kernel_of", "overwritable", "source_of"]
 
 _MOST_LAYOUTS = 8  # of arguments that code is compiled for
 _ATEN_CALLS = 30  # at most, before code is waited for, where a plan's steps take long
@@ -61,6 +61,7 @@ class Code(NamedTuple):
     name: str
     is_rough: bool = False
     parts: Callable[[], Sequence[Code]] = tuple
+    runs_once: bool = False
 
 
 class NativeKernel:
@@ -76,6 +77,7 @@ class NativeKernel:
         self._begins_at = 0  # the call from which on code is made for the first one that needs it
         self._awaits_best = False  # no code is made quickly
         self._is_quick = False  # better code may come
+        self._together: list[NativeKernel] = []  # kernels whose code is made from this one's first need on
 
     @property
     def is_compiled(self) -> bool:
@@ -113,6 +115,11 @@ class NativeKernel:
         if _kept(code, text) is None:
             code = code._replace(text=lambda: text)
             making.in_background(lambda: _module_of(code, quickly=not self._awaits_best))
+
+    @property
+    def begins_late(self) -> bool:
+        """Whether nobody begins to make its code before a call needs it."""
+        return self._begins_at > self._aten_calls > 0
 
     def begin_by_best(self) -> None:
         """Has the best code made soon, for which the first call waits."""
@@ -166,6 +173,7 @@ class NativeKernel:
     def _go_on(self) -> None:
         """Makes sure of machine code, and at a later call of better code."""
         if not self.is_compiled:
+            self._begin_together()
             try:
                 self.compile(quickly=not self._awaits_best)
             except Exception:
@@ -174,6 +182,14 @@ class NativeKernel:
         elif self._is_quick:
             self._is_quick = False
             making.later(self.make_better, self.work)
+
+    def _begin_together(self) -> None:
+        """Has the code of all that this step needs as well made on threads. Texts are written here: threads
+        that write several wait for the interpreter's lock."""
+        needed, self._together[:] = list(self._together), []
+        for each in needed:
+            if not each.is_compiled:
+                each._begin()
 
     def _other(self) -> Callable[..., Any]:
         """What the machine code calls for arguments that it is not for."""
@@ -217,6 +233,13 @@ def kernel_of(
     return kernel
 
 
+def begin_together(kernels: Iterable[NativeKernel]) -> None:
+    """Of kernels of a plan that begin late: has the first that needs its code begin that of all."""
+    together = list(dict.fromkeys(each for each in kernels if each.begins_late))
+    for each in together:
+        each._together = together
+
+
 def overwritable(cluster: Cluster) -> list[int]:
     """The inputs whose memory the first output may take: no pass reads them after it is stored."""
     first = cluster.given()[0]
@@ -256,7 +279,8 @@ def _module_of(code: Code, quickly: bool) -> compiler.Module:
             found = _modules.found(code.key, quickly)
             if found is None:
                 parts = {part.name: _module_of(part, quickly) for part in code.parts()}
-                made = compiler.compiled(code.text(), code.names, code.is_rough, quickly, parts)
+                more = quickly, parts, code.runs_once
+                made = compiler.compiled(code.text(), code.names, code.is_rough, *more)
                 found = _modules.kept(code.key, made)
     return found
 

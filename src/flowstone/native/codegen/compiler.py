@@ -54,12 +54,14 @@ def compiled(
     is_rough: bool = False,
     quickly: bool = False,
     parts: Mapping[str, Module] = NO_PARTS,
+    runs_once: bool = False,
 ) -> Module:
     """The functions `names` of a module of LLVM's text as machine code. A text that `is_rough` goes through
     all of LLVM's passes. Any other already says what is to be done in which order, and takes less than half
     the time: its variables become registers, its instructions get their simplest forms. `quickly`: code that
-    is not in the cache is made with as little work as possible. `parts`: the modules of functions that it
-    declares and that are in no library.
+    is not in the cache is made with as little work as possible. Where a call runs each instruction but once
+    (`runs_once`), the variables of such code stay in memory: to find registers for them takes as long as all
+    else. `parts`: the modules of functions that it declares and that are in no library.
 
     Raises RuntimeError where LLVM refuses the text, which is a defect of whoever wrote it.
     """
@@ -71,10 +73,12 @@ def compiled(
     if found is None and quickly:
         place = _quick(path, names)
         found = _from_file(place, names, others)
-        found = found or _made(reachable(text, names), names, place, is_rough, True, others)
+        if found is None:
+            passes = () if runs_once else _PASSES[:1]
+            found = _made(reachable(text, names), names, place, _QUICK_LEVEL, passes, others)
         found.is_quick = True
     elif found is None:
-        found = _made(text, names, path, is_rough, False, others)
+        found = _made(text, names, path, _LEVEL, llvm.EVERY if is_rough else _PASSES, others)
         with contextlib.suppress(OSError):
             for old in path.parent.glob(f"{path.stem}.*.quick.o"):
                 old.unlink(missing_ok=True)
@@ -134,11 +138,10 @@ def _made(
     text: str,
     names: Sequence[str],
     path: pathlib.Path,
-    is_rough: bool,
-    quickly: bool,
+    level: int,
+    passes: Sequence[str],
     others: Mapping[str, int],
 ) -> Module:
-    level, passes = (_QUICK_LEVEL, _PASSES[:1]) if quickly else (_LEVEL, llvm.EVERY if is_rough else _PASSES)
     with _Making():
         code = llvm.object_code(text, host.features(), level, passes)
     _write(path, code)

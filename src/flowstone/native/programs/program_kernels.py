@@ -50,7 +50,8 @@ class ProgramKernel(NativeKernel):
         def parts() -> list[Code]:
             return [_loop_code(name, text) for name, text in made()[1].items()]
 
-        return Code(("program", program), lambda: made()[0], [_NAME], _NAME, is_rough=True, parts=parts)
+        key, runs_once = ("program", program), not program.has_loops
+        return Code(key, lambda: made()[0], [_NAME], _NAME, True, parts, runs_once)
 
 
 def program_kernel(program: Program, otherwise: Callable[..., Any]) -> ProgramKernel:

@@ -72,6 +72,7 @@ def begin_kernels(made: Mapping[PlanNode, Any], subgraph: Subgraph) -> None:
                 each.begin_by_aten(calls, calls * i // (4 * len(found)))
         for each in {each.cluster: each for each in functions}.values():
             each.prepare()
+    kernels.begin_together(each for node in changing for each in found[node])
 
 
 def _functions(kernel: Any) -> list[kernels.NativeKernel]:
