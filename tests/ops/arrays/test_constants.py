@@ -67,6 +67,23 @@ def test_a_placeholder_must_be_fed(make):
         np.testing.assert_array_equal(session.run(x + 1.0, {x: np.zeros((2, 3))}), np.ones((2, 3)))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "shape", "words"),
+    [
+        (tf.float32, [2], "dtype float and shape [2]"),
+        (tf.int64, [None, 3], "dtype int64 and shape [?,3]"),
+        (tf.float64, None, "dtype double\n"),
+        (tf.string, [], "dtype string\n"),
+    ],
+)
+def test_what_was_not_fed_is_told_in_tensorflows_words(dtype, shape, words):
+    x = tf.placeholder(dtype, shape, name="x")
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as failure:
+        session.run(tf.identity(x))
+    start = f"You must feed a value for placeholder tensor 'x' with {words}"
+    assert failure.value.message.startswith(start)
+
+
 def test_a_placeholder_with_a_default_may_be_fed():
     x = tf.placeholder_with_default([1.0, 2.0], [None])
     assert x.shape.as_list() == [None]

@@ -332,10 +332,19 @@ from_torch: Callable[[torch.dtype], DType] = _FROM_TORCH.__getitem__
 """The type that a torch.dtype stores (never a quantised one). KeyError where TensorFlow has no such type."""
 
 
+_C_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
+
+
+def wire_name(dtype: DType) -> str:
+    """What messages of TensorFlow's kernels call the type: its name, but `half`, `float` and `double`."""
+    return _C_NAMES.get(dtype.name, dtype.name)
+
+
 def _table_of_spellings() -> dict[Any, DType]:
     table: dict[Any, DType] = dict(_BY_ENUM)
     table.update((dtype.name, dtype) for dtype in _BY_ENUM.values())
-    for alias, dtype in (("half", float16), ("float", float32), ("double", float64)):
+    for dtype in (float16, float32, float64):
+        alias = wire_name(dtype)
         table[alias] = dtype
         table[f"{alias}_ref"] = dtype.as_ref
     for dtype in ALL_DTYPES:

@@ -27,7 +27,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor, register_tensor_conversion_function
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.constant_arrays import constant_array
-from flowstone.framework.types.shape import TensorShape, as_shape
+from flowstone.framework.types.shape import TensorShape, as_shape, format_dims
 from flowstone.framework.types.tensor_proto import constant_of, is_tensor_proto
 from flowstone.framework.types.values import to_runtime
 from flowstone.ops.arrays.arrays import invalid, is_text, product
@@ -95,13 +95,12 @@ register_tensor_conversion_function(object, _constant_from_value, 200)
 
 
 def _unfed(node: Node, env: Environment) -> Kernel:
+    dtype, dims = dtypes.wire_name(node.attributes["dtype"]), node.attributes["shape"]
+    shape = f" and shape {format_dims(dims)}" if dims else ""
+    message = f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype}{shape}"
+
     def fail(*_: Any) -> Any:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"You must feed a value for placeholder tensor '{node.name}' with dtype "
-            f"{node.attributes['dtype'].name} and shape {as_shape(node.attributes['shape'])}",
-        )
+        raise errors.InvalidArgumentError(None, None, message)
 
     return fail
 

@@ -41,7 +41,6 @@ _ERRORS: tuple[tuple[type[Exception], Callable[[Any, Any, str], errors.OpError]]
     (ValueError, errors.InvalidArgumentError),
     (TypeError, errors.InvalidArgumentError),
 )
-_WIRE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 class _Function:
@@ -144,7 +143,7 @@ def _result(i: int, value: Any, dtype: Any, token: str) -> Any:
         array = as_bytes_array(array)
     found = dtypes.string if array.dtype.hasobject else dtypes.as_dtype(array.dtype)
     if found is not dtype.base_dtype:
-        names = [_WIRE_NAMES.get(x.name, x.name) for x in (found, dtype.base_dtype)]
+        names = [dtypes.wire_name(x) for x in (found, dtype.base_dtype)]
         raise errors.InvalidArgumentError(
             None, None, f"{i}-th value returned by {token} is {names[0]}, but expects {names[1]}"
         )

@@ -24,15 +24,9 @@ import torch
 
 from flowstone.framework import errors
 from flowstone.framework.types import dtypes
-from flowstone.framework.types.dtypes import DType
+from flowstone.framework.types.dtypes import DType, wire_name
 from flowstone.framework.types.shape import Dims, format_dims, fully_known, is_compatible
 from flowstone.ops.arrays.arrays import invalid
-
-_WIRE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
-
-
-def _type_name(dtype: DType) -> str:
-    return _WIRE_NAMES.get(dtype.name, dtype.name)
 
 
 def _shape_text(dims: Any) -> str:
@@ -126,8 +120,8 @@ class ArrayElements:
         self.check_open()
         if dtype is not self.dtype:
             raise invalid(
-                f"TensorArray dtype is {_type_name(self.dtype)} but Op is trying to write dtype "
-                f"{_type_name(dtype)}."
+                f"TensorArray dtype is {wire_name(self.dtype)} but Op is trying to write dtype "
+                f"{wire_name(dtype)}."
             )
         size = len(self.elements)
         if i < 0 or not self.dynamic:
@@ -145,7 +139,7 @@ class ArrayElements:
     def _check_type_read(self, dtype: DType) -> None:
         if dtype is not self.dtype:
             raise invalid(
-                f"TensorArray dtype is {_type_name(self.dtype)} but Op requested dtype {_type_name(dtype)}."
+                f"TensorArray dtype is {wire_name(self.dtype)} but Op requested dtype {wire_name(dtype)}."
             )
 
     def _accept(self, i: int, value: Any) -> None:
@@ -209,7 +203,7 @@ class ArrayElements:
                 "all-zeros tensor will be returned instead of incurring this error."
             )
         if self.dtype.torch is None:
-            raise invalid(f"tensor_array::TensorSetZero type not supported: {_type_name(self.dtype)}")
+            raise invalid(f"tensor_array::TensorSetZero type not supported: {wire_name(self.dtype)}")
         return torch.zeros(shape, dtype=self.dtype.torch, device=self.device)
 
     def _expected_dims(self, i: int) -> Dims:
