@@ -28,8 +28,8 @@ HOST_REASONS = {
     "it looks a few numbers up in a table of the host, or draws them one after the other": (
         "BoostedTreesBucketize BoostedTreesCalculateBestGainsPerFeature BoostedTreesMakeQuantileSummaries"
         " BoostedTreesMakeStatsSummary BucketizeWithInputBoundaries QuantileBuckets Quantiles"
-        " StatsAccumulatorScalarMakeSummary StatsAccumulatorTensorMakeSummary ComputeAccidentalHits SobolSample"
-        " UnicodeScript"
+        " StatsAccumulatorScalarMakeSummary StatsAccumulatorTensorMakeSummary ComputeAccidentalHits"
+        " SobolSample UnicodeScript"
     ),
     "its result has a size that the values decide, and whoever takes it needs that on the host": (
         "RaggedCountSparseOutput RaggedCross DenseCountSparseOutput SparseCountSparseOutput "
