@@ -201,7 +201,7 @@ class SparseSplitHandler(InequalitySplitHandler):
 
         def rows() -> tuple[Any, Any, Any, Any]:
             found = quantiles([], [column.values], [], [buckets], [column.indices]).sparse_quantiles[0]
-            return with_totals(partition_ids, *sums, tf.to_int64(found), column.indices[:, 0])
+            return with_totals(partition_ids, sums[0], sums[1], tf.to_int64(found), column.indices[:, 0])
 
         def nothing() -> tuple[Any, Any, Any, Any]:
             return tf.constant([], tf.int32), tf.zeros([0, 2], tf.int64), empty[0], empty[1]
