@@ -89,3 +89,24 @@ def test_a_checkpoint_of_tensorflow(tmp_path: Path) -> None:
     before = len(ensemble(made.get_variable_value("ensemble_model:0_config"))["trees"])
     made.fit(input_fn=input_fn, steps=20)
     assert len(ensemble(made.get_variable_value("ensemble_model:0_config"))["trees"]) == before + 2
+
+
+def test_a_column_of_numbers_costs_few_nodes(tmp_path: Path) -> None:
+    """Operations that take several columns take all, and no column has conditionals of its own."""
+
+    def nodes(width: int) -> int:
+        counts = []
+
+        class Count(tf.train.SessionRunHook):
+            def begin(self) -> None:
+                counts.append(len(tf.get_default_graph().get_operations()))
+
+        text = programs.cases()["numbers"][2]
+        made = estimator.GradientBoostedDecisionTreeRegressor(
+            config(text), examples_per_layer=4, num_trees=1, model_dir=str(tmp_path / str(width))
+        )
+        x = np.random.RandomState(0).randn(4, width).astype(np.float32)
+        made.fit(input_fn=lambda: ({"x": tf.constant(x)}, tf.constant(x[:, :1])), steps=1, monitors=[Count()])
+        return counts[0]
+
+    assert nodes(12) - nodes(2) <= 10 * 30

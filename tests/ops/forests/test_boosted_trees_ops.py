@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.io.proto import boosted_trees_pb2
+from flowstone.io.proto import boosted_trees_pb2, quantiles_pb2
+from flowstone.ops.forests import quantile_accumulators
+from flowstone.ops.forests.stats_accumulators import Sums
+from flowstone.ops.forests.weighted_quantiles import Summary
 
 HERE = Path(__file__).parent
 GOLDEN = json.loads((HERE.parents[1] / "golden" / "estimators" / "boosted_trees_ops.json").read_text())
@@ -125,3 +128,61 @@ def test_resources_before_they_are_made() -> None:
                     tree_ensemble_handle=ensemble, stamp_token=0, tree_ensemble_serialized=b"\xff"
                 )
             )
+
+
+def compressed_slowly(summary: Summary, size: int, least_error: float) -> np.ndarray[Any, Any]:
+    """What `Summary.compressed` keeps, one entry after the other."""
+    entries = summary.entries
+    count, gap = len(entries), summary.total_weight * max(1.0 / size, least_error)
+    before, after = (entries[:, 3] - entries[:, 1]).tolist(), (entries[:, 2] + entries[:, 1]).tolist()
+    kept, credit = [0], 0
+    while kept[-1] + 1 < count:
+        ahead = kept[-1] + 1
+        while ahead < count and credit < count and before[ahead] - after[kept[-1]] <= gap:
+            credit, ahead = credit + size, ahead + 1
+        kept.append(max(kept[-1] + 1, ahead - 1))
+        credit -= count
+    return entries[kept]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 4.0])
+def test_a_compressed_summary_keeps_entries_by_gap_and_credit(spread: float) -> None:
+    draws = np.random.RandomState(3)
+    for count in (3, 40, 700):
+        values, weights = draws.rand(count), 10 ** (spread * draws.randn(count))
+        summary = Summary.of(values.astype(np.float32), weights.astype(np.float32))
+        for size, error in ((2, 0.0), (30, 0.0), (300, 0.1)):
+            if count > size:
+                expected = compressed_slowly(summary, size, error)
+                np.testing.assert_array_equal(summary.compressed(size, error).entries, expected)
+
+
+def test_summaries_are_written_and_read_as_messages() -> None:
+    draws = np.random.RandomState(5)
+    entries = draws.randn(40, 4).astype(np.float32)
+    entries[draws.rand(40, 4) < 0.3] = 0.0
+    entries[7, 2] = -0.0
+    message = quantiles_pb2.QuantileSummaryState()
+    for value, weight, least, greatest in entries.tolist():
+        message.entries.add(value=value, weight=weight, min_rank=least, max_rank=greatest)
+    text = message.SerializeToString()
+    assert quantile_accumulators._serialized(Summary(entries)) == text
+    in_other_order = b"\x0a\x0a" + b"\x15\0\0\x80\x3f" + b"\x0d\0\0\0\x40"
+    for each, known in ((text, entries), (b"", np.zeros((0, 4))), (in_other_order, [[2.0, 1.0, 0.0, 0.0]])):
+        np.testing.assert_array_equal(quantile_accumulators._summary_of_text(each).entries, known)
+
+
+@pytest.mark.parametrize("widest", [9, 1 << 40])
+def test_rows_of_a_node_and_feature_are_summed_in_the_order_in_which_they_come(widest: int) -> None:
+    draws = np.random.RandomState(7)
+    nodes, ids = draws.randint(0, 4, 300).astype(np.int32), draws.choice([-1, 2, widest], 300)
+    features, terms = np.stack([ids, draws.randint(0, 2, 300)], 1), draws.randn(300, 2, 2).astype(np.float32)
+    found = Sums(nodes, features, terms, terms[:, 0]).summed()
+    known: dict[tuple[int, int, int], Any] = {}
+    for node, (feature, dimension), term in zip(nodes.tolist(), features.tolist(), terms, strict=True):
+        key = node, dimension, feature
+        known[key] = known.get(key, np.float32(0)) + term
+    keys = sorted(known)
+    assert [(node, b, a) for node, (a, b) in zip(found.nodes, found.features.tolist(), strict=True)] == keys
+    np.testing.assert_array_equal(found.gradients, np.stack([known[key] for key in keys]))
+    np.testing.assert_array_equal(found.hessians, found.gradients[:, 0])

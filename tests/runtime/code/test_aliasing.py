@@ -89,7 +89,14 @@ def test_fetches_that_share_memory_with_anything_kept_are_copied():
     fetches = [x, e, same, tf.sin(x)]
     subgraph = prune(fetches, [], [x])
     aliasing = Aliasing(subgraph, {})
-    assert [aliasing.fetch_needs_copy(subgraph.fetches, i) for i in range(4)] == [True, True, True, False]
+    assert aliasing.copied_fetches(subgraph.fetches) == [True, True, True, False]
+
+
+def test_what_is_fetched_twice_is_copied_once():
+    x = tf.placeholder(tf.float32, [2])
+    a, b = tf.sin(x), tf.cos(x)
+    subgraph = prune([a, b, a], [], [x])
+    assert Aliasing(subgraph, {}).copied_fetches(subgraph.fetches) == [False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,8 @@ def extract_features(
             dense_names.append(name)
             dense.append(tensor)
             continue
-        for number, column in enumerate(tf.unstack(tensor, axis=1)):
-            dense_names.append(f"{name}_{number}")
-            dense.append(tf.reshape(column, [-1, 1]))
+        dense_names += [f"{name}_{number}" for number in range(width[0])]
+        dense += tf.split(tensor, width[0], axis=1) if width[0] else []
     parts = [
         [getattr(tensor, part) for tensor in sparse]
         for sparse in (floats, ints)

@@ -243,18 +243,18 @@ class GradientBoostedDecisionTreeModel:
         config, found = self._learner_config, []
         rules = config.regularization, config.constraints
         penalties = {
-            "l1_regularization": rules[0].l1,
-            "l2_regularization": rules[0].l2,
-            "tree_complexity_regularization": rules[0].tree_complexity,
-            "min_node_weight": rules[1].min_node_weight,
+            "l1_regularization": tf.constant(rules[0].l1),
+            "l2_regularization": tf.constant(rules[0].l2),
+            "tree_complexity_regularization": tf.constant(rules[0].tree_complexity),
+            "min_node_weight": tf.constant(rules[1].min_node_weight),
             "gradient_shape": derivatives.gradient_shape,
             "hessian_shape": derivatives.hessian_shape,
-            "multiclass_strategy": config.multi_class_strategy,
+            "multiclass_strategy": tf.constant(config.multi_class_strategy),
             "init_stamp_token": tf.constant(0, tf.int64),
             "loss_uses_sum_reduction": self._sums_loss,
         }
         buckets = {"epsilon": _EPSILON, "num_quantiles": self._num_quantiles}
-        learner = {"weak_learner_type": config.weak_learner_type}
+        learner = {"weak_learner_type": tf.constant(config.weak_learner_type)}
         names = iter(self._features.names)
         for kinds, columns, more in (
             (DenseSplitHandler, self._features.dense, buckets | learner),
@@ -340,11 +340,9 @@ class GradientBoostedDecisionTreeModel:
 
         def grow() -> Any:
             # Splits of features whose buckets are not there yet are none.
-
-            def whole() -> list[Any]:
-                return [tf.identity(part) for part in parts]
-
-            may = tf.cond(ready, whole, lambda: [part[:0] for part in parts])
+            begin, stride = tf.constant([0]), tf.constant([1])
+            end = tf.reshape(tf.where(ready, tf.int32.max, 0), [1])
+            may = [tf.strided_slice(part, begin, end, stride) for part in parts]
             return self._grow(stamp, following, predictions[NUM_TREES_ATTEMPTED], may)
 
         if self._center_bias:

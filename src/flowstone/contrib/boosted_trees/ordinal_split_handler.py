@@ -5,16 +5,18 @@ The thresholds of a layer are the bounds of buckets, which were found while the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.boosted_trees.base_split_handler import BIAS_FEATURE_ID, BaseSplitHandler, with_totals
+from flowstone.contrib.boosted_trees.batch_ops_utils import ScheduledOp
 from flowstone.contrib.boosted_trees.quantile_ops import QuantileAccumulator, quantiles
 from flowstone.contrib.boosted_trees.split_handler_ops import (
     build_dense_inequality_splits,
     build_sparse_inequality_splits,
 )
+from flowstone.contrib.boosted_trees.stats_accumulator_ops import StatsAccumulator
 
 __all__ = ["DenseSplitHandler", "InequalitySplitHandler", "SparseSplitHandler"]
 
@@ -59,7 +61,10 @@ class InequalitySplitHandler(BaseSplitHandler):
         )
         self._weak_learner_type = weak_learner_type
 
-    def _of_column(self, *args: Any) -> tuple[Any, Any, Any, Any]:
+    def _schedule_rows(
+        self, ready: Any, buckets: Any, partition_ids: Any, sums: Sequence[Any], empty: Sequence[Any]
+    ) -> ScheduledOp:
+        """The operation that adds a batch's rows if the buckets are ready."""
         raise NotImplementedError
 
     def _build(self, **inputs: Any) -> Any:
@@ -79,22 +84,13 @@ class InequalitySplitHandler(BaseSplitHandler):
     ) -> tuple[Any, list[Any]]:  # fmt: skip
         """See `BaseSplitHandler.update_stats`; values count for the next layer's buckets by weights."""
         ready, buckets = scheduled_reads[0]
-        column = self._column()
-
-        def sums() -> tuple[Any, Any, Any, Any]:
-            return self._of_column(buckets, example_partition_ids, gradients, hessians)
-
-        def nothing() -> tuple[Any, Any, Any, Any]:
-            return (
-                tf.constant([], tf.int32), tf.zeros([0, 2], tf.int64), empty_gradients, empty_hessians
-            )  # fmt: skip
-
         if is_active is not None:
             ready = tf.logical_and(ready, is_active[0])
             weights = tf.cond(is_active[1], lambda: weights, lambda: tf.zeros_like(weights))
-        rows = tf.cond(ready, sums, nothing)
-        add_values = self._quantile_accumulator.schedule_add_summary(stamp_token, column, weights)
-        return tf.no_op(), [add_values, self._stats_accumulator.schedule_add(*rows)]
+        sums, empty = (gradients, hessians), (empty_gradients, empty_hessians)
+        rows = self._schedule_rows(ready, buckets, example_partition_ids, sums, empty)
+        values = self._quantile_accumulator.schedule_add_summary(stamp_token, self._column(), weights)
+        return tf.no_op(), [values, rows]
 
     def make_splits(
         self, stamp_token: Any, next_stamp_token: Any, class_id: Any
@@ -122,6 +118,51 @@ class InequalitySplitHandler(BaseSplitHandler):
         return ready, *splits
 
 
+class _ScheduledRows(ScheduledOp):
+    """The rows of a dense column: those of all such columns of the same examples are made together.
+
+    Args:
+        accumulator: takes the rows.
+        column: a tensor [examples, 1].
+        ready: whether the column has buckets to count by: bool, []; without there are no rows.
+        buckets: their bounds.
+        of_examples: nodes, gradients and Hessians of the examples.
+    """
+
+    def __init__(
+        self, accumulator: StatsAccumulator, column: Any, ready: Any, buckets: Any, of_examples: Any
+    ) -> None:
+        self.accumulator, self.column, self.ready, self.buckets = accumulator, column, ready, buckets
+        self.of_examples = of_examples
+
+    def batching_key(self) -> Any:
+        """Which examples, and the kind of accumulator."""
+        return _ScheduledRows, self.accumulator.kind, tuple(map(id, self.of_examples))
+
+    def batch_runner_fn(self) -> Callable[[Sequence[Any], Any], Sequence[Any]]:
+        """What makes the operation for all the columns."""
+        return _add_rows
+
+
+def _add_rows(batch: Sequence[_ScheduledRows], stamp: Any) -> Sequence[Any]:
+    """Rows are cut to none where there are no buckets: a node a part, where a conditional would have many."""
+    columns, buckets = [each.column for each in batch], [each.buckets for each in batch]
+    places = tf.to_int64(tf.stack(quantiles(columns, [], buckets, [], []).dense_quantiles))
+    ready = tf.to_int32(tf.stack([each.ready for each in batch]))
+    counts = ready * tf.shape(batch[0].of_examples[0])[0]
+    begin, stride = tf.constant([0]), tf.constant([1])
+    added = []
+    for each, own_places, count in zip(
+        batch, tf.unstack(places, len(batch)), tf.split(counts, len(batch)), strict=True
+    ):
+        nodes, gradients, hessians = each.of_examples
+        rows = [
+            tf.strided_slice(part, begin, count, stride) for part in (nodes, own_places, gradients, hessians)
+        ]
+        added.append(each.accumulator.schedule_add(*rows))
+    return added[0].batch_runner_fn()(added, stamp)
+
+
 class DenseSplitHandler(InequalitySplitHandler):
     """The handler of a tensor [examples, 1] of float32, `dense_float_column`."""
 
@@ -132,11 +173,12 @@ class DenseSplitHandler(InequalitySplitHandler):
     def _column(self) -> Any:
         return self._dense_float_column
 
-    def _of_column(
-        self, buckets: Any, partition_ids: Any, gradients: Any, hessians: Any
-    ) -> tuple[Any, Any, Any, Any]:
-        places = quantiles([self._dense_float_column], [], [buckets], [], []).dense_quantiles[0]
-        return partition_ids, tf.to_int64(places), gradients, hessians
+    def _schedule_rows(
+        self, ready: Any, buckets: Any, partition_ids: Any, sums: Sequence[Any], empty: Sequence[Any]
+    ) -> ScheduledOp:
+        return _ScheduledRows(
+            self._stats_accumulator, self._dense_float_column, ready, buckets, (partition_ids, *sums)
+        )
 
     def _build(self, **inputs: Any) -> Any:
         return build_dense_inequality_splits(weak_learner_type=self._weak_learner_type, **inputs)
@@ -152,12 +194,19 @@ class SparseSplitHandler(InequalitySplitHandler):
     def _column(self) -> Any:
         return self._sparse_float_column
 
-    def _of_column(
-        self, buckets: Any, partition_ids: Any, gradients: Any, hessians: Any
-    ) -> tuple[Any, Any, Any, Any]:
+    def _schedule_rows(
+        self, ready: Any, buckets: Any, partition_ids: Any, sums: Sequence[Any], empty: Sequence[Any]
+    ) -> ScheduledOp:
         column = self._sparse_float_column
-        found = quantiles([], [column.values], [], [buckets], [column.indices]).sparse_quantiles[0]
-        return with_totals(partition_ids, gradients, hessians, tf.to_int64(found), column.indices[:, 0])
+
+        def rows() -> tuple[Any, Any, Any, Any]:
+            found = quantiles([], [column.values], [], [buckets], [column.indices]).sparse_quantiles[0]
+            return with_totals(partition_ids, sums[0], sums[1], tf.to_int64(found), column.indices[:, 0])
+
+        def nothing() -> tuple[Any, Any, Any, Any]:
+            return tf.constant([], tf.int32), tf.zeros([0, 2], tf.int64), empty[0], empty[1]
+
+        return self._stats_accumulator.schedule_add(*tf.cond(ready, rows, nothing))
 
     def _build(self, **inputs: Any) -> Any:
         return build_sparse_inequality_splits(bias_feature_id=BIAS_FEATURE_ID, **inputs)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.contrib.boosted_trees.batch_ops_utils import ScheduledStampedResourceOp
+from flowstone.contrib.boosted_trees.batch_ops_utils import ScheduledOp, ScheduledStampedResourceOp
 from flowstone.contrib.boosted_trees.resources import StampedSaveable, TrackedResource, plain_name
 from flowstone.framework.declarations.op_functions import positional
 
@@ -48,6 +49,40 @@ class QuantileAccumulatorSaveable(StampedSaveable):
 
     def _deserialize(self, *restored: Any) -> Any:
         return _deserialize(self.op, *restored)
+
+
+class _ScheduledSummary(ScheduledOp):
+    """A column that an accumulator takes in: the columns of equal weights are summarised by one operation.
+
+    Args:
+        resource_handle: the accumulator.
+        epsilon: the error of the summary's ranks: half of all, as merging adds as much again.
+        column: a tensor [examples, 1], or a SparseTensor; `weights`: of the examples.
+    """
+
+    def __init__(self, resource_handle: Any, epsilon: float, column: Any, weights: Any) -> None:
+        self.resource_handle, self.epsilon, self.column, self.weights = (
+            resource_handle, epsilon, column, weights
+        )  # fmt: skip
+
+    def batching_key(self) -> Any:
+        """The error, and which weights."""
+        return _ScheduledSummary, self.epsilon, id(self.weights)
+
+    def batch_runner_fn(self) -> Callable[[Sequence[Any], Any], Sequence[Any]]:
+        """What makes the two operations for all columns."""
+        return _add_together
+
+
+def _add_together(batch: Sequence[_ScheduledSummary], stamp: Any) -> Sequence[Any]:
+    sparse = [each for each in batch if isinstance(each.column, tf.SparseTensor)]
+    dense = [each for each in batch if not isinstance(each.column, tf.SparseTensor)]
+    parts = ([getattr(each.column, part) for each in sparse] for part in ("indices", "values", "dense_shape"))
+    columns = [each.column for each in dense]
+    made = make_quantile_summaries(columns, *parts, batch[0].weights, epsilon=batch[0].epsilon)
+    handles = [each.resource_handle for each in (*dense, *sparse)]
+    texts = [*made.dense_summaries, *made.sparse_summaries]
+    return [quantile_accumulator_add_summaries(handles, stamp, texts)] * len(batch)
 
 
 class QuantileAccumulator(TrackedResource):
@@ -96,30 +131,21 @@ class QuantileAccumulator(TrackedResource):
         """The same, to be made with others."""
         return ScheduledStampedResourceOp(self._handle, quantile_accumulator_get_buckets)
 
-    def _make_summary(self, column: Any, example_weights: Any) -> Any:
-        half = self._epsilon / 2  # merging adds as much again
-        if isinstance(column, tf.SparseTensor):
-            parts: list[Any] = [[], [column.indices], [column.values], [column.dense_shape]]
-            return make_quantile_summaries(*parts, example_weights, epsilon=half).sparse_summaries[0]
-        return make_quantile_summaries([column], [], [], [], example_weights, epsilon=half).dense_summaries[0]
-
     def add_summary(self, stamp_token: Any, column: Any, example_weights: Any) -> Any:
         """The operation that takes a column in: a tensor [examples, 1] or SparseTensor of float32.
 
         `example_weights` is float32 [examples, 1].
         """
-        return self.add_prebuilt_summary(stamp_token, self._make_summary(column, example_weights))
+        scheduled = _ScheduledSummary(self._handle, self._epsilon / 2, column, example_weights)
+        return _add_together([scheduled], stamp_token)[0]
 
     def add_prebuilt_summary(self, stamp_token: Any, summary: Any) -> Any:
         """The operation that takes in what a summary, the text of a message, has seen."""
         return quantile_accumulator_add_summaries([self._handle], stamp_token, [summary])
 
-    def schedule_add_summary(
-        self, stamp_token: Any, column: Any, example_weights: Any
-    ) -> ScheduledStampedResourceOp:
+    def schedule_add_summary(self, stamp_token: Any, column: Any, example_weights: Any) -> ScheduledOp:
         """`add_summary`, to be made with others."""
-        summary = self._make_summary(column, example_weights)
-        return ScheduledStampedResourceOp(self._handle, quantile_accumulator_add_summaries, summaries=summary)
+        return _ScheduledSummary(self._handle, self._epsilon / 2, column, example_weights)
 
     def flush(self, stamp_token: Any, next_stamp_token: Any) -> Any:
         """The operation that finds the buckets, and empties the stream for the next stamp."""

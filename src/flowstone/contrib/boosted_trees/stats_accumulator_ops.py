@@ -80,6 +80,7 @@ class StatsAccumulator(TrackedResource):
     ) -> None:
         shapes = [tf.TensorShape(shape).as_list() for shape in (gradient_shape, hessian_shape)]
         is_scalar = not any(shapes)
+        self.kind = is_scalar
         self._ops = _OPS[is_scalar]
         with tf.name_scope(plain_name(name or "StatsAccumulator"), "StatsAccumulator") as scope:
             handle = self._ops.handle(container or "", shared_name=scope, name=scope)

@@ -234,6 +234,9 @@ def _compute_static_value(output: Any) -> Any:
         declaration = node.declaration
         needed = declaration.static_value_inputs(node)
         if needed is None:
+            for each in node.outputs:  # all at once: there may be very many
+                if each._static_value is UNKNOWN:
+                    each._static_value = None
             current._static_value = None
             pending.pop()
             continue

@@ -126,7 +126,10 @@ def _(op: Operation, *dys: Tensor) -> Gradients:
 
 @unpack_op.value(0)
 def _(node: Node) -> Known | list[Known]:
-    known = elements(node.inputs[0]._static_value)
+    whole = node.inputs[0]._static_value
+    if whole is None:
+        return None
+    known = elements(whole)
     if known is None:
         return [computed(node, i) for i in range(len(node.outputs))]
     return [None if n is None else np.array(n, node.dtype(0).as_numpy_dtype) for n in known]

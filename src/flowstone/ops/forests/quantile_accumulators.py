@@ -38,11 +38,45 @@ def _summary_of(message: Any) -> Summary:
     return Summary(np.asarray(rows, np.float32).reshape(-1, 4))
 
 
+_TAGS = np.array([0x0D, 0x15, 0x1D, 0x25], np.uint8)  # of an entry's four numbers, each of 32 bits
+_ENTRY, _WHOLE = 0x0A, 22
+
+
 def _serialized(summary: Summary) -> bytes:
+    """The text of a message QuantileSummaryState, written at once: numbers of zero are left out."""
+    numbers = np.ascontiguousarray(summary.entries, "<f4")
+    is_there = numbers.view("<u4") != 0
+    rows = np.empty((len(numbers), _WHOLE), np.uint8)
+    rows[:, 0], rows[:, 1] = _ENTRY, 5 * is_there.sum(1)
+    parts = rows[:, 2:].reshape(-1, 4, 5)
+    parts[:, :, 0], parts[:, :, 1:] = _TAGS, numbers.view(np.uint8).reshape(-1, 4, 4)
+    rows[:, 2:] = parts.reshape(-1, 20)
+    kept = np.concatenate([np.ones((len(rows), 2), bool), np.repeat(is_there, 5, axis=1)], axis=1)
+    text: bytes = rows[kept].tobytes()
+    return text
+
+
+def _summary_of_text(text: bytes) -> Summary:
+    """What `_serialized` wrote, or any other text of the message."""
     from flowstone.io.proto import quantiles_pb2
 
-    text: bytes = _message_of(summary, quantiles_pb2.QuantileSummaryState()).SerializeToString()
-    return text
+    starts, at = [], 0
+    while at + 1 < len(text) and text[at] == _ENTRY:
+        starts.append(at)
+        at += 2 + text[at + 1]
+    places, data = np.array(starts, np.int64), np.frombuffer(text, np.uint8)
+    if at == len(text) and len(places):
+        sizes = np.diff(places, append=at)
+        whole = sizes == _WHOLE
+        parts = data[places[whole][:, None] + np.arange(2, _WHOLE)].reshape(-1, 4, 5)
+        if (parts[:, :, 0] == _TAGS).all():
+            entries = np.empty((len(places), 4), np.float32)
+            entries[whole] = np.ascontiguousarray(parts[:, :, 1:]).view("<f4")[:, :, 0]
+            for place in np.flatnonzero(~whole).tolist():
+                part = text[places[place] : places[place] + sizes[place]]
+                entries[place] = _summary_of(quantiles_pb2.QuantileSummaryState.FromString(part)).entries
+            return Summary(entries)
+    return _summary_of(quantiles_pb2.QuantileSummaryState.FromString(text))
 
 
 class AccumulatorState:
@@ -149,14 +183,11 @@ def _create(node: Node) -> Callable[..., None]:
 
 
 def _add(node: Node) -> Callable[..., None]:
-    from flowstone.io.proto import quantiles_pb2
-
     count = node.attributes["num_resource_handles"]
 
     def call(*inputs: Any) -> None:
         for state, text in zip(inputs[:count], inputs[count + 1 :], strict=True):
-            message = quantiles_pb2.QuantileSummaryState.FromString(bytes(text.item()))
-            state.add(int(inputs[count]), _summary_of(message))
+            state.add(int(inputs[count]), _summary_of_text(bytes(text.item())))
 
     return call
 

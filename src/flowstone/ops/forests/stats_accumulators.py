@@ -6,6 +6,7 @@ dropped. Rows are in the order of nodes, then of dimensions, then of features.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from flowstone.ops.forests.boosted_trees_ops import declare_resource_handle, dec
 __all__ = ["StatsState", "Sums", "check_stamp"]
 
 Array = np.ndarray[Any, Any]
+_TABLE = 8  # how many places a table has for a row, at most
 
 
 def check_stamp(resource: Any, stamp: int) -> None:
@@ -54,18 +56,37 @@ class Sums(NamedTuple):
 
     def summed(self) -> Sums:
         """One row a node and feature, in order."""
-        keys = self.features[:, 0], self.features[:, 1], self.nodes
-        order = np.lexsort(keys)
-        nodes, features = self.nodes[order], self.features[order]
-        is_new = np.ones(len(order), bool)
-        is_new[1:] = (nodes[1:] != nodes[:-1]) | (features[1:] != features[:-1]).any(1)
-        places = np.cumsum(is_new) - 1
+        firsts, places = self._distinct()
         sums = []
         for terms in (self.gradients, self.hessians):
-            total = np.zeros((int(is_new.sum()), *terms.shape[1:]), np.float32)
-            np.add.at(total, places, terms[order])
-            sums.append(total)
-        return Sums(nodes[is_new], features[is_new], *sums)
+            width = math.prod(terms.shape[1:])
+            total = np.zeros(len(firsts) * width, np.float32)  # flat: NumPy adds at places of vectors fast
+            np.add.at(total, (places[:, None] * width + np.arange(width)).ravel(), terms.ravel())
+            sums.append(total.reshape(len(firsts), *terms.shape[1:]))
+        return Sums(self.nodes[firsts], self.features[firsts], *sums)
+
+    def _distinct(self) -> tuple[Array, Array]:
+        """A row of each node and feature, in order; and of every row which of them is its own."""
+        keys = self.nodes.astype(np.int64), self.features[:, 1], self.features[:, 0]
+        key, count = np.zeros(len(self.nodes), np.int64), 1
+        for each in keys if len(key) else ():
+            least = int(each.min())
+            size = int(each.max()) - least + 1
+            count *= size
+            if count > _TABLE * len(key):
+                break
+            key = key * size + (each - least)
+        else:  # few pairs of nodes and features: a table of them, where other rows have to be sorted
+            firsts = np.full(count, -1)
+            firsts[key] = np.arange(len(key))
+            is_there = firsts >= 0
+            return firsts[is_there], (np.cumsum(is_there) - 1)[key]
+        order = np.lexsort(keys[::-1])
+        is_new = np.ones(len(order), bool)
+        is_new[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], 0)
+        places = np.empty(len(order), np.int64)
+        places[order] = np.cumsum(is_new) - 1
+        return order[is_new], places
 
     def tensors(self) -> tuple[Any, ...]:
         """The rows as an op's outputs."""

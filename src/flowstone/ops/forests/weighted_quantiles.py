@@ -80,20 +80,29 @@ class Summary:
         count = len(self)
         if count <= size:
             return self
-        gap = self.total_weight * max(1.0 / size, least_error)
-        before, after = self._before().tolist(), self._after().tolist()
+        spans = self._spans(self.total_weight * max(1.0 / size, least_error)).tolist()
         kept, read, credit = [0], 0, 0
         while read + 1 < count:
-            ahead = read + 1
-            while ahead < count and credit < count and before[ahead] - after[read] <= gap:
-                credit += size
-                ahead += 1
-            read = read + 1 if read == ahead - 1 else ahead - 1
+            steps = spans[read]
+            if credit + size * (steps - 1) >= count:  # credit is spent before
+                steps = max(-((credit - count) // size), 0)
+            credit += size * steps - count
+            read += steps or 1
             kept.append(read)
-            credit -= count
-        if read + 1 != count:
-            kept.append(count - 1)
         return Summary(self.entries[kept])
+
+    def _spans(self, gap: float) -> Array:
+        """How many entries in a row after each one begin at most `gap` after it."""
+        before, after = self._before().astype(np.float64), self._after().astype(np.float64)
+        spans = np.zeros(len(self), np.int64)
+        inside = np.arange(len(self))
+        for ahead in range(1, len(self)):
+            inside = inside[: np.searchsorted(inside, len(self) - ahead)]
+            inside = inside[before[inside + ahead] - after[inside] <= gap]
+            if not len(inside):
+                break
+            spans[inside] = ahead
+        return spans
 
     def error(self) -> float:
         """The greatest error of a rank, as a part of the total weight."""

@@ -132,13 +132,14 @@ class _Walk:
         for buffer in used:
             left[buffer] -= 1
         shared = shares(node)
+        spare = None if shared else self._spare(node)
         for output in node.outputs:
             if shared:
                 own: tuple[int, ...] = tuple(
                     dict.fromkeys([b for i in shared for b in buffers.get(node.inputs[i], ())])
                 )
             else:
-                own = self._allocate(node, output)
+                own = self._allocate(node, output, spare or {})
             if own:
                 buffers[output] = own
                 for buffer in own:
@@ -146,15 +147,27 @@ class _Walk:
                 used += own
         return used
 
-    def _allocate(self, node: PlanNode, output: PlanOutput) -> tuple[int, ...]:
+    def _spare(self, node: PlanNode) -> dict[int, list[int]]:
+        """Buffers that outputs of `node` may be left in, by their size."""
+        sizes = {size_of(output) for output in node.outputs} - {0}
+        found: dict[int, list[tuple[int, int]]] = {}
+        places: dict[PlanOutput, int] = {}
+        for i, x in enumerate(node.inputs if sizes else ()):
+            places.setdefault(x, i)
+        for x, i in places.items():
+            taken = self.buffers.get(x, ())
+            if len(taken) == 1 and not self.left[taken[0]] and self.size[taken[0]] in sizes:
+                found.setdefault(self.size[taken[0]], []).append((i, taken[0]))
+        may = overwritten(node) if found else ()
+        return {size: [buffer for i, buffer in pairs if i in may] for size, pairs in found.items()}
+
+    def _allocate(self, node: PlanNode, output: PlanOutput, spare: dict[int, list[int]]) -> tuple[int, ...]:
         size = size_of(output)
         if not size:
             return ()
-        for x in node.inputs:
-            taken = self.buffers.get(x, ())
-            if len(taken) == 1 and not self.left[taken[0]] and self.size[taken[0]] == size:
-                if node.inputs.index(x) in overwritten(node):
-                    return taken
+        for buffer in spare.get(size, ()):
+            if not self.left[buffer]:
+                return (buffer,)
         self.alive += size
         self.size.append(size)
         self.left.append(0)

@@ -21,6 +21,7 @@ lives until the loop ends. A value that an op *keeps* (in a stack, an array, a q
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -289,15 +290,20 @@ class Aliasing:
             type(root) is Foreign and root.kind in ("feed", "state") for root in self.roots[node.inputs[i]]
         )
 
-    def fetch_needs_copy(self, fetches: list[PlanOutput], index: int) -> bool:
-        """Whether fetch `index` must be copied before the user gets it."""
-        roots = self.roots[fetches[index]]
-        if any(type(root) is Foreign or root in self._kept_roots for root in roots):
-            return True
-        return any(
-            i != index and roots & self.roots[x] and (x is not fetches[index] or i < index)
-            for i, x in enumerate(fetches)
-        )
+    def copied_fetches(self, fetches: list[PlanOutput]) -> list[bool]:
+        """Of each fetch whether it must be copied before the user gets it."""
+        sharers = Counter(root for x in dict.fromkeys(fetches) for root in self.roots[x])
+        seen: set[PlanOutput] = set()
+        found = []
+        for x in fetches:
+            roots = self.roots[x]
+            found.append(
+                bool(roots and x in seen)
+                or any(type(root) is Foreign or root in self._kept_roots for root in roots)
+                or any(sharers[root] > 1 for root in roots)
+            )
+            seen.add(x)
+        return found
 
 
 def _spans(subgraph: Subgraph, frames: Frames) -> dict[Frame, tuple[int, int]]:

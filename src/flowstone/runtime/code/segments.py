@@ -384,7 +384,7 @@ class _Writer:
                 name = f"{name} if {self.blocks.expression(condition)} else {self.code.name('dead', dead)}()"
             self.code.line(1, f"f{i} = {name}", x.op, [])
             words.append(f"f{i}")
-            self.code.copied_fetches.append(self.aliasing.fetch_needs_copy(fetches, i))
+        self.code.copied_fetches.extend(self.aliasing.copied_fetches(fetches))
         self.code.line(1, f"return ({', '.join(words)}{',' if len(words) == 1 else ''})")
 
 

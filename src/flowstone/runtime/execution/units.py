@@ -212,8 +212,8 @@ class _Cutter:
             self.units.append(self._segment_unit(frontier, nodes, wanted.get(frontier, []), copied))
         fetches = [self._endpoint_of(x) for x in subgraph.fetches]
         feeds = [self._endpoint(x) for x in subgraph.feeds]
-        needs_copy, fetched = self.aliasing.fetch_needs_copy, subgraph.fetches
-        flags = [copied.get(x, True) or needs_copy(fetched, i) for i, x in enumerate(fetched)]
+        must_copy = self.aliasing.copied_fetches(subgraph.fetches)
+        flags = [copied.get(x, True) or own for x, own in zip(subgraph.fetches, must_copy, strict=True)]
         graph = UnitGraph(self.units, len(self.endpoints), feeds, fetches)
         for unit in self.units:
             if SEGMENT < unit.kind < ASYNCHRONOUS:
