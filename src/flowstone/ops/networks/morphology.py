@@ -157,8 +157,8 @@ class _Dilation:
     def flows(self, dy: torch.Tensor) -> Iterator[torch.Tensor]:
         """For each position of the filter, the gradients of outputs whose first maximum it has, else 0."""
         dy, best = self.turned(dy), self.best()
-        nothing = torch.zeros_like(best, dtype=torch.bool) if self.least is None else best == self.least
-        if nothing.any():
+        if self.least is not None:
+            nothing = best == self.least
             self.lost, dy = torch.where(nothing, dy, 0), dy.masked_fill(nothing, 0)
         if best.device.type != "cpu" or not best.is_floating_point():
             winner = self.winners()
@@ -238,9 +238,10 @@ def _(node: Node, env: Environment) -> Kernel:
             gradient[position] += flow
         if windows.lost is not None:  # the first pixel of the window has it
             axes = zip(windows.counts, windows.strides, windows.before)
-            rows, columns = ((torch.arange(n) * by).clamp_(before) for n, by, before in axes)
-            places = rows.to(dy.device)[:, None], columns.to(dy.device)
-            gradient.index_put_(places, windows.lost, accumulate=True)
+            rows, columns = (
+                (torch.arange(n, device=dy.device) * by).clamp_(before) for n, by, before in axes
+            )
+            gradient.index_put_((rows[:, None], columns), windows.lost, accumulate=True)
         top, left = windows.before
         inner = gradient[top : top + image.shape[1], left : left + image.shape[2]]
         return inner.permute(3, 0, 1, 2).contiguous()
