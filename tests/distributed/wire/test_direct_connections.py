@@ -87,13 +87,13 @@ def test_frames_arrive_whole_and_in_order(ends: Ends, way: str) -> None:
     assert answers.get(timeout=10) == (frames.DONE, 1 << 62, "part", b"answer")
 
 
-def wait_until(condition: Any) -> None:
-    """Fails if it does not become true."""
+def wait_until(condition: Any, found: Any = lambda: "") -> None:
+    """Fails if it does not become true, and says what was `found`."""
     for _ in range(500):
         if condition():
             return
         time.sleep(0.02)
-    raise AssertionError("it did not become true")
+    raise AssertionError(f"it did not become true {found()}")
 
 
 # ---- shared memory
@@ -239,7 +239,7 @@ def test_a_killed_sender_leaves_nothing_but_values_that_are_in_use() -> None:
         child.send_signal(signal.SIGKILL)
         assert closed.wait(10)
         listener.stop()
-        wait_until(lambda: len(mappings() - before) == len(held))
+        wait_until(lambda: len(mappings() - before) == len(held), lambda: (held, mappings() ^ before))
         assert len(held) == 3 and all((each == step).all() for step, each in enumerate(held))
         held.clear()
         assert mappings() <= before
