@@ -10,7 +10,7 @@ import flowstone as tf
 from flowstone.contrib.boosted_trees import batch_ops_utils
 from flowstone.contrib.boosted_trees.stats_accumulator_ops import StatsAccumulator
 
-__all__ = ["BIAS_FEATURE_ID", "BaseSplitHandler", "with_totals"]
+__all__ = ["BIAS_FEATURE_ID", "BaseSplitHandler", "no_rows", "with_totals"]
 
 BIAS_FEATURE_ID = -1  # of the row that has the sums of all examples of a node
 
@@ -111,6 +111,11 @@ class BaseSplitHandler(metaclass=abc.ABCMeta):
 
     def _batches(self, num_updates: Any) -> Any:
         return tf.constant(1, tf.int64) if self._loss_uses_sum_reduction else num_updates
+
+
+def no_rows(empty_gradients: Any, empty_hessians: Any) -> tuple[Any, Any, Any, Any]:
+    """(nodes, features, gradients, Hessians) of no values."""
+    return tf.constant([], tf.int32), tf.zeros([0, 2], tf.int64), empty_gradients, empty_hessians
 
 
 def with_totals(

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.contrib.boosted_trees.base_split_handler import BIAS_FEATURE_ID, BaseSplitHandler, with_totals
+from flowstone.contrib.boosted_trees.base_split_handler import (
+    BIAS_FEATURE_ID,
+    BaseSplitHandler,
+    no_rows,
+    with_totals,
+)
 from flowstone.contrib.boosted_trees.split_handler_ops import build_categorical_equality_splits
 
 __all__ = ["EqualitySplitHandler"]
@@ -60,9 +65,7 @@ class EqualitySplitHandler(BaseSplitHandler):
             return with_totals(example_partition_ids, gradients, hessians, ids, column.indices[:, 0])
 
         def nothing() -> tuple[Any, Any, Any, Any]:
-            return (
-                tf.constant([], tf.int32), tf.zeros([0, 2], tf.int64), empty_gradients, empty_hessians
-            )  # fmt: skip
+            return no_rows(empty_gradients, empty_hessians)
 
         rows = sums() if is_active is None else tf.cond(is_active[0], sums, nothing)
         return tf.no_op(), [self._stats_accumulator.schedule_add(*rows)]

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from flowstone.framework.names.refusals import refused_function
 
 __all__ = ["convert_to_universal_format", "make_custom_export_strategy"]
 
-_REFUSAL = (
-    "flowstone does not write boosted trees of tf.contrib as generic trees: use export_savedmodel, or"
-    " tf.estimator.BoostedTreesClassifier"
-)
+_NEAREST = "export_savedmodel, or tf.estimator.BoostedTreesClassifier"
 
-
-def make_custom_export_strategy(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises NotImplementedError."""
-    raise NotImplementedError(_REFUSAL)
-
-
-def convert_to_universal_format(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises NotImplementedError."""
-    raise NotImplementedError(_REFUSAL)
+make_custom_export_strategy = refused_function("make_custom_export_strategy", _NEAREST)
+convert_to_universal_format = refused_function("convert_to_universal_format", _NEAREST)

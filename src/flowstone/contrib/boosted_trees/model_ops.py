@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import flowstone as tf
-from flowstone.contrib.boosted_trees.resources import StampedSaveable, TrackedResource
+from flowstone.contrib.boosted_trees.resources import TrackedResource
+from flowstone.contrib.tensor_forest.forest_resources import ForestSavable
 from flowstone.framework.declarations import generated_ops as gen_model_ops
 from flowstone.framework.declarations.op_functions import positional
 
@@ -33,16 +35,13 @@ _handle, _create = (
 _is_initialized = positional("TreeEnsembleIsInitializedOp")
 
 
-class TreeEnsembleVariableSavable(StampedSaveable):
+class TreeEnsembleVariableSavable(ForestSavable):
     """An ensemble as checkpoints keep it: its stamp, and the text of a message DecisionTreeEnsembleConfig."""
 
     def __init__(self, tree_ensemble_handle: Any, create_op: Any, name: str) -> None:
-        stamp, config = tree_ensemble_serialize(tree_ensemble_handle)
-        saved = [(stamp, "_stamp"), (config, "_config")]
-        super().__init__(tree_ensemble_handle, create_op, saved, name, name)
-
-    def _deserialize(self, *restored: Any) -> Any:
-        return tree_ensemble_deserialize(self.op, *restored)
+        saved = zip(tree_ensemble_serialize(tree_ensemble_handle), (f"{name}_stamp", f"{name}_config"))
+        deserialize = functools.partial(tree_ensemble_deserialize, tree_ensemble_handle)
+        super().__init__(tree_ensemble_handle, saved, create_op, name, deserialize)
 
 
 class TreeEnsembleVariable(TrackedResource):

@@ -5,11 +5,17 @@ The thresholds of a layer are the bounds of buckets, which were found while the 
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
-from flowstone.contrib.boosted_trees.base_split_handler import BIAS_FEATURE_ID, BaseSplitHandler, with_totals
+from flowstone.contrib.boosted_trees.base_split_handler import (
+    BIAS_FEATURE_ID,
+    BaseSplitHandler,
+    no_rows,
+    with_totals,
+)
 from flowstone.contrib.boosted_trees.batch_ops_utils import ScheduledOp
 from flowstone.contrib.boosted_trees.quantile_ops import QuantileAccumulator, quantiles
 from flowstone.contrib.boosted_trees.split_handler_ops import (
@@ -61,17 +67,19 @@ class InequalitySplitHandler(BaseSplitHandler):
         )
         self._weak_learner_type = weak_learner_type
 
+    @abc.abstractmethod
     def _schedule_rows(
         self, ready: Any, buckets: Any, partition_ids: Any, sums: Sequence[Any], empty: Sequence[Any]
     ) -> ScheduledOp:
         """The operation that adds a batch's rows if the buckets are ready."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _build(self, **inputs: Any) -> Any:
-        raise NotImplementedError
+        """(nodes, gains, splits) of the sums."""
 
+    @abc.abstractmethod
     def _column(self) -> Any:
-        raise NotImplementedError
+        """The numbers."""
 
     def scheduled_reads(self) -> list[Any]:
         """The buckets."""
@@ -203,10 +211,7 @@ class SparseSplitHandler(InequalitySplitHandler):
             found = quantiles([], [column.values], [], [buckets], [column.indices]).sparse_quantiles[0]
             return with_totals(partition_ids, sums[0], sums[1], tf.to_int64(found), column.indices[:, 0])
 
-        def nothing() -> tuple[Any, Any, Any, Any]:
-            return tf.constant([], tf.int32), tf.zeros([0, 2], tf.int64), empty[0], empty[1]
-
-        return self._stats_accumulator.schedule_add(*tf.cond(ready, rows, nothing))
+        return self._stats_accumulator.schedule_add(*tf.cond(ready, rows, lambda: no_rows(*empty)))
 
     def _build(self, **inputs: Any) -> Any:
         return build_sparse_inequality_splits(bias_feature_id=BIAS_FEATURE_ID, **inputs)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.boosted_trees.batch_ops_utils import ScheduledOp, ScheduledStampedResourceOp
-from flowstone.contrib.boosted_trees.resources import StampedSaveable, TrackedResource, plain_name
+from flowstone.contrib.boosted_trees.resources import TrackedResource, plain_name
+from flowstone.contrib.tensor_forest.forest_resources import ForestSavable
 from flowstone.framework.declarations.op_functions import positional
 
 __all__ = [
@@ -40,15 +42,13 @@ _MOST = 1 << 40
 _ENDS = ("_stamp", "_state", "_are_buckets_ready", "buckets")
 
 
-class QuantileAccumulatorSaveable(StampedSaveable):
+class QuantileAccumulatorSaveable(ForestSavable):
     """An accumulator as checkpoints keep it: stamp, stream, whether there are buckets, and the buckets."""
 
     def __init__(self, resource_handle: Any, create_op: Any, name: str) -> None:
-        saved = list(zip(_serialize(resource_handle), _ENDS, strict=True))
-        super().__init__(resource_handle, create_op, saved, name, name)
-
-    def _deserialize(self, *restored: Any) -> Any:
-        return _deserialize(self.op, *restored)
+        saved = zip(_serialize(resource_handle), [name + end for end in _ENDS], strict=True)
+        deserialize = functools.partial(_deserialize, resource_handle)
+        super().__init__(resource_handle, saved, create_op, name, deserialize)
 
 
 class _ScheduledSummary(ScheduledOp):

@@ -6,7 +6,8 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.boosted_trees.batch_ops_utils import ScheduledStampedResourceOp
-from flowstone.contrib.boosted_trees.resources import StampedSaveable, TrackedResource, plain_name
+from flowstone.contrib.boosted_trees.resources import TrackedResource, plain_name
+from flowstone.contrib.tensor_forest.forest_resources import ForestSavable
 from flowstone.framework.declarations.op_functions import positional
 
 __all__ = ["StatsAccumulator", "StatsAccumulatorSaveable"]
@@ -31,20 +32,14 @@ class _Ops:
 _OPS = {True: _Ops("Scalar"), False: _Ops("Tensor")}
 
 
-class StatsAccumulatorSaveable(StampedSaveable):
+class StatsAccumulatorSaveable(ForestSavable):
     """An accumulator as checkpoints keep it: stamp, number of updates, and the rows."""
 
     def __init__(self, resource_handle: Any, create_op: Any, is_scalar: bool, name: str) -> None:
-        self._is_scalar = is_scalar
-        saved = list(zip(self._ops.serialize(resource_handle), _ENDS, strict=True))
-        super().__init__(resource_handle, create_op, saved, resource_handle.name, name)
-
-    @property
-    def _ops(self) -> _Ops:
-        return _OPS[self._is_scalar]
-
-    def _deserialize(self, *restored: Any) -> Any:
-        return self.deserialize(*restored)
+        self._ops = _OPS[is_scalar]
+        keys = [resource_handle.name + end for end in _ENDS]
+        saved = zip(self._ops.serialize(resource_handle), keys, strict=True)
+        super().__init__(resource_handle, saved, create_op, name, self.deserialize)
 
     def serialize(self) -> Any:
         """(stamp, number of updates, nodes, features, gradients, Hessians)."""

@@ -44,7 +44,7 @@ class TreeVariableSavable(ForestSavable):
         serialized = params.serialized_params_proto
         super().__init__(
             tree_handle,
-            _serialize(tree_handle),
+            [(_serialize(tree_handle), name)],
             create_op,
             name,
             lambda config: _deserialize(tree_handle, config, params=serialized),

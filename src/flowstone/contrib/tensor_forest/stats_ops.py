@@ -40,7 +40,7 @@ class FertileStatsVariableSavable(ForestSavable):
         serialized = params.serialized_params_proto
         super().__init__(
             stats_handle,
-            _serialize(stats_handle, params=serialized),
+            [(_serialize(stats_handle, params=serialized), name)],
             create_op,
             name,
             lambda config: _deserialize(stats_handle, config, params=serialized),

@@ -48,9 +48,8 @@ class SpreadRows:
         """See `array_code.SpreadRows`."""
         sizes, count = data.shape[1:], ids.shape[0]
         columns = pitch = math.prod(sizes)
-        if (
-            data.ndim == 2 and data.stride(1) == 1
-        ):  # a part of each row of a matrix, as gradients of joined ones
+        # Data may be a part of each row of a matrix, as gradients of joined ones are.
+        if data.ndim == 2 and data.stride(1) == 1:
             pitch = data.stride(0)
         else:
             data = data.contiguous()

@@ -159,11 +159,10 @@ def _compare(
                 with e.when(e.let(f"icmp {'ne' if apart else 'eq'} i64 {words['stride_columns']}, 1")):
                     for i, (mask,) in e.vectors(e.sub(end, first)):
                         at = e.add(first, i)
-                        x = (
-                            _gathered(e, dtype, source, a["places"], at, mask)
-                            if apart
-                            else (load(e, dtype, source, at, mask))
-                        )
+                        if apart:
+                            x = _gathered(e, dtype, source, a["places"], at, mask)
+                        else:
+                            x = load(e, dtype, source, at, mask)
                         sum_ = e.binary("fadd", dtype, x, load(e, dtype, added, at, mask))
                         old = load(e, dtype, best, at, mask)
                         wins = e.compare("fcmp ogt", dtype, sum_, old)

@@ -8,9 +8,9 @@ loop calls it, in any program and process (`kernels.py` loads it, from the cache
 What is small is copied in and out, so that LLVM keeps it in registers; constants are part of the function,
 but for those that decide how often it runs.
 
-    parts = LoopFunctions(writer)
+    parts = LoopFunctions(writer, constant, modules)
     parts.put(loop, head, lines)         # into writer.lines, a line that stands for the loop
-    parts.write(modules)                 # at the end: modules["loop_3fa…"] = the text of the module
+    parts.write()                        # at the end: modules["loop_3fa…"] = the text of the module
 """
 
 from __future__ import annotations
@@ -48,11 +48,16 @@ class _Part(NamedTuple):
 
 
 class LoopFunctions:
-    """The loops of a program that become functions. `constant(value, numbers)` gives the lines that store a
-    constant."""
+    """The loops of a program that become functions, whose texts are put into `modules` by their names.
+    `constant(value, numbers)` gives the lines that store a constant."""
 
-    def __init__(self, writer: Writer, constant: Callable[[int, Sequence[object]], list[str]]) -> None:
-        self._writer, self._constant = writer, constant
+    def __init__(
+        self,
+        writer: Writer,
+        constant: Callable[[int, Sequence[object]], list[str]],
+        modules: dict[str, str],
+    ) -> None:
+        self._writer, self._constant, self._modules = writer, constant, modules
         self._parts: list[_Part] = []
 
     def put(self, loop: Loop, head: list[str], lines: list[str]) -> None:
@@ -61,9 +66,8 @@ class LoopFunctions:
         self._parts.append(_Part(loop, head, lines, mark))
         self._writer.lines.append(mark)
 
-    def write(self, modules: dict[str, str]) -> None:
-        """Puts a call, and the lines where that does not go, in the place of each mark; and the functions'
-        texts by their names into `modules`."""
+    def write(self) -> None:
+        """Puts a call, and the lines where that does not go, in the place of each mark."""
         writer = self._writer
         for part in self._parts:
             others = [each for each in self._parts if each is not part]
@@ -74,15 +78,15 @@ class LoopFunctions:
                 writer.lines[place : place + 1] = part.lines
                 continue
             text, addresses = found
-            name = _named(modules, "loop", text)
+            name = self._named("loop", text)
             writer.declarations[name] = f"declare i32 @{name}({', '.join(['ptr'] * len(addresses))})"
             writer.lines[place : place + 1] = self._call(name, addresses)
         for shared, text in writer.functions.items():
             is_long = text.startswith("define internal void ") and text.count("\n") >= _LONG
             if is_long and any(f"@{shared}(" in line for line in writer.lines):
-                self._put_apart(shared, text, modules)
+                self._put_apart(shared, text)
 
-    def _put_apart(self, shared: str, text: str, modules: dict[str, str]) -> None:
+    def _put_apart(self, shared: str, text: str) -> None:
         """A long function that is called outside of loops is a module, too."""
         writer = self._writer
         begin, body = text.replace("noinline ", "", 1).split("{", 1)
@@ -92,10 +96,16 @@ class LoopFunctions:
             *writer.declarations.values(),
         ]
         text = _renamed("{".join([begin.replace(f"@{shared}(", "@whole("), body]))
-        name = _named(modules, "long", _with_needed(text, others))
+        name = self._named("long", _with_needed(text, others))
         kinds = [each.split()[0] for each in begin[begin.index("(") + 1 : begin.index(")")].split(",")]
         writer.declarations[name] = f"declare void @{name}({', '.join(kinds)})"
         writer.lines[:] = [line.replace(f"@{shared}(", f"@{name}(") for line in writer.lines]
+
+    def _named(self, kind: str, text: str) -> str:
+        """The name of a module's function by its text, which is noted."""
+        name = f"{kind}_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+        self._modules[name] = text.replace("@whole(", f"@{name}(", 1)
+        return name
 
     def _call(self, name: str, addresses: Sequence[str]) -> list[str]:
         code, ran, failed = f"%c{self._writer.label()}", self._writer.label(), self._writer.label()
@@ -171,13 +181,6 @@ def _alike(program: Program, body: Sequence[Statement | Loop]) -> Hashable:
         places = [numbers.setdefault(x, len(numbers)) for x in values]
         found.append((kind, *places, *[(program.values[x].dtype, program.values[x].dims) for x in values]))
     return tuple(found)
-
-
-def _named(modules: dict[str, str], kind: str, text: str) -> str:
-    """The name of a module's function by its text."""
-    name = f"{kind}_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-    modules[name] = text.replace("@whole(", f"@{name}(", 1)
-    return name
 
 
 def _read_before(writer: Writer, loop: Loop) -> set[int]:

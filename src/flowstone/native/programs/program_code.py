@@ -52,9 +52,9 @@ class _Run(Writer):
         self, program: Program, declarations: dict[str, str], modules: dict[str, str] | None
     ) -> None:
         super().__init__(program, declarations)
-        self._modules = modules
-        has_sequences = modules is not None and bool(program.containers)  # whose lengths may vary
-        self._apart = LoopFunctions(self, self._constant_lines) if has_sequences else None
+        self._apart: LoopFunctions | None = None
+        if modules is not None and program.containers:  # sequences, whose lengths may vary
+            self._apart = LoopFunctions(self, self._constant_lines, modules)
         self.runs_once = self.runs_once or self._apart is not None
         self._frees: list[str] = []
         self._given = given_directly(program)
@@ -78,8 +78,8 @@ class _Run(Writer):
         container_code.end(self)
         self.lines += self._frees
         self.lines += [" %code = load i32, ptr %status", " ret i32 %code"]
-        if self._apart is not None and self._modules is not None:
-            self._apart.write(self._modules)
+        if self._apart is not None:
+            self._apart.write()
         body = "\n".join(["define internal i32 @run(ptr %a) {", "entry:", *self.head, *self.lines, "}"])
         return "\n".join([*needed(body, self.functions.values()), body])
 

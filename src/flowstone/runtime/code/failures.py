@@ -162,7 +162,7 @@ def _different_sizes(values: Sequence[Any]) -> str:
 
 
 def _not_reshaped(values: Sequence[Any]) -> str:
-    if len(values) != 2 or not all(isinstance(value, torch.Tensor) for value in values):
+    if len(values) != 2 or not _are_tensors(values):
         return ""
     count, sizes = values[0].numel(), values[1].reshape(-1).tolist()
     size = math.prod(n for n in sizes if n != -1)
@@ -171,7 +171,7 @@ def _not_reshaped(values: Sequence[Any]) -> str:
 
 
 def _not_broadcast(values: Sequence[Any]) -> str:
-    if len(values) != 2 or not all(isinstance(value, torch.Tensor) for value in values):
+    if len(values) != 2 or not _are_tensors(values):
         return ""
     wanted = str(values[1].reshape(-1).tolist()).replace(" ", "")
     return f"Incompatible shapes: {_shapes(values)[0]} vs. {wanted}"
@@ -180,7 +180,7 @@ def _not_broadcast(values: Sequence[Any]) -> str:
 def _not_joined(values: Sequence[Any]) -> str:
     """Which of the tensors to concatenate does not fit the first along the axes that stay."""
     *parts, axis = values
-    if not (_is_index(axis) and parts and all(isinstance(x, torch.Tensor) and x.dim() for x in parts)):
+    if not (_are_tensors(values) and parts and _is_index(axis) and all(x.dim() for x in parts)):
         return ""
     at = int(axis) % parts[0].dim()
     for i, part in enumerate(parts):
@@ -201,14 +201,17 @@ def _not_stacked(values: Sequence[Any]) -> str:
     )
 
 
-def _is_index(value: Any) -> bool:
-    is_tensor = isinstance(value, torch.Tensor)
-    return is_tensor and value.dim() == 0 and value.dtype in (torch.int32, torch.int64)
+def _are_tensors(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, torch.Tensor) for value in values)
+
+
+def _is_index(value: torch.Tensor) -> bool:
+    return value.dim() == 0 and value.dtype in (torch.int32, torch.int64)
 
 
 def _outside(values: Sequence[Any]) -> str:
     """Which of a gather's indices is out of range; "" for other operations."""
-    if len(values) not in (2, 3) or not all(isinstance(value, torch.Tensor) for value in values):
+    if len(values) not in (2, 3) or not _are_tensors(values):
         return ""
     params, indices, *axis = values
     at = int(axis[0]) if axis and axis[0].dim() == 0 else 0
