@@ -38,11 +38,11 @@ _PENALTIES = (
 
 
 def _fill_leaf(leaf: Any, weights: Array, class_id: int) -> None:
-    if class_id < 0:
-        leaf.vector.value.extend(weights.tolist()) if len(weights) else None
-    else:
+    if class_id >= 0:
         leaf.sparse_vector.index.append(class_id)
         leaf.sparse_vector.value.append(float(weights[0]))
+    elif len(weights):
+        leaf.vector.value.extend(weights.tolist())
 
 
 def _results(nodes: list[int], gains: list[float], splits: list[bytes]) -> Any:
@@ -69,6 +69,16 @@ class _Call:
         batches = np.float32(self.inputs["num_minibatches"])
         sums = (self.inputs["gradients"] / batches, self.inputs["hessians"] / batches)
         self.rows = Rows(self.inputs["partition_ids"], self.inputs[features], *sums)
+
+    @property
+    def is_oblivious(self) -> bool:
+        """Whether a whole layer asks the same."""
+        return int(self.inputs["weak_learner_type"]) == _OBLIVIOUS
+
+    @property
+    def prefix(self) -> str:
+        """How the names of such questions begin."""
+        return "oblivious_" if self.is_oblivious else ""
 
     def threshold(self, row: int) -> float:
         """The value of a row's bucket."""
@@ -125,15 +135,11 @@ def _declare(name: str, features: str, more: str, last: str, find: Callable[[_Ca
 
 def _dense(call: _Call) -> Any:
     def ask(node: Any, best: Best) -> None:
-        question = node.dense_float_binary_split
+        question = getattr(node, f"{call.prefix}dense_float_binary_split")
         question.feature_column, question.threshold = call.column, call.threshold(best.row)
 
-    def ask_layer(node: Any, best: Best) -> None:
-        question = node.oblivious_dense_float_binary_split
-        question.feature_column, question.threshold = call.column, call.threshold(best.row)
-
-    if int(call.inputs["weak_learner_type"]) == _OBLIVIOUS:
-        return call.oblivious(best_of_whole_layer(call.rows, call.penalties, None), ask_layer)
+    if call.is_oblivious:
+        return call.oblivious(best_of_whole_layer(call.rows, call.penalties, None), ask)
     return call.normal(best_of_values(call.rows, call.penalties), ask)
 
 
@@ -150,18 +156,13 @@ def _sparse(call: _Call) -> Any:
 
 def _categorical(call: _Call) -> Any:
     def ask(node: Any, best: Best) -> None:
-        question = node.categorical_id_binary_split
-        question.feature_column = call.column
-        question.feature_id = int(call.rows.features[best.row, 0])
-
-    def ask_layer(node: Any, best: Best) -> None:
-        question = node.oblivious_categorical_id_binary_split
+        question = getattr(node, f"{call.prefix}categorical_id_binary_split")
         question.feature_column = call.column
         question.feature_id = int(call.rows.features[best.row, 0])
 
     bias = int(call.inputs["bias_feature_id"])
-    if int(call.inputs["weak_learner_type"]) == _OBLIVIOUS:
-        return call.oblivious(best_of_whole_layer(call.rows, call.penalties, bias), ask_layer)
+    if call.is_oblivious:
+        return call.oblivious(best_of_whole_layer(call.rows, call.penalties, bias), ask)
     return call.normal(best_of_ids(call.rows, call.penalties, bias), ask)
 
 
