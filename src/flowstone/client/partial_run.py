@@ -39,6 +39,7 @@ from flowstone.client.steps import Steps
 from flowstone.framework import errors
 from flowstone.framework.graphs.graph import Graph
 from flowstone.framework.graphs.partial_state import PartialState, check_setup
+from flowstone.framework.process.finalizers import when_freed
 from flowstone.framework.tensors import nest
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.partition.client_ends import client_way, connect_client
@@ -76,7 +77,7 @@ class PartialRuns:
         name = f"partial_run_{next(self._numbers)}"
         self._runs[name] = PartialRun(self._steps, plan)
         handle = Handle(name)
-        weakref.finalize(handle, _forget, weakref.ref(self), name).atexit = False
+        when_freed(handle, _forget, weakref.ref(self), name)
         return handle
 
     def go_on(
@@ -133,8 +134,7 @@ class PartialRun:
         self._step = steps.new()
         self._ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._ender = weakref.finalize(self, _cancel, self._step)
-        self._ender.atexit = False
+        self._leave_step = when_freed(self, _cancel, self._step)
         threading.Thread(
             target=_run,
             args=(plan.program, self._step, self._ended, steps.intra_op_threads),
@@ -159,7 +159,7 @@ class PartialRun:
                 return fetches.rebuild(self._results(fetches.elements, feeds, deadline))
         finally:
             if self.is_over:
-                self._ender.detach()
+                self._leave_step()
 
     def _results(
         self, fetches: Sequence[Tensor], feeds: Sequence[tuple[Tensor, Any]], deadline: float | None

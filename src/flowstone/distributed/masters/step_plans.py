@@ -10,12 +10,12 @@ When nobody has the parts of a plan any more, the workers are told to forget the
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.distributed.masters.partial_runs import PartialPlan
 from flowstone.distributed.masters.running_step import RegisteredPart
+from flowstone.framework.process.finalizers import when_freed
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims
 from flowstone.runtime.code.planning_costs import PlanCosts
@@ -130,8 +130,7 @@ class StepPlans:
 
     def _made(self, kind: StepKind, shapes: Shapes | None) -> StepPlan:
         plan = self._make(kind, shapes)
-        finalizer = weakref.finalize(plan.parts, self._drop, list(plan.parts))
-        finalizer.atexit = False
+        when_freed(plan.parts, self._drop, list(plan.parts))
         return plan
 
     def _drop(self, parts: list[RegisteredPart]) -> None:

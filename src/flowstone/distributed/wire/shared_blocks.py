@@ -27,12 +27,13 @@ from __future__ import annotations
 
 import functools
 import os
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+
+from flowstone.framework.process.finalizers import when_freed
 
 try:
     import fcntl
@@ -204,7 +205,7 @@ class MappedBlocks:
         if block is None or size > len(block) - _START:
             raise ValueError(f"the block {number} has no {size} bytes")
         held = block[_START : _START + size]  # arrays of its `data` do not hold `block`, but this
-        weakref.finalize(held, _free, block).atexit = False
+        when_freed(held, _free, block)
         found: memoryview = held.data
         return found
 
