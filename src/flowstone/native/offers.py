@@ -15,6 +15,7 @@ from flowstone.native.arrays import (
     byte_strings,
     counting,
     distinct,
+    distinct_texts,
     filled_rows,
     framed_rows,
     histograms,
@@ -27,7 +28,9 @@ from flowstone.native.arrays import (
     spaced_numbers,
     spread_rows,
     step_passes,
+    string_codecs,
     string_hashes,
+    text_automata,
     tuple_rows,
 )
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
@@ -78,13 +81,16 @@ def offer_all() -> None:
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)
     array_code.distinct.offer(distinct.distinct)
+    array_code.distinct_texts.offer(distinct_texts.distinct_texts)
     record_code.csv_reader.offer(csv_lines.csv_reader)
     record_code.example_reader.offer(examples.example_reader)
     array_code.filled_rows.offer(filled_rows.filled_rows)
     array_code.framed_rows.offer(framed_rows.framed_rows)
     array_code.spread_rows.offer(spread_rows.spread_rows)
     array_code.stepped_numbers.offer(spaced_numbers.stepped_numbers)
+    array_code.string_codecs.offer(string_codecs.string_codecs)
     array_code.string_hashes.offer(string_hashes.string_hashes)
+    array_code.text_automata.offer(text_automata.text_automata)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)

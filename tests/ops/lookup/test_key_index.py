@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowstone.ops.lookup import key_index
+from flowstone.framework import flags
+from flowstone.native import offers
 from flowstone.ops.lookup.key_index import NumberIndex, ObjectIndex
 
 
@@ -41,35 +42,24 @@ def test_objects() -> None:
     assert index.find([b"a", b"x", (b"b", 1)]).tolist() == [2, -1, 1]
 
 
-def test_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Found by fingerprints once the index is large and was asked for as many keys as it has."""
-    monkeypatch.setattr(key_index, "_MANY", 10)
-    monkeypatch.setattr(key_index, "_LARGE", 20)
+@pytest.mark.parametrize("native", [2, 0])
+def test_many_bytes(native: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by machine code once the index was asked for as many keys as it has."""
+    offers.offer_all()
+    monkeypatch.setattr(flags, "NATIVE", native)
     index = ObjectIndex()
-    keys = [b"key %d" % i for i in range(50)]
-    asked = [b"key 7", b"", *[b"key %d" % i for i in range(60, 30, -1)]]
-    expected = [7, -1, *[-1] * 11, *range(49, 30, -1)]
-    assert index.add(keys).tolist() == list(range(50))
+    keys = [b"key %d" % i for i in range(100)]
+    asked = [b"key 7", b"", *[b"key %d" % i for i in range(140, 60, -1)]]
+    expected = [7, -1, *[-1] * 41, *range(99, 60, -1)]
+    assert index.add(keys).tolist() == list(range(100))
     for _ in range(3):
         assert index.find(asked).tolist() == expected
-    assert index.remove(keys[40:]).tolist() == list(range(40, 50))
-    assert index.add(keys[45:]).tolist() == list(range(50, 55))
+    assert (index._texts is not None) == (native > 0)
+    assert index.remove(keys[80:]).tolist() == list(range(80, 100))
+    assert index.add(keys[90:]).tolist() == list(range(100, 110))
     for _ in range(4):
-        assert index.find(keys[35:]).tolist() == [*range(35, 40), *[-1] * 5, *range(50, 55)]
-
-
-def test_equal_fingerprints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys, and others asked for, may have one fingerprint."""
-    monkeypatch.setattr(key_index, "_MANY", 1)
-    monkeypatch.setattr(key_index, "_LARGE", 1)
-    monkeypatch.setattr(key_index, "fingerprints_of", lambda packed: packed.lengths)
-    index = ObjectIndex()
-    index.add([b"a", b"bb", b"ccc"])
-    for _ in range(3):
-        assert index.find([b"ccc", b"xx", b"bb", b"dddd"]).tolist() == [2, -1, 1, -1]
-    index.add([b"yy"])
-    for _ in range(3):
-        assert index.find([b"ccc", b"xx", b"bb", b"yy"]).tolist() == [2, -1, 1, 3]
+        assert index.find(keys[25:]).tolist() == [*range(25, 80), *[-1] * 10, *range(100, 110)]
+    assert index.find([*keys[25:], ("no", "bytes")]).tolist()[-2:] == [109, -1]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, np.float16, bool])

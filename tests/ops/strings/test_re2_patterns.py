@@ -10,7 +10,8 @@ import re
 
 import pytest
 
-from flowstone.framework import errors
+from flowstone.framework import errors, flags
+from flowstone.native import offers
 from flowstone.ops.strings.linear_matching import LinearMatcher
 from flowstone.ops.strings.re2_costs import UNLIMITED, longest_text
 from flowstone.ops.strings.re2_patterns import Pattern, compiled, rewriting
@@ -119,3 +120,12 @@ def test_what_cannot_be_compiled(pattern: bytes, message: str) -> None:
             compiled(pattern)
     else:
         assert compiled(pattern).fit([b"a" * 50000]) == [True]
+
+
+@pytest.mark.parametrize("native", [2, 0])
+def test_many_texts_of_which_some_are_not_ascii(native: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    offers.offer_all()
+    monkeypatch.setattr(flags, "NATIVE", native)
+    texts = [*(b"key %d" % i for i in range(200)), "é".encode(), b"\xff", b"", b"key"]
+    expected = [*(i % 2 == 0 for i in range(200)), True, False, False, False]
+    assert compiled("(key \\d*[02468]|é)".encode()).fit(texts) == expected

@@ -16,7 +16,7 @@ import numpy as np
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 
-__all__ = ["OBJECT", "StringCode", "are_as_expected", "byte_strings", "string_code_text"]
+__all__ = ["OBJECT", "StringCode", "are_as_expected", "byte_strings", "items_of", "string_code_text"]
 
 OBJECT = {"type": 8, "length": 16, "bytes": 32}
 """Offsets in an object of bytes."""
@@ -139,7 +139,7 @@ class StringCode:
         return lengths if self._measured(strings, lengths) >= 0 else None
 
     def _measured(self, strings: list[bytes], lengths: np.ndarray[Any, Any]) -> int:
-        total: int = self._measure(_items(strings), len(strings), id(bytes), lengths.ctypes.data)
+        total: int = self._measure(items_of(strings), len(strings), id(bytes), lengths.ctypes.data)
         return total
 
     def packed(self, strings: list[bytes], room: int) -> tuple[Any, Any, Any] | None:
@@ -149,7 +149,9 @@ class StringCode:
             return None
         size = total + max(len(strings) - 1, 0)
         buffer = np.empty(size + max(room, 1), np.uint8)
-        self._pack(_items(strings), len(strings), lengths.ctypes.data, starts.ctypes.data, buffer.ctypes.data)
+        self._pack(
+            items_of(strings), len(strings), lengths.ctypes.data, starts.ctypes.data, buffer.ctypes.data
+        )
         buffer[size:] = 0
         return buffer, starts, lengths
 
@@ -160,7 +162,7 @@ class StringCode:
         return found
 
 
-def _items(strings: list[bytes]) -> int:
+def items_of(strings: list[bytes]) -> int:
     return ctypes.c_int64.from_address(id(strings) + _ITEMS).value
 
 
@@ -170,7 +172,7 @@ def are_as_expected() -> bool:
     if type(some).__basicsize__ < _ITEMS + 8 or bytes.__basicsize__ != _BYTES + 1:
         return False
     word = ctypes.c_int64.from_address
-    if word(_items(some)).value != id(some[0]) or word(_items(some) + 8).value != id(some[1]):
+    if word(items_of(some)).value != id(some[0]) or word(items_of(some) + 8).value != id(some[1]):
         return False
     place = id(some[1])
     found = word(place + _TYPE).value == id(bytes) and word(place + _LENGTH).value == 5

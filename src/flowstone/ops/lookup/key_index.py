@@ -13,15 +13,14 @@ A `NumberIndex` is a hash table with open addressing, in which NumPy looks for a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
 
+from flowstone.framework.machine import array_code
 from flowstone.ops.arrays.distinct_texts import numbers_in
-from flowstone.ops.strings.fingerprints import fingerprints_of
-from flowstone.ops.strings.packed import Packed, are_similar, blocks_of
 
 Rows = np.ndarray[Any, Any]
 
@@ -29,7 +28,7 @@ _EMPTY, _REMOVED = -1, -2
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: Fibonacci hashing
 _SMALLEST = 16
 _SPARSE = 16  # fewer than one row in so many are not marked but sorted
-_MANY, _LARGE = 1000, 20_000  # keys asked for, and there, from which on fingerprints are faster
+_MANY = 64  # keys asked for, from which machine code pays
 
 
 def as_words(keys: np.ndarray[Any, Any]) -> Rows:
@@ -146,8 +145,7 @@ def _distinct(rows: Rows, count: int) -> Rows:
 class ObjectIndex:
     """Rows by bytes or other hashable objects; see the module.
 
-    In a large dictionary, each look misses the processor's caches several times. So many bytes are found by
-    their fingerprints, once as many were asked for since the last change as there are.
+    Once as many were asked for since the last change as there are, bytes are found by machine code.
     """
 
     def __init__(self) -> None:
@@ -157,18 +155,24 @@ class ObjectIndex:
 
     def _changed(self) -> None:
         self._asked = 0
-        self._prints: _Fingerprints | None = None
+        self._texts: array_code.TextIndex | None = None
+        self._rows: Rows = np.empty(0, np.int64)  # by the index's numbers
 
     def find(self, keys: Sequence[Any]) -> Rows:
         """The row of each key, -1 where there is none: int64."""
-        if len(keys) < _MANY or len(self._row_of) < _LARGE or not isinstance(keys[0], bytes):
-            return numbers_in(self._row_of, keys)
-        self._asked += len(keys)
-        if self._prints is None and self._asked >= len(self._row_of):
-            self._prints = _Fingerprints(self._row_of)
-        if self._prints is None or not self._prints.works:
-            return numbers_in(self._row_of, keys)
-        return self._prints.find(keys)
+        if len(keys) >= _MANY and isinstance(keys, list):
+            self._asked += len(keys)
+            if self._texts is None and self._asked >= len(self._row_of):
+                self._index()
+            numbers: Rows | None = None if self._texts is None else self._texts.find(keys)
+            if numbers is not None:
+                return self._rows[numbers]
+        return numbers_in(self._row_of, keys)
+
+    def _index(self) -> None:
+        code = array_code.distinct_texts()
+        self._texts = None if code is None else code.index(list(self._row_of))
+        self._rows = np.array([*self._row_of.values(), -1])  # the last one is that of no key
 
     def add(self, keys: Sequence[Any]) -> Rows:
         """The row of each key; keys that are new get the next ones."""
@@ -188,35 +192,6 @@ class ObjectIndex:
         rows = np.fromiter(map(self._row_of.pop, keys, repeat(-1)), np.int64, len(keys))
         self._changed()
         return rows[rows >= 0]
-
-
-class _Fingerprints:
-    """The rows of bytes by their fingerprints.
-
-    It `works` unless two have the same one, or one is so long that as much room for each would be too much.
-    """
-
-    def __init__(self, row_of: Mapping[bytes, int]) -> None:
-        packed = Packed(list(row_of))
-        self._index, self._lengths = NumberIndex(), packed.lengths
-        self.works = are_similar(packed.lengths)
-        if self.works:
-            places = self._index.add(fingerprints_of(packed))
-            self.works = bool((np.diff(places) > 0).all())
-            self._rows = np.fromiter(row_of.values(), np.int64, len(row_of))
-            self._words = packed.rows(packed.starts, packed.lengths)
-
-    def find(self, keys: Sequence[bytes]) -> Rows:
-        """The row of each key, -1 where there is none."""
-        return np.concatenate([self._find(Packed(block)) for block in blocks_of(list(keys))])
-
-    def _find(self, packed: Packed) -> Rows:
-        at = self._index.find(fingerprints_of(packed))
-        same = (at >= 0) & (self._lengths[at] == packed.lengths)
-        words = packed.rows(packed.starts, np.where(same, packed.lengths, 0))
-        for i in range(words.shape[1]):
-            same &= self._words[at, i] == words[:, i]
-        return np.where(same, self._rows[at], -1)
 
 
 class _Absent(dict[Any, int]):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework.machine import array_code
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
@@ -37,7 +38,12 @@ def _encoder(node: Node) -> Callable[[list[bytes]], Any]:
         texts = [b2a_base64(each, newline=False) for each in strings]
         return mapped(lambda text: text.translate(_TO_WEB, unwanted), texts)
 
-    return lambda strings: _by_blocks(encode, strings)
+    def encode_all(strings: list[bytes]) -> Any:
+        code = array_code.string_codecs() if len(strings) > _FEW else None
+        found = None if code is None else code.encoded(strings, pads)
+        return _by_blocks(encode, strings) if found is None else found
+
+    return encode_all
 
 
 def _by_blocks(function: Callable[[list[bytes]], Any], strings: list[bytes]) -> list[bytes]:
@@ -64,6 +70,12 @@ def _encoded(packed: Packed, pads: bool) -> Any:
     words = found.view(np.uint64)
     words &= KEPT[np.clip(sizes[:, None] - np.arange(0, found.shape[1], WORD), 0, WORD)]
     return texts_of(words, sizes)
+
+
+def _decode_all(strings: list[bytes]) -> Any:
+    code = array_code.string_codecs() if len(strings) > _FEW else None
+    found = None if code is None else code.decoded(strings)
+    return _by_blocks(_decode, strings) if found is None else found
 
 
 def _decode(strings: list[bytes]) -> Any:
@@ -114,7 +126,7 @@ decode_base64_op = declare_each(
     "DecodeBase64",
     "input: string -> output: string",
     "",
-    lambda node: lambda strings: _by_blocks(_decode, strings),
+    lambda node: _decode_all,
 ).not_differentiable()
 
 

@@ -30,22 +30,25 @@ __all__ = [
 Hashes = Callable[[Sequence[bytes]], np.ndarray[Any, Any]]
 
 
-def _declare(name: str, argument: str, attributes: str, make: Callable[[Node], Hashes]) -> OpDeclaration:
-    """`make(node)` gives the hashes, uint64, of a list of strings."""
+def _declare(
+    name: str, argument: str, attributes: str, code: str, make: Callable[[Node], Hashes]
+) -> OpDeclaration:
+    """`make(node)` gives the hashes, uint64, of a list of strings; `code`: their name where machine code
+    computes them."""
     declaration = op(name, f"{argument}: string -> output: int64", attributes, by_element=True)
     declaration.infer(same_shape)
 
     @declaration.kernel(CPU)  # strings are in host memory
     def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
-        hashes, buckets = make(node), np.uint64(node.attributes["num_buckets"])
-        is_fast = hashes is fingerprint64
+        hashes, buckets = make(node), node.attributes["num_buckets"]
+        key = tuple(node.attributes.get("key", (0, 0)))
 
         def sort(strings: Strings) -> torch.Tensor:
-            code = array_code.string_hashes() if is_fast and strings.flags.c_contiguous else None
-            fast = None if code is None else code(strings, int(buckets))
+            native = array_code.string_hashes() if strings.flags.c_contiguous else None
+            fast = None if native is None else native(code, strings, buckets, key)
             if fast is not None:
                 return torch.from_numpy(fast)
-            found = (hashes(as_list(strings)) % buckets).astype(np.int64)
+            found = (hashes(as_list(strings)) % np.uint64(buckets)).astype(np.int64)
             return torch.from_numpy(found.reshape(strings.shape))
 
         return sort
@@ -61,13 +64,13 @@ def _keyed_hashes(node: Node) -> Hashes:
 
 
 string_to_hash_bucket_op = _declare(
-    "StringToHashBucket", "string_tensor", "num_buckets: int >= 1", lambda node: hash64
+    "StringToHashBucket", "string_tensor", "num_buckets: int >= 1", "murmur_hash", lambda node: hash64
 )
 string_to_hash_bucket_fast_op = _declare(
-    "StringToHashBucketFast", "input", "num_buckets: int >= 1", lambda node: fingerprint64
+    "StringToHashBucketFast", "input", "num_buckets: int >= 1", "fingerprint", lambda node: fingerprint64
 )
 string_to_hash_bucket_strong_op = _declare(
-    "StringToHashBucketStrong", "input", "num_buckets: int >= 1 ; key: list(int)", _keyed_hashes
+    "StringToHashBucketStrong", "input", "num_buckets: int >= 1 ; key: list(int)", "sip_hash", _keyed_hashes
 )
 
 

@@ -25,29 +25,30 @@ from flowstone.ops.strings.re2_syntax import (
 )
 
 LARGEST = 20000
-_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 # What it does, its operand, and where to go on: ("read", ranges, next), ("split", other, next) of which next
 # comes first, ("save", slot, next), ("assert", kind, next), ("match", None, 0).
-_Instruction = tuple[str, object, int]
+Instruction = tuple[str, object, int]
 _Slots = tuple[int, ...]
 
 
 class LinearMatcher:
-    """The matcher of a tree with so many groups. PatternError if the program would be too large."""
+    """The matcher of a tree with so many groups, by a `program` that begins at `start`. PatternError if the
+    program would be too large."""
 
     def __init__(self, tree: Node, groups: int) -> None:
-        self._program: list[_Instruction] = [("match", None, 0)]
-        self._start = self._save(0, self._compile(tree, self._save(1, 0)))
+        self.program: list[Instruction] = [("match", None, 0)]
+        self.start = self._save(0, self._compile(tree, self._save(1, 0)))
         self._no_slots = (-1,) * (2 * groups + 2)
         self._reads: dict[tuple[int, str], bool] = {}
 
     # ---- the program, from its end
 
     def _emit(self, what: str, operand: object, next_at: int) -> int:
-        if len(self._program) >= LARGEST:
+        if len(self.program) >= LARGEST:
             raise PatternError("pattern too large - compile failed")
-        self._program.append((what, operand, next_at))
-        return len(self._program) - 1
+        self.program.append((what, operand, next_at))
+        return len(self.program) - 1
 
     def _save(self, slot: int, next_at: int) -> int:
         return self._emit("save", slot, next_at)
@@ -78,13 +79,13 @@ class LinearMatcher:
         if node.high is None and is_nullable(node.body):  # at least once, then the body may be empty
             loop = self._split(node, 0, after)
             start = self._compile(node.body, loop)
-            self._program[loop] = self._split_parts(node, start, after)
+            self.program[loop] = self._split_parts(node, start, after)
             if not low:
                 return self._split(node, start, after)
             low -= 1
         elif node.high is None:
             start = self._split(node, 0, after)  # its body is not there yet
-            self._program[start] = self._split_parts(node, self._compile(node.body, start), after)
+            self.program[start] = self._split_parts(node, self._compile(node.body, start), after)
         else:
             for _ in range(node.high - node.low):
                 start = self._split(node, self._compile(node.body, start), after)
@@ -95,7 +96,7 @@ class LinearMatcher:
     def _split(self, node: Repeat, body: int, after: int) -> int:
         return self._emit(*self._split_parts(node, body, after))
 
-    def _split_parts(self, node: Repeat, body: int, after: int) -> _Instruction:
+    def _split_parts(self, node: Repeat, body: int, after: int) -> Instruction:
         return ("split", after, body) if node.greedy else ("split", body, after)
 
     # ---- the threads
@@ -113,10 +114,10 @@ class LinearMatcher:
             for place, slots in threads:
                 self._follow(active, seen, place, slots, text, at)
             if found is None and (not whole or at == begin):
-                self._follow(active, seen, self._start, self._no_slots, text, at)
+                self._follow(active, seen, self.start, self._no_slots, text, at)
             threads = []
             for place, slots in active:
-                what, operand, next_at = self._program[place]
+                what, operand, next_at = self.program[place]
                 if what == "match":
                     if not whole or at == len(text):
                         found = slots
@@ -153,7 +154,7 @@ class LinearMatcher:
             if place in seen:
                 continue
             seen.add(place)
-            what, operand, next_at = self._program[place]
+            what, operand, next_at = self.program[place]
             if what in ("read", "match"):
                 active.append((place, slots))
                 continue
@@ -178,5 +179,5 @@ def holds(kind: str, text: str, at: int) -> bool:
         return at == 0 or text[at - 1] == "\n"
     if kind == "line end":
         return at == len(text) or text[at] == "\n"
-    is_boundary = (at > 0 and text[at - 1] in _WORD) != (at < len(text) and text[at] in _WORD)
+    is_boundary = (at > 0 and text[at - 1] in WORD) != (at < len(text) and text[at] in WORD)
     return is_boundary == (kind == "word")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework.machine.array_code import string_codecs
 from flowstone.framework.machine.machine_code import byte_strings
 
 WORD = 8
@@ -152,6 +153,10 @@ def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
 
 def character_counts(strings: list[bytes]) -> np.ndarray[Any, Any]:
     """The number of UTF-8 characters of each string, that of bytes that do not continue one: int64."""
+    code = string_codecs() if len(strings) >= _MANY else None
+    found: np.ndarray[Any, Any] | None = None if code is None else code.character_counts(strings)
+    if found is not None:
+        return found
     if b"".join(strings).isascii():
         return lengths_of(strings)
     none = np.zeros(0, np.int64)

@@ -17,8 +17,12 @@ from itertools import repeat
 from operator import is_not
 from typing import Any, AnyStr
 
+import numpy as np
+
+from flowstone.framework.machine import array_code
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.linear_matching import LinearMatcher
+from flowstone.ops.strings.re2_automata import STRANGE, Automaton, automaton
 from flowstone.ops.strings.re2_costs import UNLIMITED, is_nullable, longest_text
 from flowstone.ops.strings.re2_sets import Ranges
 from flowstone.ops.strings.re2_syntax import (
@@ -127,6 +131,14 @@ class Pattern:
         """For many texts as one, with the match as the first group."""
         return re.compile(f"({translated(self._tree, 0x7F, 1)})".encode())
 
+    @cached_property
+    def _automaton(self) -> Automaton | None:
+        """None if it would take long to make."""
+        try:
+            return automaton(self._matcher())
+        except PatternError:
+            return None
+
     def _matcher(self) -> LinearMatcher:
         if self._linear is None:
             self._linear = LinearMatcher(self._tree, self.groups)
@@ -134,6 +146,14 @@ class Pattern:
 
     def fit(self, strings: list[bytes]) -> list[bool]:
         """Whether the pattern fits all of each string."""
+        code = array_code.text_automata() if len(strings) >= _FEW else None
+        found = self._automaton if code is not None else None
+        states = None if code is None or found is None else code(strings, found.table)
+        if found is not None and states is not None:
+            fits: list[bool] = found.ends[states].astype(bool).tolist()
+            for i in np.flatnonzero(states == STRANGE).tolist():
+                fits[i] = self._fits(strings[i])
+            return fits
         if self._whole_limit == UNLIMITED and b"".join(strings).isascii():
             return list(map(is_not, map(self._ascii.fullmatch, strings), repeat(None)))
         return [self._fits(each) for each in strings]
