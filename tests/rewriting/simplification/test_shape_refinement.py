@@ -10,6 +10,7 @@ import pytest
 import flowstone as tf
 from agreement import ops
 from flowstone.framework.graphs.subgraph import Subgraph
+from flowstone.framework.tensors.node import static_value
 from flowstone.framework.types.shape import Dims
 from flowstone.lowering.passes import EVERY
 from flowstone.rewriting.passes import run_passes
@@ -52,6 +53,19 @@ def same_for_other_shapes(fetches: Any, feeds: list[dict[Any, Any]]) -> None:
         for feed, expected in zip(feeds, special):
             for got, wanted in zip(session.run(fetches, feed), expected):
                 np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_values_that_were_asked_for_before_the_shapes_were_known() -> None:
+    """Reads of variables that a step also changes are put first, which asks what a gradient's shapes are."""
+    x = tf.placeholder(tf.float32, [None, 3])
+    count = tf.Variable(0.0)
+    loss = tf.reduce_mean(tf.square(tf.nn.relu(x * tf.Variable(tf.ones([3])))))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    counted = tf.assign_add(count, loss) / count
+    subgraph = prune([counted, loss], [train], [x], [(4, 3)])
+    refine_shapes(subgraph)
+    shapes = [static_value(node.outputs[0]) for node in subgraph.nodes if node.type == "Shape"]
+    assert shapes and all(isinstance(each, np.ndarray) for each in shapes)
 
 
 def recurrence(x: Any, steps: int = 3) -> Any:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.framework.tensors.node import static_value
+from flowstone.framework.tensors.node import UNKNOWN, static_value
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, decisive
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head, is_loop_switch
@@ -28,6 +28,10 @@ _ATTEMPTS = 8  # then nothing is believed of loop variables any more
 
 def refine_shapes(subgraph: Subgraph) -> None:
     """Infers again the shapes of all nodes that depend on a fed value, in order."""
+    for node in subgraph.nodes:
+        for output in node.outputs:
+            if not isinstance(output._static_value, np.ndarray):
+                output._static_value = UNKNOWN  # whoever asked before knew less of the shapes
     heads = [node for node in subgraph.nodes if is_head(node)]
     if not heads:
         _infer_again(subgraph, {})
