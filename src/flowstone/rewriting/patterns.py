@@ -137,19 +137,23 @@ def substitute(
     places: dict[PlanNode, list[PlanNode]],
     replaced: dict[PlanOutput, PlanOutput],
     replacements: dict[PlanNode, list[PlanNode]] | None = None,
-) -> None:
+    whole: bool = False,
+) -> bool:
     """Puts new nodes in the places of old ones, for rewrites that see more than one node at a time.
 
     `places`: what comes where each old node was (maybe nothing); `replaced`: what stands for old outputs;
     `replacements`: what those who waited for an old node wait for, by default the last node in its place;
     of what goes itself without a place, the replacements in turn.
-    Of changes that have nothing to do with each other, those that are not admitted are left out.
+    Of changes that have nothing to do with each other, those that are not admitted are left out; all of them,
+    if `whole`. Returns whether none was.
     """
     if not places:
-        return
+        return True
     if replacements is None:
         replacements = {node: new[-1:] for node, new in places.items() if new}
     refused = Admission(subgraph).refused(places, replaced, replacements)
+    if refused and whole:
+        return False
     for node, new_nodes in places.items():
         for new in new_nodes:
             if new is not node:
@@ -166,6 +170,7 @@ def substitute(
             node.control_inputs = _redirected(node.control_inputs, replacements)
     subgraph.fetches = [replaced.get(x, x) for x in subgraph.fetches]
     subgraph.targets = _redirected(subgraph.targets, replacements)
+    return not refused
 
 
 def _followed(
@@ -197,15 +202,18 @@ def substitute_in_order(
     replaced: dict[PlanOutput, PlanOutput],
     replacements: dict[PlanNode, list[PlanNode]],
     arranged: Callable[[], None],
+    whole: bool = False,
 ) -> bool:
     """`substitute` for new nodes that take what comes later: `arranged` then puts the nodes in order. Changes
-    nothing, and returns False, where a node would so come to read another version of a state.
+    nothing, and returns False, where a node would so come to read another version of a state, or, if `whole`,
+    where anything is not admitted.
     """
     versions = StateVersions(subgraph)
     before = {node: versions.read_by(node) for node in subgraph.nodes} if versions.changes else {}
     edges = [(node, list(node.inputs), list(node.control_inputs)) for node in subgraph.nodes]
     lists = subgraph.nodes, subgraph.fetches, subgraph.targets
-    substitute(subgraph, places, replaced, replacements)
+    if not substitute(subgraph, places, replaced, replacements, whole) and whole:
+        return False
     arranged()
     if before:
         after = StateVersions(subgraph)

@@ -19,8 +19,13 @@ __all__ = ["put_in"]
 
 
 def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str) -> bool:
-    """Puts programs, in an order of their edges, in the places of their last members; whether all nodes still
-    read what they read. If not, nothing is changed."""
+    """Puts programs, in an order of their edges, in the places of their last members, or else of the first ones
+    behind all that they take; whether all nodes still read what they read. If not, nothing is changed."""
+    return any(_put(subgraph, regions, pass_name, early) for early in (False, True))
+
+
+def _put(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str, early: bool) -> bool:
+    number = {node: i for i, node in enumerate(subgraph.nodes)}
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     replacements: dict[PlanNode, list[PlanNode]] = {}
@@ -37,7 +42,12 @@ def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str
         for node in inside:
             is_free = node.is_constant and not node.control_inputs  # those who wait for it wait for nothing
             places[node], replacements[node] = [], [] if is_free else [new]
-        places[next(node for node in reversed(members.nodes) if node in inside)] = [new]
+        old = [node for node in members.nodes if node in inside]
+        place = old[-1]
+        if early:
+            last = max((number[node] for node in new.sources() if node in number), default=-1)
+            place = next((node for node in old if number[node] > last), place)
+        places[place] = [new]
         replaced.update(zip(members.outputs, new.outputs))
         new_nodes.append((new, members))
 
@@ -50,7 +60,7 @@ def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str
         order_by_frames(subgraph)
         subgraph.nodes = order_by_edges(subgraph.nodes)
 
-    if not substitute_in_order(subgraph, places, replaced, replacements, arrange):
+    if not substitute_in_order(subgraph, places, replaced, replacements, arrange, whole=True):
         return False
     for new, members in new_nodes:
         subgraph.log.append((pass_name, new.name, _described(members)))

@@ -95,7 +95,7 @@ class Units:
             self.of[node] = unit
 
     def groups(self, may_join: Callable[[Unit], bool]) -> list[Group]:
-        """The groups of those that may join, while nobody else has taken what they compute."""
+        """The groups of those that may join, while nobody else has taken what they compute, but constants."""
         groups: list[Group] = []
         for unit in self.all:
             unit.group = None
@@ -106,7 +106,7 @@ class Units:
                 if group is None or group is chosen:
                     continue
                 if not (joins and group.takes(unit)):
-                    group.is_open = False
+                    group.is_open &= source.first.is_constant  # which others may have, too
                 elif chosen is None:
                     chosen = group
                 else:
@@ -119,19 +119,26 @@ class Units:
         return [group for group in groups if group.units]
 
     def _ordered(self, may_join: Callable[[Unit], bool]) -> list[tuple[Unit, bool]]:
-        """The units in an order of their edges in which those that may join come as early as they can, and
-        whether each may."""
+        """The units in an order of their edges, and whether each may join. Those that take anything of such
+        as may, and may not themselves, come as late as they can."""
         waiting = [len(unit.sources) for unit in self.all]
         last = len(waiting)
-        ready = [unit.place + last * (not may_join(unit)) for unit in self.all if not unit.sources]
+        follows = [False] * last  # whether it comes after a unit that may join
+
+        def place(unit: Unit) -> int:
+            is_late = follows[unit.place] and not may_join(unit)
+            return unit.place + last * is_late
+
+        ready = [place(unit) for unit in self.all if not unit.sources]
         heapq.heapify(ready)
         result = []
         while ready:
-            place = heapq.heappop(ready)
-            unit = self.all[place % last]
-            result.append((unit, place < last))
+            unit = self.all[heapq.heappop(ready) % last]
+            joins = may_join(unit)
+            result.append((unit, joins))
             for taker in unit.takers:
+                follows[taker.place] |= follows[unit.place] or (joins and not unit.first.is_constant)
                 waiting[taker.place] -= 1
                 if not waiting[taker.place]:
-                    heapq.heappush(ready, taker.place + last * (not may_join(taker)))
+                    heapq.heappush(ready, place(taker))
         return result
