@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from three_ways import programs
+from three_ways import assert_equal_three_ways, programs
 
 
 def test_the_graph_of_a_branch_before_and_after() -> None:
@@ -53,3 +57,42 @@ def test_who_waits_for_a_constant_does_not_wait_for_the_program_that_takes_it_in
         by_nodes = _path_gradients()
     for some, others in zip(by_code, by_nodes, strict=True):
         np.testing.assert_allclose(some, others, rtol=1e-5, atol=1e-6)
+
+
+def averaged(loss: Any) -> list[tf.Operation]:
+    return [tf.train.ExponentialMovingAverage(0.9).apply([loss])]
+
+
+def normalised(loss: Any) -> list[tf.Operation]:
+    return tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+
+
+def recurrent_loss() -> tuple[Any, dict[Any, Any]]:
+    tf.set_random_seed(1)
+    x = tf.placeholder(tf.float32, [3, 4, 5])
+    h = tf.layers.batch_normalization(x, training=True)
+    outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(6), h, dtype=tf.float32)
+    last = tf.layers.batch_normalization(outputs[:, -1], training=True)
+    feed = {x: np.random.default_rng(1).standard_normal([3, 4, 5]).astype("f")}
+    return tf.reduce_mean(tf.square(last - 1.0)), feed
+
+
+@pytest.mark.parametrize("waited_for", [averaged, normalised])
+def test_gradients_that_wait_for_what_they_cannot_tell(
+    waited_for: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loops of a recurrent network and of its gradients are one program, which reads old averages."""
+    with tf.Graph().as_default():
+        loss, feed = recurrent_loss()
+        with tf.control_dependencies(waited_for(loss)):
+            train = tf.train.AdamOptimizer(0.1).minimize(loss)
+        assert_equal_three_ways(monkeypatch, [train, loss], feed, tf.global_variables_initializer())
+
+
+def test_a_check_of_a_constant_that_a_program_has_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gradient of a check is checked: here it is one."""
+    with tf.Graph().as_default():
+        loss, feed = recurrent_loss()
+        loss = tf.check_numerics(loss, "no number")
+        train = tf.train.AdamOptimizer(0.1).minimize(loss)
+        assert_equal_three_ways(monkeypatch, [train, loss], feed, tf.global_variables_initializer())

@@ -19,8 +19,9 @@ __all__ = ["put_in"]
 
 
 def put_in(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str) -> bool:
-    """Puts programs, in an order of their edges, in the places of their last members, or else of the first ones
-    behind all that they take; whether all nodes still read what they read. If not, nothing is changed."""
+    """Puts programs, in an order of their edges, in the places of their last members, or else of the first
+    ones behind all changes of state that they come after; whether all nodes still read what they read. If
+    not, nothing is changed."""
     return any(_put(subgraph, regions, pass_name, early) for early in (False, True))
 
 
@@ -45,8 +46,9 @@ def _put(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str, 
         old = [node for node in members.nodes if node in inside]
         place = old[-1]
         if early:
-            last = max((number[node] for node in new.sources() if node in number), default=-1)
-            place = next((node for node in old if number[node] > last), place)
+            last = max([number[node] for node in _changes_before(new) if node in number], default=-1)
+            behind = [node for node in old if number[node] > last]
+            place = min(behind, key=number.__getitem__, default=place)
         places[place] = [new]
         replaced.update(zip(members.outputs, new.outputs))
         new_nodes.append((new, members))
@@ -65,6 +67,17 @@ def _put(subgraph: Subgraph, regions: Sequence[ProgramMembers], pass_name: str, 
     for new, members in new_nodes:
         subgraph.log.append((pass_name, new.name, _described(members)))
     return True
+
+
+def _changes_before(node: PlanNode) -> list[PlanNode]:
+    """The nodes with effects, or changes of state, that lead to a node."""
+    found, stack = set[PlanNode](), list(node.sources())
+    while stack:
+        top = stack.pop()
+        if top not in found:
+            found.add(top)
+            stack += top.sources()
+    return [each for each in found if not each.declaration.is_pure and each.inputs]
 
 
 def _described(members: ProgramMembers) -> str:

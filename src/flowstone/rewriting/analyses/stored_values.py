@@ -14,7 +14,9 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.tensors.node import static_value
 from flowstone.framework.types.shape import Dims
 
-_MADE = frozenset({"stack", "array", "sum"})
+MADE = frozenset({"stack", "array", "sum"})
+"""Traits of the nodes that make them."""
+
 _HANDING_ON = frozenset({"enter", "identity", "switch"})  # roles
 _PUTS = frozenset({"push", "write", "scatter", "unpack", "split"})
 _TAKES = frozenset({"pop", "read", "gather"})
@@ -24,7 +26,7 @@ _VALUE = {"push": 1, "write": 2, "scatter": 2, "unpack": 1}  # what is put in, i
 
 def is_step_storage(node: PlanNode) -> bool:
     """Whether the node makes, or looks up, a stack or an array of tensors, or a sum of products."""
-    return node.declaration.container in _MADE or node.declaration.container == "gradient"
+    return node.declaration.container in MADE or node.declaration.container == "gradient"
 
 
 def lives_in_a_step(node: PlanNode) -> bool:
@@ -104,7 +106,7 @@ def _creation(handle: PlanOutput) -> tuple[PlanNode | None, bool]:
     while node.declaration.role in _HANDING_ON or node.declaration.container == "gradient":
         is_gradient = is_gradient or node.declaration.container == "gradient"
         node = node.inputs[0].op
-    return (node if node.declaration.container in _MADE else None), is_gradient
+    return (node if node.declaration.container in MADE else None), is_gradient
 
 
 def _element_dims(value: PlanOutput | None, is_element: bool) -> Dims:

@@ -1,7 +1,9 @@
 """Idle control edges: gradients and optimisers add many, and they keep other passes from moving nodes.
 
 A node that waits for another has to only for what that one does, or follows: a change or a use of state, or
-another effect. Where all of these come before the node anyway, through what it takes, the edge is dropped.
+another effect. Where all of these come before the node anyway, through what it takes, the edge is dropped. So
+it is where nothing from the node on can tell the order (`change_conflicts.py`), unless the step runs in
+parts, of which one may come late.
 Among conditionals and loops the edge stays if it says when the node is alive; a loop's variables count as
 effects, since the iteration before may hold some, and so does its predicate: what waits for the body must not
 run in the iteration that only finds the end. A node that takes nothing waits as it did: it may stand for a
@@ -14,11 +16,15 @@ it waited for.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.analyses.branches import MERGES, TRUE, Liveness, conjunction
 from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, NEXT_ITERATIONS, Frames, is_head
 from flowstone.rewriting.analyses.state_access import StateAccess
 from flowstone.rewriting.patterns import remove_unneeded
+from flowstone.rewriting.simplification.change_conflicts import ChangeConflicts
 
 _POP, _STACK = "StackPopV2", "StackV2"  # gradients of loops make these
 
@@ -31,7 +37,17 @@ def drop_waits(subgraph: Subgraph) -> None:
     _free_constants(subgraph)
     access, liveness = subgraph.analysis(StateAccess), subgraph.analysis(Liveness)
     pops = _settled_pops(subgraph)
-    number = settled = 0  # `settled`: pops that are in order anyway, as bits
+    numbers = {node: i for i, node in enumerate(n for n in subgraph.nodes if _matters(n, access))}
+    conflicts: ChangeConflicts | None = None  # found when first asked for
+
+    def is_told(left: int, anyway: int, node: PlanNode) -> bool:
+        nonlocal conflicts
+        if subgraph.in_pieces:
+            return True
+        conflicts = conflicts or ChangeConflicts(subgraph, numbers)
+        return conflicts.exist(left, anyway, node)
+
+    settled = 0  # pops that are in order anyway, as bits
     before: dict[PlanNode, int] = {}  # of each node, as a set of bits: what matters in it and before it
     for node in subgraph.nodes:
         seen = 0
@@ -40,11 +56,11 @@ def drop_waits(subgraph: Subgraph) -> None:
         if node.control_inputs:
             is_free = node.type not in LOOP_TYPES and not _matters(node, access)
             anyway = settled if is_free else 0
-            seen = _without_idle_waits(subgraph, node, (seen, anyway), before, liveness)
-        if _matters(node, access):
+            seen = _without_idle_waits(subgraph, node, (seen, anyway), before, liveness, is_told)
+        number = numbers.get(node)
+        if number is not None:
             seen |= 1 << number
             settled |= (node in pops) << number
-            number += 1
         before[node] = seen
     remove_unneeded(subgraph)
 
@@ -88,13 +104,19 @@ def _without_idle_waits(
     known: tuple[int, int],
     before: dict[PlanNode, int],
     liveness: Liveness,
+    is_told: Callable[[int, int, PlanNode], bool],
 ) -> int:
     """Drops the node's idle control edges; returns what matters before the node. `known`: what comes before
-    it through its inputs, and what it need not wait for."""
+    it through its inputs, and what it need not wait for. `is_told(left, others, node)`: whether anything from
+    the node on can tell that something has not come before, where others have."""
     kept, (seen, anyway) = [], known
     may_drop = bool(node.inputs) and node.type not in MERGES
+    together = functools.reduce(int.__or__, [before[control] for control in node.control_inputs])
+    together &= ~(seen | anyway)
+    is_any_told = together and may_drop and is_told(together, seen, node)
     for control in node.control_inputs:
-        if may_drop and not before[control] & ~(seen | anyway) and _says_nothing(node, control, liveness):
+        left = before[control] & ~(seen | anyway) if is_any_told else 0
+        if may_drop and _says_nothing(node, control, liveness) and not (left and is_told(left, seen, node)):
             continue
         kept.append(control)
         seen |= before[control]
