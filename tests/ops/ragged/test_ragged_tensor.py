@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +118,18 @@ def test_specs_say_what_a_tensor_is() -> None:
     assert spec._batch(4)._unbatch() == spec
     assert spec.value_type is tf.RaggedTensor
     assert isinstance(given, tf.RaggedTensor)
+
+
+def test_the_first_ragged_tensor_of_a_program_has_all_methods() -> None:
+    """Whichever function made it, and although nothing has asked for `tf.ragged`."""
+    program = """
+import flowstone as tf
+rows = tf.strings.split(["a b", "c"], result_type="RaggedTensor")
+with tf.Session() as session:
+    print(session.run([rows.to_tensor(), tf.gather(rows, [1]).to_tensor(), (rows[:1] + "x").to_tensor()]))
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "".join(found.split()) == (
+        "[array([[b'a',b'b'],[b'c',b'']],dtype=object),array([[b'c']],dtype=object),"
+        "array([[b'ax',b'bx']],dtype=object)]"
+    )

@@ -143,6 +143,8 @@ def resize_image_with_pad(
         _, height, width, _ = sizes_of(images, 4)
         (rows, top), (columns, left) = _fitted((height, width), (target_height, target_width))
         resized = resize_images(images, F.Pack([rows, columns], name="size"), method, align_corners)
+        if method != ResizeMethod.NEAREST_NEIGHBOR and images.dtype is not dtypes.float32:
+            resized = F.Cast(resized, DstT=dtypes.float32)  # what keeps its size, too
         whole = pad_to_bounding_box(resized, top, left, target_height, target_width)
         return whole if rank == 4 else F.Squeeze(whole, squeeze_dims=[0])
 
