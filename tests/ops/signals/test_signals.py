@@ -211,3 +211,10 @@ def test_signals_of_unknown_rank() -> None:
             assert one.shape == other.shape and np.allclose(one, other)
         with pytest.raises(ValueError, match="rank"):
             tf.signal.frame(unknown, 4, 2, axis=0)
+
+
+def test_a_step_of_nothing_fails_when_it_is_run() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        for made in (tf.signal.frame(tf.ones([5]), 2, 0), tf.signal.overlap_and_add(tf.ones([5, 2]), 0)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
+                session.run(made)

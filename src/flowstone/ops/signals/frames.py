@@ -164,7 +164,8 @@ def _times(a: Size, b: Size) -> Size:
 
 
 def _floor_divided(a: Size, b: Size) -> Size:
-    return F.FloorDiv(_value(a), _value(b)) if isinstance(a, Tensor) or isinstance(b, Tensor) else a // b
+    in_step = isinstance(a, Tensor) or isinstance(b, Tensor) or not b  # a division by 0 fails there
+    return F.FloorDiv(_value(a), _value(b)) if in_step else a // b
 
 
 def _at_least(least: int, a: Size) -> Size:
