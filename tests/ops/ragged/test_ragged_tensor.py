@@ -133,3 +133,23 @@ with tf.Session() as session:
         "[array([[b'a',b'b'],[b'c',b'']],dtype=object),array([[b'c']],dtype=object),"
         "array([[b'ax',b'bx']],dtype=object)]"
     )
+
+
+def test_gather_along_an_axis() -> None:
+    """What TensorFlow 2.21 gives; 1.15 takes whole rows only."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = tf.ragged.constant([[1, 2, 3], [4, 5], [6]])
+        deep = tf.ragged.constant([[[1, 2], [3]], [[4, 5, 6]], []])
+        for params, axis, expected in (
+            (rows, 1, [[1], [4], [6]]), (rows, -1, [[1], [4], [6]]), (rows, -2, [[1, 2, 3]]),
+            (deep, 2, [[[1], [3]], [[4]], []]), (deep[:2], 1, [[[1, 2]], [[4, 5, 6]]]),
+        ):  # fmt: skip
+            found = session.run(tf.gather(params, [0], axis=axis))
+            assert getattr(found, "to_list", getattr(found, "tolist", None))() == expected
+        by_rows = tf.gather(rows, [[2], [1], [0]], batch_dims=1)
+        assert session.run(by_rows).tolist() == [[3], [5], [6]]
+        for index in (1, -1):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(tf.gather(rows, [index], axis=1))
+        with pytest.raises(ValueError, match="axis 2"):
+            tf.gather(rows, [0], axis=2)
