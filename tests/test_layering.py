@@ -77,6 +77,7 @@ IMPORTS_INSIDE_FUNCTIONS = {
     ("flowstone.framework.types.shape", "tensorboard.compat.proto.tensor_shape_pb2"): SLOW,
     ("flowstone.io.stores", "fsspec"): SLOW,
     ("flowstone.native.codegen.compiler", "llvmlite"): "not on every machine",
+    ("flowstone.ops.ragged.ragged_tensor", "flowstone.ops.ragged"): "the first ragged tensor needs it",
     ("flowstone.ops.summaries.pictures", "flowstone.io.image_files.png"): SLOW,
     ("flowstone.ops.forests.boosted_trees_ops", "flowstone.io.proto"): SLOW,
     ("flowstone.ops.forests.decision_tree", "flowstone.io.proto"): SLOW,

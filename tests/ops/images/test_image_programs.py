@@ -74,3 +74,29 @@ def test_proportions_of_images_of_unknown_size_are_kept() -> None:
     expected = tf.image.resize_images(images, [3, 2])
     with tf.Session() as session:
         np.testing.assert_array_equal(*session.run([resized, expected]))
+
+
+@pytest.mark.parametrize("method", range(4))
+def test_a_padded_image_that_keeps_its_size_is_float_too(method: int) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        image = np.arange(12, dtype=np.uint8).reshape(3, 4, 1)
+        found = session.run(tf.image.resize_image_with_pad(image, 3, 6, method))
+    assert found.dtype == (np.uint8 if method == tf.image.ResizeMethod.NEAREST_NEIGHBOR else np.float32)
+    assert np.array_equal(found[:, 1:5], image) and not found[:, [0, 5]].any()
+
+
+def test_images_in_proportion_are_float_though_they_keep_their_size() -> None:
+    with tf.Graph().as_default():
+        image = tf.ones([3, 4, 1], tf.float16)
+        assert tf.image.resize_images(image, [3, 4]) is image
+        found = tf.image.resize_images(image, [3, 9], preserve_aspect_ratio=True)
+        assert (found.dtype, found.shape.as_list()) == (tf.float32, [3, 4, 1])
+
+
+def test_a_grey_image_of_unknown_channels_has_three_colours() -> None:
+    with tf.Graph().as_default():
+        assert tf.image.grayscale_to_rgb(tf.placeholder(tf.float32, [2, 3, None])).shape.as_list() == [
+            2,
+            3,
+            3,
+        ]

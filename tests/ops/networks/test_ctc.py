@@ -117,3 +117,12 @@ def test_unique_labels() -> None:
         )
     assert labels.tolist() == [[3, 4, 0, 0], [1, 0, 0, 0], [0, 5, 0, 0]]
     assert places.tolist() == [[0, 1, 1, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
+    assert (labels.dtype, places.dtype) == (np.int64, np.int32)
+
+
+def test_repeated_labels_collapse_by_lengths_of_unknown_shape() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        lengths = tf.placeholder(tf.int32)
+        found = tf.nn.collapse_repeated([[1, 1, 2, 2], [4, 5, 5, 6]], lengths)
+        labels, left = session.run(found, {lengths: [3, 4]})
+    assert labels.tolist() == [[1, 2, 0], [4, 5, 6]] and left.tolist() == [2, 3]

@@ -12,20 +12,30 @@ Beams = dict[tuple[int, ...], tuple[float, float]]
 
 
 def beam_by_beam(logs: np.ndarray, width: int) -> list[tuple[tuple[int, ...], float]]:
-    """The best sequences with their log-probabilities, the most probable first."""
+    """The best sequences with their log-probabilities, the most probable first.
+
+    A beam that has been displaced when its parent comes to its label is not extended, as in TensorFlow.
+    """
     beams: Beams = {(): (0.0, -np.inf)}
     for row in logs:
-        found: Beams = {}
-        for beam, (blank, label) in beams.items():
-            total = np.logaddexp(blank, label)
-            extended = [(beam, total + row[-1], label + row[beam[-1]] if beam else -np.inf)]
-            for k in range(len(row) - 1):
-                before = blank if beam[-1:] == (k,) else total
-                extended.append(((*beam, k), -np.inf, before + row[k]))
-            for key, b, k in extended:
-                old = found.get(key, (-np.inf, -np.inf))
-                found[key] = (np.logaddexp(old[0], b), np.logaddexp(old[1], k))
-        beams = dict(sorted(found.items(), key=lambda each: -np.logaddexp(*each[1]))[:width])
+        kept: Beams = {}
+        for beam, (_, label) in beams.items():
+            if beam[:-1] in beams and beam:
+                before = beams[beam[:-1]]
+                label = np.logaddexp(label, before[0] if beam[-2:-1] == beam[-1:] else np.logaddexp(*before))
+            kept[beam] = (np.logaddexp(*beams[beam]) + row[-1], label + row[beam[-1]] if beam else -np.inf)
+        forgotten = set()
+        for beam, score in beams.items():
+            for k in range(len(row) - 1) if beam not in forgotten else ():
+                child = (*beam, k)
+                if child in beams:
+                    forgotten |= {child} - set(kept)
+                    continue
+                before = score[0] if beam[-1:] == (k,) else np.logaddexp(*score)
+                kept[child] = (-np.inf, before + row[k])
+                if len(kept) > width:
+                    del kept[min(kept, key=lambda each: np.logaddexp(*kept[each]))]
+        beams = dict(sorted(kept.items(), key=lambda each: -np.logaddexp(*each[1])))
     return [(key, float(np.logaddexp(*score))) for key, score in beams.items()]
 
 

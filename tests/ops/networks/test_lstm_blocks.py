@@ -61,3 +61,10 @@ def test_sizes_that_do_not_fit_are_refused(name: str) -> None:
         feed[tf.placeholder(tf.float32)] = value[:-1] if each == name else value
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="must be"):
         session.run(F.BlockLSTM(STEPS, *feed).h, feed)
+
+
+def test_the_width_of_a_gradient_follows_from_the_offsets() -> None:
+    """Of a GRU whose states are not known."""
+    with tf.Graph().as_default():
+        inputs = [tf.placeholder(tf.float32, [8] if i == 4 else None) for i in range(10)]
+        assert F.GRUBlockCellGrad.several(*inputs)[3].shape.as_list() == [None, 8]

@@ -28,6 +28,7 @@ def test_counts_and_bins_say_the_same() -> None:
 def test_a_hundred_bins_by_default() -> None:
     assert tf.histogram_fixed_width(VALUES, [0.0, 5.0]).shape.as_list() == [100]
     bins = tf.histogram_fixed_width_bins(VALUES, [0.0, 5.0], dtype=tf.int64)
+    assert bins.dtype is tf.int32  # whatever is asked for, as in TensorFlow
     with tf.Session() as session:
         np.testing.assert_array_equal(session.run(bins), [[0, 0, 19], [20, 90, 99]])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +118,38 @@ def test_specs_say_what_a_tensor_is() -> None:
     assert spec._batch(4)._unbatch() == spec
     assert spec.value_type is tf.RaggedTensor
     assert isinstance(given, tf.RaggedTensor)
+
+
+def test_the_first_ragged_tensor_of_a_program_has_all_methods() -> None:
+    """Whichever function made it, and although nothing has asked for `tf.ragged`."""
+    program = """
+import flowstone as tf
+rows = tf.strings.split(["a b", "c"], result_type="RaggedTensor")
+with tf.Session() as session:
+    print(session.run([rows.to_tensor(), tf.gather(rows, [1]).to_tensor(), (rows[:1] + "x").to_tensor()]))
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "".join(found.split()) == (
+        "[array([[b'a',b'b'],[b'c',b'']],dtype=object),array([[b'c']],dtype=object),"
+        "array([[b'ax',b'bx']],dtype=object)]"
+    )
+
+
+def test_gather_along_an_axis() -> None:
+    """What TensorFlow 2.21 gives; 1.15 takes whole rows only."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = tf.ragged.constant([[1, 2, 3], [4, 5], [6]])
+        deep = tf.ragged.constant([[[1, 2], [3]], [[4, 5, 6]], []])
+        for params, axis, expected in (
+            (rows, 1, [[1], [4], [6]]), (rows, -1, [[1], [4], [6]]), (rows, -2, [[1, 2, 3]]),
+            (deep, 2, [[[1], [3]], [[4]], []]), (deep[:2], 1, [[[1, 2]], [[4, 5, 6]]]),
+        ):  # fmt: skip
+            found = session.run(tf.gather(params, [0], axis=axis))
+            assert getattr(found, "to_list", getattr(found, "tolist", None))() == expected
+        by_rows = tf.gather(rows, [[2], [1], [0]], batch_dims=1)
+        assert session.run(by_rows).tolist() == [[3], [5], [6]]
+        for index in (1, -1):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(tf.gather(rows, [index], axis=1))
+        with pytest.raises(ValueError, match="axis 2"):
+            tf.gather(rows, [0], axis=2)

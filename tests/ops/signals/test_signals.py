@@ -160,7 +160,7 @@ def test_errors_of_frames_and_windows() -> None:
     with pytest.raises(ValueError, match="axis 2"):
         tf.signal.frame(np.zeros([3, 4]), 2, 1, axis=2)
     with pytest.raises(ValueError, match="rank of the signal"):
-        tf.signal.frame(tf.placeholder(tf.float32), 2, 1)
+        tf.signal.frame(tf.placeholder(tf.float32), 2, 1, axis=0)
     with pytest.raises(ValueError, match="at least 2"):
         tf.signal.overlap_and_add(np.zeros([3]), 1)
     with pytest.raises(ValueError, match="must be an integer"):
@@ -188,3 +188,33 @@ def test_names_of_nodes() -> None:
         assert tf.spectral.irfft2d(x.astype(np.complex64), name="back").op.name == "back"
         assert tf.fft(x.astype(np.complex64)).op.name == "FFT"
         assert tf.spectral.dct(x).op.name.startswith("dct/")
+
+
+def test_signals_of_unknown_rank() -> None:
+    """Framed along their last axis, transformed and put together again."""
+    values = np.random.RandomState(0).standard_normal([2, 3, 12]).astype(np.float32)
+
+    def made(x: tf.Tensor) -> list[tf.Tensor]:
+        frames = tf.signal.frame(x, 4, 2, pad_end=True, pad_value=1)
+        transformed = tf.signal.stft(x, 4, 2)
+        return [
+            frames,
+            tf.signal.overlap_and_add(frames, 2),
+            transformed,
+            tf.signal.inverse_stft(transformed, 4, 2),
+        ]
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        unknown = tf.placeholder(tf.float32)
+        found, expected = session.run([made(unknown), made(tf.constant(values))], {unknown: values})
+        for one, other in zip(found, expected):
+            assert one.shape == other.shape and np.allclose(one, other)
+        with pytest.raises(ValueError, match="rank"):
+            tf.signal.frame(unknown, 4, 2, axis=0)
+
+
+def test_a_step_of_nothing_fails_when_it_is_run() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        for made in (tf.signal.frame(tf.ones([5]), 2, 0), tf.signal.overlap_and_add(tf.ones([5, 2]), 0)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
+                session.run(made)

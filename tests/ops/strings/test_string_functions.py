@@ -76,3 +76,51 @@ def test_few_strings_are_split_as_many_are(skip_empty: bool) -> None:
         [300, *few.dense_shape[1:]],
         [5, *many.dense_shape[1:]],
     )
+
+
+def test_strings_of_any_rank_are_split() -> None:
+    """As in TensorFlow 1.15: a matrix's parts have two ragged dimensions, one string's are a vector."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = [["a b", "c"], ["d e f", ""]]
+        sparse, ragged = session.run(
+            [tf.strings.split(rows), tf.strings.split(rows, result_type="RaggedTensor")]
+        )
+        one = session.run(
+            [tf.strings.split("a b", result_type="RaggedTensor"), tf.strings.split("a b").values]
+        )
+    assert sparse.dense_shape.tolist() == [2, 2, 3] and sparse.values.tolist() == list(b"a b c d e f".split())
+    assert sparse.indices.tolist() == [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 0, 1], [1, 0, 2]]
+    assert ragged.to_list() == [[[b"a", b"b"], [b"c"]], [[b"d", b"e", b"f"], []]]
+    assert [each.tolist() for each in one] == [[b"a", b"b"]] * 2
+
+
+def test_ngrams_of_ragged_strings() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = tf.ragged.constant([["a", "b", "c"], [], ["d"]])
+        deep = tf.ragged.constant([[["a", "b", "c"], []], [["d"]]])
+        found = session.run(
+            [
+                tf.strings.ngrams(rows, [1, 2]),
+                tf.strings.ngrams(rows, 2, pad_values=("<", ">"), preserve_short_sequences=True),
+                tf.strings.ngrams(deep, 2),
+            ]
+        )
+    assert found[0].to_list() == [[b"a", b"b", b"c", b"a b", b"b c"], [], [b"d"]]
+    assert found[1].to_list() == [[b"< a", b"a b", b"b c", b"c >"], [b"< >"], [b"< d", b"d >"]]
+    assert found[2].to_list() == [[[b"a b", b"b c"], []], [[]]]
+
+
+def test_texts_are_gathered_along_an_axis_of_the_step() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        axis = tf.placeholder(tf.int32, [])
+        found = tf.gather([["a", "b"], ["c", "d"]], [1, 0, 1], axis=axis)
+        assert session.run(found, {axis: -1}).tolist() == [[b"b", b"a", b"b"], [b"d", b"c", b"d"]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="axis"):
+            session.run(found, {axis: 2})
+
+
+def test_the_shape_of_a_part_follows_from_either_place() -> None:
+    with tf.Graph().as_default():
+        for known in (0, 1):
+            places = [tf.placeholder(tf.int32, [] if i == known else None) for i in range(2)]
+            assert tf.strings.substr(["abc", "de"], *places).shape.as_list() == [2]

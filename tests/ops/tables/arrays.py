@@ -414,6 +414,7 @@ def sequences() -> list:
         case("ReverseSequence", normal(4, 2), i32([4, 1]), seq_dim=0, batch_dim=1),
         case("ReverseSequence", strings([[b"a", b"b"], [b"c", b"d"]]), i32([2, 1]), seq_dim=1),
         case("ReverseSequence", normal(2, 4), i64([5, 0]), seq_dim=1, label="too long", error=INVALID),
+        case("ReverseSequence", normal(4, 2), i32([4, 1]), seq_dim=0, batch_dim=-1, error="ValueError"),
         case("ReverseSequence", normal(2, 4), i64([1, 1, 1]), seq_dim=1, label="mismatch", error=INVALID),
         case("Where", np.array([[True, False], [True, True]])),
         case("Where", np.zeros((2, 0), np.bool_)),

@@ -19,7 +19,7 @@ def distance(*inputs, **how):
 
 CASES = [
     [
-        distance(PLACES, VALUES, SHAPE, *TRUTH, normalize=n, dtypes="int32 int64 float32")
+        distance(PLACES, VALUES, SHAPE, *TRUTH, normalize=n, dtypes="int32 int64 float32 bfloat16")
         for n in (True, False)
     ],
     distance(PLACES, WORDS, SHAPE, OTHERS, OTHER_WORDS, OTHER_SHAPE, dtypes="string"),

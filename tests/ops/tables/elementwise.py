@@ -10,6 +10,7 @@ from op_cases import bools, case, ints, literal, normal, positive, strings, unif
 
 NAN, INF = float("nan"), float("inf")
 REAL = "half bfloat16 float32 float64"
+ENDS = literal([complex(float("inf"), 1), complex(2, -float("inf")), 1 + 1j], "T")
 COMPLEX = "complex64 complex128"
 SIGNED = "int8 int16 int32 int64"
 UNSIGNED = "uint8 uint16 uint32 uint64"
@@ -209,6 +210,17 @@ SUMS = [
     case("AddN", [normal(0)] * 2),
     case("AddN", [normal(2)] * 9, dtypes="float64"),
     case("AddN", [normal(2), normal(3)], error="ValueError"),
+    [
+        [
+            case(op, ENDS, literal([2 + 2j, 1 + 1j, 3j], "T"), dtypes=COMPLEX, gradient=False, label="ends"),
+            case(op, literal([2 + 2j, 1 + 1j, 3j], "T"), ENDS, dtypes=COMPLEX, gradient=False, label="ends"),
+        ]
+        for op in ("Add", "AddV2", "Sub")
+    ],
+    case(
+        "AddN", [literal([1j, 2.0], "T"), literal([complex(INF, 1), complex(1, -INF)], "T")], dtypes=COMPLEX
+    ),
+    case("AddN", [literal([1j, 2.0], "T")] * 2 + [literal([complex(INF, 1), -2j], "T")], dtypes=COMPLEX),
     case("AccumulateNV2", [normal(2, 3)] * 3, shape=(2, 3), dtypes=f"{REAL} {COMPLEX} int32 int64"),
     case("AccumulateNV2", [normal()], shape=()),
 ]
@@ -234,6 +246,7 @@ TWO_VARIABLES = [
     case("Igammac", positive(3), positive(2, 1), dtypes="float64", rtol=1e-9),
     case("Igammac", [0.0, -1.0, 1.0, 1.0, NAN, 2.0], [1.0, 1.0, 0.0, -1.0, 1.0, INF], gradient=False),
     case("IgammaGradA", positive(2, 3), positive(2, 3), dtypes="float32 float64", rtol=1e-4),
+    case("IgammaGradA", [4.5, 2.0, 2.0, 0.5], [3e4, 1e3, INF, 0.0], dtypes="float32 float64"),
     case("Zeta", uniform(1.5, 5, (2, 3)), uniform(0.5, 4, (2, 3)), dtypes="float32 float64", rtol=2e-5),
     case("Zeta", uniform(1.5, 5, (3,)), uniform(0.5, 4, (2, 1)), dtypes="float64", rtol=1e-9),
     case("Zeta", [1.0, 0.5, 2.0, 2.0, 3.0], [1.0, 1.0, 0.0, -1.0, -0.5], gradient=False),
@@ -357,6 +370,11 @@ BIT_CASES = [
     case("RightShift", literal([2**63 + 5], "uint64"), literal([3], "uint64")),
     case("RightShift", literal([200], "uint8"), literal([2], "uint8")),
     case("LeftShift", literal([200], "uint8"), literal([2], "uint8")),
+    [
+        case(op, literal([7, 60, 1], dtype), literal([0, 2**bits - 1, 3], dtype), label="far")
+        for op in SHIFTS
+        for dtype, bits in (("uint8", 8), ("uint16", 16), ("uint32", 32), ("uint64", 64))
+    ],
 ]
 CASTABLE = (
     "half",

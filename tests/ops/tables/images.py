@@ -101,6 +101,7 @@ def scaled() -> Iterator:
             yield case(op, image, i32(4, 8), f32(1, 0.5), f32(-2, 3.5), **mode)
         both = (normal(2, 4, 8, 2), normal(2, 5, 7, 2), f32(0.7, 1.5), f32(1, -1.5))
         yield case(f"{op}Grad", *both, kernel_type=kernel, gradient=False, **single)
+    yield case(f"{op}Grad", normal(2, 0, 8, 2), normal(2, 5, 7, 2), *both[2:], gradient=False)
     many = "float32 float64 half int32 uint8 int64 int8 uint16 int16 bfloat16"
     yield case(
         op,

@@ -80,7 +80,7 @@ INVERSES = [
         for op in ("MatrixInverse", "LogMatrixDeterminant")
     ],
     [of("MatrixDeterminant", x, dtypes=REAL) for x in (regular(3, 3), regular(2, 2, 3, 3), normal(0, 0))],
-    of("MatrixDeterminant", regular(2, 3, 3), dtypes=COMPLEX, gradient=False),
+    of("MatrixDeterminant", regular(2, 3, 3), dtypes=COMPLEX),
     [of(op, normal(0, 3, 3)) for op in ("MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant")],
     [
         [case(op, normal(2, 3), error=STATIC), case(op, normal(3), error=STATIC)]
@@ -195,15 +195,8 @@ SOLUTIONS = [
     of("MatrixTriangularSolve", lower(2, 1, 3, 3), plain(4, 3, 1), dtypes="float64 complex128", adjoint=True),
     [
         [
-            of("MatrixSolveLs", plain(*batch, *shape), plain(*batch, shape[0], 2), l2, dtypes=REAL),
-            of(
-                "MatrixSolveLs",
-                plain(*batch, *shape),
-                plain(*batch, shape[0], 2),
-                l2,
-                dtypes=COMPLEX,
-                gradient=False,
-            ),
+            of("MatrixSolveLs", plain(*batch, *shape), plain(*batch, shape[0], 2), l2, dtypes=dtypes)
+            for dtypes in (REAL, COMPLEX)
         ]
         for batch, l2 in (((), NO_L2), ((2,), literal(0.5, "float64")))
         for shape in ((4, 2), (3, 3), (2, 4))
@@ -236,7 +229,7 @@ SOLUTIONS = [
             of("TridiagonalSolve", plain(2, 3, 5), plain(2, 5, 1), **keywords),
             of("TridiagonalSolve", plain(3, 4), plain(4, 2), partial_pivoting=False, **keywords),
         ]
-        for keywords in ({"dtypes": REAL}, {"dtypes": COMPLEX, "gradient": False})
+        for keywords in ({"dtypes": REAL}, {"dtypes": COMPLEX})
     ],
     of("TridiagonalSolve", plain(3, 1), plain(1, 2), dtypes=REAL),
     of("TridiagonalSolve", plain(3, 2), plain(2, 2), dtypes=REAL),
@@ -252,7 +245,7 @@ SOLUTIONS = [
 
 FUNCTIONS = [
     [
-        [of("MatrixSquareRoot", x, dtypes=REAL), of("MatrixSquareRoot", x, dtypes=COMPLEX, gradient=False)]
+        [of("MatrixSquareRoot", x, dtypes=REAL), of("MatrixSquareRoot", x, dtypes=COMPLEX)]
         for x in (definite(3, 3), regular(2, 2, 2), literal([[4.0, 1.0], [0.0, 4.0]], "T"))
     ],
     of("MatrixSquareRoot", literal([[1.0, 0.0], [0.0, 0.0]], "T"), gradient=False),

@@ -104,8 +104,8 @@ def single(
     """A case of ParseSingleExample: y is sparse, x and z are dense."""
     return case(
         "ParseSingleExample", strings(message), listed(default, strings("?")), label=label, num_sparse=1,
-        sparse_keys=["y"], dense_keys=["x", "z"], sparse_types=["int64"], dense_shapes=[list(shape), [None]],
-        **options,
+        dense_keys=["x", "z"], sparse_types=["int64"], dense_shapes=[list(shape), [None]],
+        **{"sparse_keys": ["y"], **options},
     )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def sequences(label: str, messages: object, **options: object) -> list:
         "ParseSequenceExample", literal(np.array(messages, object), "string"), NO_TEXT,
         listed(np.zeros(0, np.int64)), label=label, context_sparse_keys=["x"],
         context_dense_keys=["c"], feature_list_sparse_keys=["v"], feature_list_dense_keys=["l", "m"],
-        feature_list_dense_missing_assumed_empty=["m"], **SEQUENCE, **options,
+        feature_list_dense_missing_assumed_empty=["m"], **{**SEQUENCE, **options},
     )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def ragged_sequences(
         np.array(assumed, np.bool_), listed(np.zeros(0, np.int64)), label=label,
         context_ragged_value_types=["float32"], context_ragged_split_types=["int32"],
         feature_list_ragged_value_types=["int64"], feature_list_ragged_split_types=["int64"],
-        **{key: value for key, value in SEQUENCE.items() if key != "Ncontext_dense"}, **options,
+        **{key: value for key, value in {**SEQUENCE, **options}.items() if key != "Ncontext_dense"},
     )  # fmt: skip
 
 
@@ -231,6 +231,7 @@ CASES = [
     asked("scalar", REGULAR[0]),
     [asked(label, messages, error=INVALID) for label, messages in WRONG.items()],
     single("usual", REGULAR[0]),
+    single("keys", REGULAR[0], sparse_keys=["y", "x"], error="ValueError"),
     single("little", example(x=(1.0, 2.0))),
     single("default", b"", default=np.float32([8, 9])),
     single("sequence", REGULAR[0], shape=(None, 2), default=np.float32(0)),
@@ -244,6 +245,11 @@ CASES = [
     sequences("usual", [STEPS, SHORT, STEPS]),
     sequences("no list", [sequence({}, c=(1, 2))], error=INVALID),
     sequences("step size", [STEPS, sequence({"l": [(1.0,)]}, c=(1, 2))], error=INVALID),
+    [
+        [f("counts", [STEPS], **{name: count}, error="ValueError") for f in (sequences, ragged_sequences)]
+        for name in ("Ncontext_sparse", "Nfeature_list_sparse", "Nfeature_list_dense")
+        for count in (0, 3)
+    ],
     ragged_sequences("usual", RAGGED),
     ragged_sequences("one", RAGGED[1:2]),
     ragged_sequences("no list", RAGGED, assumed=(False, False), error=INVALID),

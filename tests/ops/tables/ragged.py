@@ -82,7 +82,14 @@ ZERO = literal(0, "T")
 SPLITS = i64(0, 2, 2, 5)
 IDS = (np.int64(3), i64(0, 0, 2, 2, 2))
 DENSE = [
-    dense("splits", i32(-1, -1), normal(5), ZERO, SPLITS, dtypes="float32 float64 int64 complex64 bfloat16"),
+    dense(
+        "splits",
+        i32(-1, -1),
+        normal(5),
+        ZERO,
+        SPLITS,
+        dtypes="float32 float64 int64 complex64 bfloat16 uint8 uint16 uint32 uint64",
+    ),
     dense("row numbers", i32(-1, -1), normal(5), ZERO, *IDS),
     dense("deep", i64(-1, -1, -1), normal(5), ZERO, i64(0, 2, 3), SPLITS),
     dense("deep row numbers", i32(-1, -1, -1), normal(5), ZERO, np.int64(2), i64(0, 0, 1), IDS[1]),

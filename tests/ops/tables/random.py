@@ -40,7 +40,15 @@ CASES = [
     case("Multinomial", normal(2, 3), i32(4), output_dtype="int32", **ANY),
     case("Multinomial", normal(3), i32(4), label="vector", error=INVALID),
     case("RandomGamma", i32([2]), np.float32([[0.5], [2.0]]), **ANY),
-    case("RandomGammaGrad", np.float32([0.5, 2]), np.float32([0.3, 1.5]), gradient=False, rtol=1e-3),
+    case("RandomGammaGrad", np.float32([0.5, 2]), np.float32([0.3, 1.5]), gradient=False, rtol=1e-5),
+    case(
+        "RandomGammaGrad",
+        np.float64([0.01, 0.5, 1, 8, 40, 1000]),
+        np.float64([1e-3, 0.3, 2.5, 15, 33, 1050]),
+        gradient=False,
+        rtol=1e-6,
+        dtypes="float64",
+    ),
     case("RandomPoissonV2", i32([3]), np.float64([0.5, 20.0]), dtype="int32", **ANY),
     case(
         "ParameterizedTruncatedNormal",

@@ -45,6 +45,7 @@ SPECIAL_REDUCTIONS = [
     case("Mean", [7, -7, 4], [0], label="truncated"),
     case("Mean", [[7, -8], [8, -7]], [0], label="truncated"),
     case("Sum", literal([100, 100, 100], "int8"), [0], label="wraps"),
+    case("EuclideanNorm", literal([7, 0, -127], "int8"), [0], label="wraps"),
     case("Sum", literal([2**63, 2**63 - 1], "uint64"), [0]),
     case("Max", literal([2**63, 5], "uint64"), [0]),
     [

@@ -95,6 +95,7 @@ EXTREMES = [
         wrong(op, "shapes", *A, Q, normal(2), rows(2, 4)),
         wrong(op, "ranks", *A, rows([0], [1]), normal(2), rows(2)),
         wrong(op, "count", P, normal(1), SIZES, *B),
+        case(op, P, normal(), SIZES, *B, label="a number", error="ValueError"),
     ]
     for op in ("SparseSparseMaximum", "SparseSparseMinimum")
 ]

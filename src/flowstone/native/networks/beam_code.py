@@ -6,7 +6,8 @@ Threads share the rows, each of which is searched for itself.
 Beams are kept from the most probable on, each with the number of its sequence, by which sequences are
 compared. In a time step the best `width` candidates are in a heap, the worst of them first: what is not
 better than that is passed over, a vector of labels at a time, and of the beams all from the first on whose
-best extension is not. Of equal candidates the earlier is the better: first beams that stay, in their order,
+best extension is not. A beam that has left the heap when its parent comes to its label is forgotten: it is
+not extended. Of equal candidates the earlier is the better: first beams that stay, in their order,
 then extensions by beams and labels.
 """
 
@@ -23,16 +24,18 @@ __all__ = ["FIELDS", "PLACES", "WORDS", "WORD_FIELDS", "beams_code"]
 WORDS = ("threads", "steps", "rows", "classes", "width", "paths", "room", "merges")
 """`room`: the elements of a field of beams, a whole number of vectors and more than `width`."""
 PLACES = {
-    "search": ("notes", "logs", "lengths", "numbers", "sequences", "history", "labels", "counts", "scores")
-}
+    "search": (
+        "notes", "logs", "lengths", "numbers", "sequences", "marks", "history", "labels", "counts", "scores",
+    )
+}  # fmt: skip
 """Logarithms of probabilities [steps, rows, classes], the last class is the blank; `lengths` int64 [rows].
-`numbers` [threads, `FIELDS`, room] of their type, `sequences` int64 [threads, `WORD_FIELDS`, room], `history`
-int64 [threads, steps, width] are memory. `labels` int64 [rows, paths, steps] has first the `counts` int64
-[rows, paths] labels of each path; `scores` [rows, paths] are -infinity of what there is not. A note, 0 at
-first, becomes 1 if there are logarithms that are NaN."""
+`numbers` [threads, `FIELDS`, room] of their type, `sequences` int64 [threads, `WORD_FIELDS`, room], `marks`
+int64 [threads, classes], 0 at first, and `history` int64 [threads, steps, width] are memory. `labels` int64
+[rows, paths, steps] has first the `counts` int64 [rows, paths] labels of each path; `scores` [rows, paths]
+are -infinity of what there is not. A note, 0 at first, becomes 1 if there are logarithms that are NaN."""
 
 _BEAMS, _OTHERS = ("blank", "label", "total"), ("stay_blank", "stay_label", "reached", "every", "heap")
-_BEAM_WORDS, _OTHER_WORDS = ("last", "number", "parent"), ("orders",)
+_BEAM_WORDS, _OTHER_WORDS = ("last", "number", "parent"), ("orders", "child", "sibling", "forgotten")
 FIELDS = 2 * len(_BEAMS) + len(_OTHERS)
 WORD_FIELDS = 2 * len(_BEAM_WORDS) + len(_OTHER_WORDS)
 """How many fields there are: those of the beams, of the next ones, and of a time step. Of beams: the
@@ -97,6 +100,7 @@ class _Search:
         self.me, self.start, self.end = my_part(e, words["rows"])
         self.fields = e.at(self.a["numbers"], e.mul(self.me, e.mul(words["room"], FIELDS)), self.kind)
         self.word_fields = e.at(self.a["sequences"], e.mul(self.me, e.mul(words["room"], WORD_FIELDS)), "i64")
+        self.marks = e.at(self.a["marks"], e.mul(self.me, words["classes"]), "i64")
         self.history = e.at(self.a["history"], e.mul(self.me, e.mul(words["steps"], words["width"])), "i64")
         self.labels = e.sub(words["classes"], 1)
         self.beams, self.turn = e.variable("i64", "1"), e.variable("i64", "0")
@@ -212,6 +216,9 @@ class _Search:
         e, none = self.e, self._constant(-_INFINITY)
         count = e.get("i64", self.beams)
         with e.loop(0, count) as i:
+            self._set_word(here["child"], i, "-1")
+            self._set_word(here["forgotten"], i, "0")
+        with e.loop(0, count) as i:
             last = self._word(here["last"], i)
             parent = self._found(here["number"], self._word(here["parent"], i))
             from_there = e.most(parent, 0)
@@ -220,6 +227,9 @@ class _Search:
                 repeats, self.dtype, *[self._number(here[name], from_there) for name in ("blank", "total")]
             )
             is_there = e.let(f"icmp sge i64 {parent}, 0")
+            with e.when(is_there):  # the children of a beam are a list
+                self._set_word(here["sibling"], i, self._word(here["child"], parent))
+                self._set_word(here["child"], parent, i)
             self._set_number(here["reached"], i, e.one.select(is_there, self.dtype, reached, none))
             has_label = e.let(f"icmp sge i64 {last}, 0")
             log = self._number(logs, e.most(last, 0))
@@ -279,7 +289,10 @@ class _Search:
             total = self._number(here["total"], i)
             best = e.one.binary("fadd", self.dtype, total, most)
             leave(e.let(f"xor i1 {self._is_better(here, best)}, true"))
-            self._extend(here, logs, i, total)
+            with e.when(e.let(f"icmp eq i64 {self._word(here['forgotten'], i)}, 0")):
+                self._mark_children(here, i, True)
+                self._extend(here, logs, i, total)
+                self._mark_children(here, i, False)
             e.set("i64", place, e.add(i, 1))
 
     def _largest(self, logs: str) -> str:
@@ -293,6 +306,18 @@ class _Search:
             e.set(self.kind, largest, e.one.select(above, self.dtype, x, held))
         return e.get(self.kind, largest)
 
+    def _mark_children(self, here: dict[str, str], i: str, there: bool) -> None:
+        """Writes at the labels that beam i and its children among the beams differ by: the child plus 1, or 0
+        again."""
+        e = self.e
+        child = e.variable("i64", "0")
+        e.set("i64", child, self._word(here["child"], i))
+        with e.repeat() as leave:
+            beam = e.get("i64", child)
+            leave(e.let(f"icmp slt i64 {beam}, 0"))
+            self._set_word(self.marks, self._word(here["last"], beam), e.add(beam, 1) if there else "0")
+            e.set("i64", child, self._word(here["sibling"], beam))
+
     def _extend(self, here: dict[str, str], logs: str, i: str, total: str) -> None:
         """Offers the extensions of beam i."""
         e = self.e
@@ -301,6 +326,9 @@ class _Search:
             score = e.binary("fadd", self.dtype, load(e, self.dtype, logs, k, mask), every)
             worst = in_all_lanes(e, self.kind, self._number(here["heap"], "0"))
             better = e.compare("fcmp ogt", self.dtype, score, worst)
+            marks = load(e, "int64", self.marks, k, mask)
+            marked = e.compare("icmp ne", "int64", marks, in_all_lanes(e, "i64", "0"))
+            better = e.let(f"or {e.vector('i1')} {better}, {marked}")
             if mask:
                 better = e.let(f"and {e.vector('i1')} {better}, {mask}")
             e.set("i64", left, self._bits(better))
@@ -311,19 +339,23 @@ class _Search:
                 e.set("i64", left, e.let(f"and i64 {bits}, {e.let(f'add i64 {bits}, -1')}"))
 
     def _offer_extension(self, here: dict[str, str], logs: str, i: str, label: str) -> None:
-        """Offers an extension that is no beam; a label that repeats the last one extends only what ends with
-        a blank."""
+        """Offers an extension, or, where it is a beam, asks whether that is forgotten; a label that repeats
+        the last one extends only what ends with a blank."""
         e = self.e
+        beam = e.sub(self._word(self.marks, label), 1)
+        is_new = e.let(f"icmp slt i64 {beam}, 0")
+        with e.when(e.let(f"xor i1 {is_new}, true")):
+            worst = self._number(here["heap"], "0"), self._word(here["orders"], "0")
+            gone = _is_worse(e, self.dtype, self._number(here["every"], beam), beam, *worst)
+            self._set_word(here["forgotten"], beam, e.let(f"zext i1 {gone} to i64"))
         repeats = e.let(f"icmp eq i64 {label}, {self._word(here['last'], i)}")
         start = e.one.select(
             repeats, self.dtype, *[self._number(here[name], i) for name in ("blank", "total")]
         )
         score = e.one.binary("fadd", self.dtype, start, self._number(logs, label))
-        with e.when(self._is_better(here, score)):
-            number = self._extended(self._word(here["number"], i), label)
-            with e.when(e.let(f"icmp slt i64 {self._found(here['number'], number)}, 0")):
-                order = e.add(self.words["width"], e.add(e.mul(i, self.words["classes"]), label))
-                self._offer(here, score, order)
+        with e.when(e.let(f"and i1 {is_new}, {self._is_better(here, score)}")):
+            order = e.add(self.words["width"], e.add(e.mul(i, self.words["classes"]), label))
+            self._offer(here, score, order)
 
     def _become(self, here: dict[str, str], there: dict[str, str], history: str) -> None:
         """Makes the next beams of the candidates, which leave the heap from the worst on."""

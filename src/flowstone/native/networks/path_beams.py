@@ -55,6 +55,7 @@ class PathBeams:
             "notes": ctypes.addressof(note), "logs": logs.contiguous(),
             "lengths": lengths.long().contiguous(), "numbers": logs.new_empty(threads * FIELDS * room),
             "sequences": torch.empty(threads * WORD_FIELDS * room, dtype=torch.int64),
+            "marks": torch.zeros(threads * classes, dtype=torch.int64),
             "history": torch.empty(threads * steps * width, dtype=torch.int64),
             "labels": labels, "counts": counts, "scores": scores,
         }  # fmt: skip

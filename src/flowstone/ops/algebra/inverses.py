@@ -104,11 +104,8 @@ def determinant_kernel(node: Node, env: Environment) -> Kernel:
 
 @matrix_determinant_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    determinant = op.outputs[0]
-    if determinant.dtype.is_complex:
-        determinant = F.Conj(determinant)
     inverse = F.MatrixInverse(op.inputs[0], adjoint=True)
-    return F.Mul(over_matrices(F.Mul(dy, determinant)), inverse)
+    return F.Mul(over_matrices(F.Mul(dy, op.outputs[0])), inverse)  # TensorFlow conjugates no determinant
 
 
 log_matrix_determinant_op = op(

@@ -31,6 +31,7 @@ from flowstone.ops.algebra.matrix_shapes import (
     same_size,
 )
 from flowstone.ops.control.conditionals import cond
+from flowstone.ops.numbers.elementwise import conjugate
 
 __all__ = ["matrix_solve_ls"]
 
@@ -130,7 +131,10 @@ def _(op: Operation, dy: Tensor) -> Gradients:
         inner = _solve_gramian(_gramian_factor(matrix, l2, True), dy)
         d_rhs = product(matrix, inner)
         rest = F.Sub(rhs, product(matrix, solution))
-        d_matrix = F.Sub(product(rest, inner, adjoint_b=True), product(d_rhs, solution, adjoint_b=True))
+        back, other = d_rhs, solution
+        if matrix.dtype.is_complex:  # where TensorFlow transposes what conjugates, too
+            back, other = product(matrix, conjugate(inner)), conjugate(solution)
+        d_matrix = F.Sub(product(rest, inner, adjoint_b=True), product(back, other, adjoint_b=True))
         return [d_matrix, d_rhs]
 
     def wide() -> list[Tensor]:

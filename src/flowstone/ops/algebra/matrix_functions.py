@@ -24,9 +24,8 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.algebra import decompositions
 from flowstone.ops.algebra.inverses import TYPES
-from flowstone.ops.algebra.matrix_gradients import adjoint
+from flowstone.ops.algebra.matrix_gradients import adjoint, transposed
 from flowstone.ops.algebra.matrix_shapes import check_square, code_for_small, cubic, square_shape
-from flowstone.ops.numbers.elementwise import conjugate
 
 __all__ = ["matrix_square_root"]
 
@@ -262,10 +261,10 @@ def _scaled_logarithm(x: torch.Tensor) -> torch.Tensor:
 
 @matrix_square_root_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    """The Z with Y^H Z + Z Y^H = dY, as one linear system of n² unknowns."""
+    """The Z with Y^T Z + Z Y^T = dY, as one linear system of n² unknowns."""
     root = op.outputs[0]
     eye = F.MatrixDiag(F.OnesLike(F.MatrixDiagPart(root)))
-    terms = (adjoint(root), eye), (eye, conjugate(root))
+    terms = (transposed(root), eye), (eye, root)
     system = F.AddV2(*[F.Einsum([a, b], equation="...ij,...kl->...ikjl") for a, b in terms])
     shape = F.Shape(dy)
     outer, side = F.StridedSlice(shape, [0], [-2], [1]), F.StridedSlice(shape, [-1], [0], [1], end_mask=1)

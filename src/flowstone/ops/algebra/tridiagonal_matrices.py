@@ -218,9 +218,9 @@ def _reduced(
 
 @tridiagonal_solve_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    diagonals, solution = op.inputs[0], conjugate(op.outputs[0])
+    diagonals, solution = op.inputs[0], op.outputs[0]
     pivots = {name: op.attributes[name] for name in ("partial_pivoting", "perturb_singular")}
-    d_rhs = F.TridiagonalSolve(adjoint_diagonals(diagonals), dy, **pivots)
+    d_rhs = F.TridiagonalSolve(transposed_diagonals(diagonals), dy, **pivots)
     parts = []
     for moved in (_rows_after(solution), solution, _rows_before(solution)):
         total = F.Sum(F.Mul(d_rhs, moved), -1)
@@ -230,8 +230,13 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 def adjoint_diagonals(diagonals: Tensor) -> Tensor:
     """The diagonals [..., 3, n] of the conjugate transposes."""
+    return transposed_diagonals(conjugate(diagonals))
+
+
+def transposed_diagonals(diagonals: Tensor) -> Tensor:
+    """The diagonals [..., 3, n] of the transposes."""
     above, main, below = (_row(diagonals, i) for i in range(3))
-    return F.ConcatV2([conjugate(each) for each in (_after(below), main, _before(above))], -2)
+    return F.ConcatV2([_after(below), main, _before(above)], -2)
 
 
 def _row(x: Tensor, i: int) -> Tensor:

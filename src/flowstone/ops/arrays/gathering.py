@@ -107,6 +107,8 @@ def _(node: Node, env: Environment) -> Kernel:
     axis, batch = node.constant(2), node.attributes["batch_dims"]
     if axis is not None:
         return _gather_kernel(node, env, int(axis), batch)
+    if is_text(node):
+        return lambda params, indices, at: _gather_text(params, indices, _gather_axis(int(at), params.ndim))
     return in_signed(
         node.dtype(0),
         lambda params, indices, at: _gather(params, indices, _gather_axis(int(at), params.ndim), batch),

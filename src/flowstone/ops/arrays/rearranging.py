@@ -251,6 +251,9 @@ def _(node: Node) -> Shapes:
         raise ValueError(f"Shape must be rank 1 but is rank {len(lengths)}")
     if dims is None:
         return None
+    for name, axis in (("batch_dim", batch), ("seq_dim", sequence)):
+        if axis < 0:
+            raise ValueError(f"{name} must be >=0, got {axis}")
     if batch >= len(dims):
         raise ValueError(f"batch_dim must be < input rank: {batch} vs. {len(dims)}")
     if sequence >= len(dims):
@@ -264,6 +267,8 @@ def _(node: Node, env: Environment) -> Kernel:
     sequence, batch = node.attributes["seq_dim"], node.attributes["batch_dim"]
 
     def reverse(x: Any, lengths: Any) -> Any:
+        if min(batch, sequence) < 0:
+            raise invalid(f"batch_dim and seq_dim must be >=0, got {batch} and {sequence}")
         size, count = x.shape[sequence], x.shape[batch]
         if lengths.shape != (count,):
             raise invalid(f"Length of seq_lengths != input.dims({batch}), ({len(lengths)} vs. {count})")

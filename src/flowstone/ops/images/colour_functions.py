@@ -204,7 +204,9 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
             )
         images = with_dependencies(checks, images)
         if dims is not None:
-            return F.Tile(images, [1] * (len(dims) - 1) + [3], name=scope)
+            colours = F.Tile(images, [1] * (len(dims) - 1) + [3], name=scope)
+            colours.set_shape([*dims[:-1], 3])
+            return colours
         ones = F.Fill(F.ExpandDims(F.Rank(images) - 1, 0), 1)
         return F.Tile(images, F.ConcatV2([ones, [3]], 0), name=scope)
 

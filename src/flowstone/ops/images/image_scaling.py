@@ -101,9 +101,9 @@ def resize_images(
     """Images [batch, height, width, channels], or one without `batch`, with the height and width of `size`.
 
     The result is float32, but for the nearest neighbour; images that have the size already are returned as
-    they are. `method` is one of `ResizeMethod`. `preserve_aspect_ratio`: `size` is only the largest that is
-    allowed. ValueError for images of unknown rank or other ranks, for sizes that are not two integers, and
-    for other methods.
+    they are, unless `preserve_aspect_ratio` says that `size` is only the largest that is allowed. `method` is
+    one of `ResizeMethod`. ValueError for images of unknown rank or other ranks, for sizes that are not two
+    integers, and for other methods.
     """
     with get_default_graph().name_scope(name or "resize"):
         given = convert_to_tensor(images, name="images")
@@ -113,7 +113,7 @@ def resize_images(
         size = _size_tensor(size)
         if preserve_aspect_ratio:
             size = _in_proportion(batch, size)
-        known = _known(size)
+        known = None if preserve_aspect_ratio else _known(size)
         if known is not None and batch.dims is not None and known == batch.dims[1:3]:
             return given
         if method not in _METHODS:
@@ -143,6 +143,8 @@ def resize_image_with_pad(
         _, height, width, _ = sizes_of(images, 4)
         (rows, top), (columns, left) = _fitted((height, width), (target_height, target_width))
         resized = resize_images(images, F.Pack([rows, columns], name="size"), method, align_corners)
+        if method != ResizeMethod.NEAREST_NEIGHBOR and images.dtype is not dtypes.float32:
+            resized = F.Cast(resized, DstT=dtypes.float32)  # what keeps its size, too
         whole = pad_to_bounding_box(resized, top, left, target_height, target_width)
         return whole if rank == 4 else F.Squeeze(whole, squeeze_dims=[0])
 

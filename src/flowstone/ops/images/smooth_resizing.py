@@ -283,6 +283,8 @@ def _(node: Node, env: Environment) -> Kernel:
     kernel = _kernel_of(node)
 
     def run(dy: torch.Tensor, images: torch.Tensor, scale: Any, offset: Any) -> torch.Tensor:
+        if 0 in dy.shape:
+            return torch.zeros_like(images)
         _check_gradient(dy, images)
         spans = zip(images.shape[1:3], dy.shape[1:3], _pairs(scale, offset))
         taps = [reversed_taps(_kernel_taps(k, n, *pair, *kernel), k) for k, n, pair in spans]

@@ -312,8 +312,8 @@ def _with_blank_at(logits: Tensor, blank: int, classes: int, last: bool) -> Tens
 
 
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(each row's labels without repeats and padded with 0, the place of each label there), int32 [batch,
-    labels] both: what `ctc_loss_v2` may be given.
+    """(each row's labels without repeats and padded with 0, int64, the place of each label there, int32):
+    what `ctc_loss_v2` may be given. Both are [batch, labels].
     """
     with get_default_graph().name_scope(name or "ctc_unique_labels"):
         labels = F.Cast(convert_to_tensor(labels, name="labels"), DstT=dtypes.int32)
@@ -327,4 +327,6 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
         rows = F.GatherV2(firsts, [0], 1)
         to = F.ConcatV2([rows, F.Cast(F.ExpandDims(F.GatherNd(rank, firsts), 1), DstT=dtypes.int64)], 1)
         shape = F.Cast(F.Shape(labels), DstT=dtypes.int64)
-        return F.ScatterNd(to, F.GatherNd(labels, firsts), shape), places
+        unique = F.ScatterNd(to, F.Cast(F.GatherNd(labels, firsts), DstT=dtypes.int64), shape)
+        unique.set_shape([None if labels.dims is None else labels.dims[0], None])
+        return unique, places

@@ -3,7 +3,7 @@
 A beam is a sequence of labels with the logarithms of two probabilities: of all paths so far that mean it and
 end with a blank, and of those that end with its last label. In each time step a beam stays as it is, by a
 blank or by its last label again, and is extended by every other label; the `width` most probable of all are
-kept.
+kept. As in TensorFlow a beam may be forgotten, see `_kept_extensions`.
 
 All rows and beams are searched at once, a loop over time steps only. Extensions of a beam are as probable as
 the beam times the label. So in the order of the beams' and the labels' probabilities an extension has at
@@ -46,23 +46,29 @@ class BeamSearch:
         stay_blank = total + logs[:, -1:]
         stay_label = torch.logaddexp(self.label, self._from_parents(total)) + self._of_last(logs)
         beam, label, score = self._extensions(total, logs)
-        known = self._number_of(beam, label)
-        is_beam = (known[:, :, None] == self.number[:, None, :]).any(2)
+        is_beam = (self._number_of(beam, label)[:, :, None] == self.number[:, None, :]).any(2)
         score = score.masked_fill(is_beam, _NONE)
 
-        every = torch.cat([torch.logaddexp(stay_blank, stay_label), score], 1)
+        stay = torch.logaddexp(stay_blank, stay_label)
+        every = torch.cat([stay, score], 1)
         top, chosen = every.topk(min(self.width, every.shape[1]), 1)
-        dead = top == _NONE  # fewer sequences are possible than beams; these are none
         is_new = chosen >= beams
         extension = (chosen - beams).clamp_(min=0)
         source = torch.where(is_new, beam.gather(1, extension), chosen.clamp(max=beams - 1))
         added = torch.where(is_new, label.gather(1, extension), -1)
-        best, number = score.gather(1, extension), self.number.gather(1, source)
+        for row in self._doubtful(total, is_new, source):
+            kept = self._kept_extensions(total[row], stay[row], logs[row], row)
+            top[row], best = torch.cat([stay[row], kept.flatten()]).topk(top.shape[1])
+            is_new[row], best = best >= beams, best - beams
+            source[row] = torch.where(is_new[row], best // self.labels, best + beams)
+            added[row] = torch.where(is_new[row], best % self.labels, -1)
+        dead = top == _NONE  # fewer sequences are possible than beams; these are none
+        number = self.number.gather(1, source)
         state = (
             stay_blank.gather(1, source).masked_fill(is_new, _NONE),
-            torch.where(is_new, best, stay_label.gather(1, source)),
+            torch.where(is_new, top, stay_label.gather(1, source)),
             torch.where(is_new, added, self.last.gather(1, source)),
-            torch.where(is_new, known.gather(1, extension), number).masked_fill(dead, 0),
+            torch.where(is_new, self._number_of(source, added), number).masked_fill(dead, 0),
             torch.where(is_new, number, self.parent.gather(1, source)).masked_fill(dead, 1),
         )
         self._become(state, source, added, active)
@@ -94,6 +100,45 @@ class BeamSearch:
         repeats = self.last[:, :, None] == self.last[:, None, :]
         reached = torch.where(repeats, self.blank[:, :, None], total[:, :, None])
         return reached.masked_fill(~is_parent, _NONE).amax(1)
+
+    def _doubtful(self, total: torch.Tensor, is_new: torch.Tensor, source: torch.Tensor) -> list[int]:
+        """The rows in which an extension of a beam is among the best that may be forgotten: one that does not
+        stay and whose parent is a better beam."""
+        none = torch.zeros_like(total, dtype=torch.bool)
+        stays, extended = (none.scatter_reduce(1, source, each, "amax") for each in (~is_new, is_new))
+        is_parent = self.number[:, :, None] == self.parent[:, None, :]
+        has_parent = (is_parent & (total[:, :, None] > total[:, None, :])).any(1)
+        return (~stays & extended & has_parent).any(1).nonzero().flatten().tolist()
+
+    def _kept_extensions(
+        self, total: torch.Tensor, stay: torch.Tensor, logs: torch.Tensor, row: int
+    ) -> torch.Tensor:
+        """The scores [beams, labels] of a row's extensions, -inf where there is none.
+
+        TensorFlow lets beams have their turns from the best one down. One that is not among the best any
+        more when its parent, in its turn, comes to its last label is forgotten: it is not extended.
+        """
+        beams, last = len(total), self.last[row]
+        is_parent = self.number[row][:, None] == self.parent[row]
+        has_parent, parent = is_parent.any(0), is_parent.int().argmax(0)
+        score = total[:, None] + logs[:-1]
+        repeated = (last >= 0).nonzero().flatten()
+        score[repeated, last[repeated]] = self.blank[row, repeated] + logs[last[repeated]]
+        score[parent[has_parent], last[has_parent]] = _NONE  # which are beams
+        turn = torch.empty_like(parent)
+        turn[total.argsort(descending=True)] = torch.arange(beams, device=total.device)
+        source, label = (score > stay[has_parent].min()).nonzero(as_tuple=True)
+        before = turn[source] * self.labels + label < (turn[parent] * self.labels + last)[:, None]
+        better = before & (score[source, label] > stay[:, None])
+        above = (stay > stay[:, None]).sum(1)
+        forgotten = torch.zeros_like(has_parent)
+        for _ in range(beams):  # each round is right for those with one more turn
+            count = above + (better & ~forgotten[source]).sum(1)
+            found = has_parent & ~forgotten[parent] & (turn[parent] < turn) & (count >= self.width)
+            if torch.equal(found, forgotten):
+                break
+            forgotten = found
+        return score.masked_fill_(forgotten[:, None], _NONE)
 
     def _of_last(self, logs: torch.Tensor) -> torch.Tensor:
         return logs.gather(1, self.last.clamp(min=0)).masked_fill(self.last < 0, _NONE)

@@ -92,8 +92,8 @@ def _(node: Node) -> Shapes:
 @cell_grad_op.infer
 def _(node: Node) -> Shapes:
     x, h = require_rank(node.dims(0), 2), require_rank(node.dims(1), 2)
-    cells = h[1]
-    return [x, (x[0], cells), (x[0], cells), (x[0], None if cells is None else 2 * cells)]
+    cells, (both,) = h[1], require_rank(node.dims(4), 1)
+    return [x, (x[0], cells), (x[0], cells), (x[0], both if cells is None else 2 * cells)]
 
 
 @cell_op.gradient

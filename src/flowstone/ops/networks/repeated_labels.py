@@ -27,6 +27,7 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
         first = F.OnesLike(F.Cast(labels[:, :1], DstT=dtypes.bool))
         changes = F.ConcatV2([first, F.NotEqual(labels[:, 1:], labels[:, :-1])], np.int32(1))
         kept = F.LogicalAnd(changes, sequence_mask(lengths, maxlen=F.Shape(labels)[1]))
+        kept.set_shape([None, None])
         counts = F.Cast(F.Sum(F.Cast(kept, DstT=dtypes.int32), np.int32(1)), DstT=lengths.dtype)
         places = sequence_mask(counts, maxlen=F.Max(counts, np.int32(0)))
         shape = F.Shape(places, out_type=dtypes.int64)

@@ -51,7 +51,14 @@ def _by(shift: Callable[..., torch.Tensor], x: torch.Tensor, y: torch.Tensor, mo
 
 def _left(dtype: DType) -> Callable[..., torch.Tensor]:
     most = dtype.size * 8 - 1
-    return modular(dtype, lambda x, y: _by(torch.bitwise_left_shift, x, y, most))
+    if not dtype.is_unsigned or dtype is dtypes.uint8:
+        return lambda x, y: _by(torch.bitwise_left_shift, x, y, most)
+    # An unsigned amount that looks negative is above all amounts.
+    return modular(dtype, lambda x, y: torch.bitwise_left_shift(x, _amounts(y, most)))
+
+
+def _amounts(y: torch.Tensor, most: int) -> torch.Tensor:
+    return torch.where((y < 0) | (y > most), most, y)
 
 
 def _right(dtype: DType) -> Callable[..., torch.Tensor]:
@@ -64,7 +71,7 @@ def _right(dtype: DType) -> Callable[..., torch.Tensor]:
 
 
 def _right_uint64(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    x, y = x.view(torch.int64), y.view(torch.int64).clamp(0, 63)
+    x, y = x.view(torch.int64), _amounts(y.view(torch.int64), 63)
     kept = torch.where(
         y == 0, -1, (1 << (64 - y.clamp(min=1))) - 1
     )  # the bits that do not come from the sign

@@ -122,6 +122,8 @@ def binary_call(
     dtype = node.dtype(0)
     if adapter is not None and needs_help(dtype):
         return Call(adapter(dtype, function), X0, X1)
+    if dtype.is_complex and function in (torch.add, torch.sub):
+        function, in_place = by_parts(function), in_place and by_parts(in_place)
     call = Call(function, X0, X1)
     if in_place is not None:
         x, y = node.dims(0), node.dims(1)
@@ -130,6 +132,18 @@ def binary_call(
         if node.commutes and keeps_shape(y, x):
             call.or_in_place(1, in_place, X1, X0)
     return call
+
+
+def by_parts(function: _Function) -> _Function:
+    """A sum or difference of complex numbers by their parts: ATen's multiplies the second by 1, which makes
+    NaN of the part that an infinity has beside it."""
+
+    def compute(*values: torch.Tensor) -> torch.Tensor:
+        if any(value.is_conj() for value in values):
+            return function(*values)
+        return torch.view_as_complex(function(*[torch.view_as_real(value) for value in values]))
+
+    return compute
 
 
 def complex_call(node: Node, env: Environment, function: _Function, name: str = "") -> Call | None:

@@ -109,7 +109,8 @@ def histogram_fixed_width(
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """The number of the bin of `histogram_fixed_width` that each value lies in: of the values' shape.
+    """The number of the bin of `histogram_fixed_width` that each value lies in: int32, of the values' shape.
+    `dtype` makes no difference, as in TensorFlow.
 
     TypeError unless the values are floating numbers.
     """
@@ -122,4 +123,4 @@ def histogram_fixed_width_bins(
         number = cast(nbins, values.dtype)
         fractions = truediv(flat - value_range[0], value_range[1] - value_range[0], name="scaled_values")
         indices = floor(number * fractions, name="indices")
-        return reshape(cast(clip_by_value(indices, 0, number - 1), dtype), dims)
+        return reshape(cast(clip_by_value(indices, 0, number - 1), dtypes.int32), dims)

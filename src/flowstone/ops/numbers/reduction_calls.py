@@ -258,7 +258,7 @@ def norm_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
 
     def norm(x: torch.Tensor) -> torch.Tensor:
         if dtype.is_integer:
-            squares = torch.sum(torch.square(x.to(torch.int64)), axes, keep)
+            squares = torch.sum(torch.square(x.to(torch.int64)), axes, keep).to(dtype.torch)
             return torch.sqrt(squares.to(torch.float64)).to(dtype.torch)
         if dtype.is_complex:
             squares = torch.sum(torch.square(torch.abs(x)), axes, keep)

@@ -156,8 +156,20 @@ def _gamma_derivative(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     front = torch.exp(a * log - x - torch.lgamma(next_a))
     total, slope = _gamma_series(a, x, _PRECISE[kind] / 16)
     result = front * (total * (log - torch.digamma(next_a)) + slope)
-    result = torch.where(x == 0, 0.0, result)
-    return torch.where((a <= 0) | (x < 0), float("nan"), result).to(kind)
+    far = (x == math.inf) | ((front == 0) & (x > next_a))
+    result = torch.where((x == 0) | far, 0.0, result)  # P is 0, or 1 to all digits
+    return torch.where((a <= 0) | (x < 0) | torch.isnan(a), float("nan"), result).to(kind)
+
+
+def gamma_sample_slope(a: torch.Tensor, sample: torch.Tensor) -> torch.Tensor:
+    """The derivative by a of a sample of the gamma distribution, along which P(a, sample) stays as it is.
+    ATen's has three digits; it is left for samples so far out that P's series loses them all."""
+    kind = a.dtype
+    a, x = (each.to(torch.float64).contiguous() for each in torch.broadcast_tensors(a, sample))
+    total, slope = _gamma_series(a, x, _PRECISE[kind] / 16)
+    found = -x / a * (total * (torch.log(x) - torch.digamma(a + 1)) + slope)
+    far = (x > a + 8 * torch.sqrt(a) + 12) | ~torch.isfinite(found)
+    return torch.where(far, torch._standard_gamma_grad(a, x), found).to(kind)
 
 
 igamma_grad_a_op = op("IgammaGradA", "a: T, x: T -> z: T", T=_REAL_FLOATS, capturable=False).no_gradient()

@@ -18,7 +18,7 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, as_shape, merge
 from flowstone.ops.lists.tensor_list import add_lists
-from flowstone.ops.numbers.elementwise import ALL_NUMBERS
+from flowstone.ops.numbers.elementwise import ALL_NUMBERS, by_parts
 from flowstone.ops.numbers.unsigned_integers import modular
 
 __all__ = ["accumulate_n", "add_n"]
@@ -54,7 +54,7 @@ def _sum_kernel(node: Node, env: Environment) -> Kernel:
         return add_lists
     if count == 1:
         return Call(torch.clone, X0)
-    total = modular(dtype, _add_all)
+    total = by_parts(_add_all) if dtype.is_complex else modular(dtype, _add_all)
     shapes = [node.static_shape(i) for i in range(count)]
     if None in shapes or len(set(shapes)) > 1:
 

@@ -183,8 +183,16 @@ parse_single_example_op.no_gradient()
 def _(node: Node) -> Shapes:
     require_rank(node.dims(0), 0)
     _check_shapes(node)
-    if len(node.attributes["sparse_keys"]) != len(node.attributes["sparse_types"]):
-        raise ValueError("len(sparse_keys) != len(sparse_types)")
+    get = node.attributes
+    count, keys, types = get["num_sparse"], len(get["sparse_keys"]), len(get["sparse_types"])
+    if not count == keys == types:
+        raise ValueError(
+            f"num_sparse ({count}) must match the size of sparse_keys ({keys}) and sparse_types ({types})"
+        )
+    if len(get["dense_keys"]) != len(get["Tdense"]):
+        raise ValueError(
+            f"len(dense_keys) != len(dense_types): {len(get['dense_keys'])} vs. {len(get['Tdense'])}"
+        )
     return _batch_shapes(node, (), len(node.attributes["sparse_types"]))
 
 

@@ -61,6 +61,15 @@ def no_default(key: bytes, dtype: Any, dims: Any) -> Wanted:
 
 def check_shapes(node: Node, kinds: Sequence[str]) -> None:
     for kind, types in zip(kinds, ("Tcontext_dense", "feature_list_dense_types")):
+        for form, of_form in (("sparse", f"{kind}_sparse_types"), ("dense", types)):
+            count, found = node.attributes.get(f"N{kind}_{form}"), len(node.attributes[of_form])
+            keys = node.attributes.get(f"{kind}_{form}_keys")
+            if count not in (None, found) and (form, kind) != ("dense", "context"):
+                raise ValueError(f"num_{kind}_{form} ({count}) must match the size of {of_form} ({found})")
+            if keys is not None and len(keys) != found:
+                raise ValueError(
+                    f"{kind}_{form}_keys ({len(keys)}) must match the size of {of_form} ({found})"
+                )
         shapes = node.attributes[f"{kind}_dense_shapes"]
         if len(shapes) != len(node.attributes[types]):
             raise ValueError(f"len({kind}_dense_shapes) != len({types})")

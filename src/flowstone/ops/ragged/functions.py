@@ -15,7 +15,8 @@ from flowstone.ops.arrays import gathering, joining, masks, packing
 from flowstone.ops.arrays.searching import argsort
 from flowstone.ops.arrays.shapes import expand_dims as expand_dense
 from flowstone.ops.arrays.shapes import reshape, shape
-from flowstone.ops.control.checks import assert_equal
+from flowstone.ops.control.checks import assert_equal, assert_less, assert_non_negative
+from flowstone.ops.numbers.reductions import reduce_min
 from flowstone.ops.numbers.segment_reductions import unsorted_segment_sum
 from flowstone.ops.ragged.conversions import from_tensor
 from flowstone.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor
@@ -124,12 +125,13 @@ def rows_between(ragged: Any, starts: Tensor, limits: Tensor) -> Any:
 
 def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = None,
            batch_dims: int = 0) -> Any:  # fmt: skip
-    """Rows of `params`, ragged or dense, in the form of `indices`, ragged or dense. NotImplementedError for
-    another axis than 0."""
-    if axis not in (None, 0) or batch_dims:
-        raise NotImplementedError("tf.gather of a RaggedTensor takes whole rows: axis=0, batch_dims=0")
+    """Rows of `params`, ragged or dense, in the form of `indices`, ragged or dense; along another axis of a
+    ragged one what the indices name in each row. ValueError for others."""
     with get_default_graph().name_scope(name or "RaggedGather"):
         params, indices = as_ragged_or_tensor(params), as_ragged_or_tensor(indices)
+        place = batch_dims if axis is None else axis
+        if place or batch_dims:
+            return _gather_within(params, indices, place, batch_dims)
         if isinstance(indices, RaggedTensor):
             return indices.with_values(gather(params, indices.values))
         if not isinstance(params, RaggedTensor):
@@ -142,6 +144,29 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | 
         )
         ends, flat = list(found[0]), found[1]
         return RaggedTensor.from_nested_row_splits(flat, ends, validate=False) if ends else flat
+
+
+def _gather_within(params: Any, indices: Any, axis: int, batch_dims: int) -> Any:
+    """`gather` along another axis than the first of a ragged `params`."""
+    rank = (params.shape.ndims or 0) if isinstance(params, RaggedTensor) else 0
+    is_known = -rank <= axis < rank
+    if not is_known or (batch_dims and (batch_dims, axis % rank) != (1, 1)):
+        raise ValueError(f"A ragged gather cannot have the axis {axis} and {batch_dims} batch dimensions")
+    axis %= rank
+    if batch_dims:
+        return batch_gather(params, indices)
+    if not axis:
+        return gather(params, indices)
+    if axis > 1:
+        inner = gather if isinstance(params.values, RaggedTensor) else gathering.gather
+        return params.with_values(inner(params.values, indices, axis=axis - 1))
+    if isinstance(indices, RaggedTensor):
+        raise ValueError("Ragged indices name whole rows: axis=0")
+    shortest = F.Cast(reduce_min(params.row_lengths()), DstT=indices.dtype)
+    bounds = [assert_non_negative(indices), assert_less(indices, shortest, message="not in every row")]
+    with get_default_graph().control_dependencies(bounds):
+        every = gather(expand_dims(indices, 0), F.Fill(F.ExpandDims(params.nrows(), 0), 0))
+    return batch_gather(params, every)
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:

@@ -49,7 +49,10 @@ class RaggedTensor(Ragged):
         row_splits.shape.assert_has_rank(1)
         if isinstance(values, RaggedTensor) and values.row_splits.dtype != row_splits.dtype:
             raise ValueError("row_splits and values.row_splits must have the same dtype.")
-        Ragged.exist = True
+        if not Ragged.exist:
+            from flowstone.ops.ragged import dispatching  # noqa: F401  # its operators and what functions do
+
+            Ragged.exist = True
         self._values, self._row_splits = values, row_splits
 
     # ---- made from its parts

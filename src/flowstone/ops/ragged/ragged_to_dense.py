@@ -18,7 +18,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, is_compatible
-from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.arrays import in_signed, invalid
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.numbers.elementwise import sum_to
 from flowstone.ops.ragged.ragged_rows import check_splits, row_numbers
@@ -111,7 +111,7 @@ def _(node: Node, env: Environment) -> Kernel:
             result[places.numpy()] = values if kept is None else values[kept.numpy()]
         return result.reshape(sizes)
 
-    return fill
+    return in_signed(node.dtype(1), fill, 1, 2)
 
 
 def _rows(types: list[str], partitions: Any, count: int) -> tuple[int, list[torch.Tensor]]:

@@ -25,6 +25,7 @@ from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.constants import zeros_like
 from flowstone.ops.numbers.elementwise import broadcast_shape
+from flowstone.ops.numbers.special_functions import gamma_sample_slope
 from flowstone.ops.randomness import philox
 from flowstone.ops.randomness.op_seeds import (
     BLOCKS_OF_A_NUMBER,
@@ -245,9 +246,7 @@ random_gamma_grad.no_gradient()
 
 @random_gamma_grad.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    return lambda alpha, sample: torch._standard_gamma_grad(
-        *[t.contiguous() for t in torch.broadcast_tensors(alpha, sample)]
-    )
+    return gamma_sample_slope
 
 
 def _poisson_kernel(node: Node, env: Environment) -> Kernel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def frame(
     """The frames [..., frames, frame_length, ...] of a signal along an axis, each a step after the last.
 
     Args:
-        signal: [..., samples, ...], of known rank.
+        signal: [..., samples, ...], of known rank if the axis is not the last.
         frame_length: the number of samples of a frame.
         frame_step: the number of samples from one frame's start to the next one's.
         pad_end: whether there are frames past the end, filled with `pad_value`: as many as there are steps.
@@ -40,7 +41,9 @@ def frame(
         x = convert_to_tensor(signal, name="signal")
         length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
         if x.dims is None:
-            raise ValueError("the rank of the signal must be known")
+            if axis != -1:
+                raise ValueError(f"the rank of the signal must be known for axis {axis}")
+            return over_last(x, 1, lambda rows: frame(rows, length, step, pad_end, pad_value))
         rank = len(x.dims)
         if not -rank <= axis < rank:
             raise ValueError(f"axis {axis} is out of bounds of a signal of rank {rank}")
@@ -61,16 +64,18 @@ def frame(
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
     """The sum [..., samples] of frames [..., frames, frame_length], each set a step after the last.
 
-    There are frame_step (frames - 1) + frame_length samples. The rank must be known.
+    There are frame_step (frames - 1) + frame_length samples.
     """
     with get_default_graph().name_scope(name or "overlap_and_add"):
         x = convert_to_tensor(signal, name="signal")
-        if x.dims is None or len(x.dims) < 2:
-            raise ValueError(f"signal must have a known rank, at least 2, not {x.shape}")
+        if x.dims is not None and len(x.dims) < 2:
+            raise ValueError(f"signal must have a rank of at least 2, not {x.shape}")
         step_tensor = convert_to_tensor(frame_step, name="frame_step")
         if not step_tensor.dtype.is_integer:
             raise ValueError(f"frame_step must be an integer. Got {step_tensor.dtype}")
         step = _scalar(frame_step, "frame_step")
+        if x.dims is None:
+            return over_last(x, 2, lambda rows: overlap_and_add(rows, frame_step))
         rank = len(x.dims)
         outer = [size_of(x, i) for i in range(rank - 2)]
         frames, length = size_of(x, rank - 2), size_of(x, rank - 1)
@@ -103,7 +108,18 @@ def _sum_of_parts(
     return F.StridedSlice(x, [0, 0], _tensor([0, total]), [1, 1], ellipsis_mask=1)
 
 
-# ---- sizes that may be known only in the step
+# ---- ranks and sizes that may be known only in the step
+
+
+def over_last(x: Tensor, count: int, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """`function`, which keeps the first axis, of x [..., the last `count` axes] as one batch."""
+    shape = F.Shape(x)
+    outer = F.StridedSlice(shape, [0], [-count], [1], begin_mask=1)
+    inner = F.StridedSlice(shape, [-count], [0], [1], end_mask=1)
+    rows = F.Reshape(x, F.ConcatV2([F.ExpandDims(F.Prod(outer, 0), 0), inner], 0))
+    rows.set_shape([None] * (count + 1))
+    found = function(rows)
+    return F.Reshape(found, F.ConcatV2([outer, F.StridedSlice(F.Shape(found), [1], [0], [1], end_mask=1)], 0))
 
 
 def size_of(x: Tensor, axis: int) -> Size:
@@ -148,7 +164,8 @@ def _times(a: Size, b: Size) -> Size:
 
 
 def _floor_divided(a: Size, b: Size) -> Size:
-    return F.FloorDiv(_value(a), _value(b)) if isinstance(a, Tensor) or isinstance(b, Tensor) else a // b
+    in_step = isinstance(a, Tensor) or isinstance(b, Tensor) or not b  # a division by 0 fails there
+    return F.FloorDiv(_value(a), _value(b)) if in_step else a // b
 
 
 def _at_least(least: int, a: Size) -> Size:

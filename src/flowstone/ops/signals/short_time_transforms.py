@@ -14,7 +14,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.signals.cosine_transforms import dct, idct
-from flowstone.ops.signals.frames import frame, overlap_and_add
+from flowstone.ops.signals.frames import frame, over_last, overlap_and_add
 from flowstone.ops.signals.real_transforms import irfft, rfft
 from flowstone.ops.signals.windows import hann_window, vorbis_window
 
@@ -34,7 +34,7 @@ def stft(
     """The short-time Fourier transform [..., frames, fft_length / 2 + 1] of real signals [..., samples].
 
     Args:
-        signals: float32 or float64, of known rank.
+        signals: float32 or float64.
         frame_length: the number of samples of a frame.
         frame_step: the number of samples between the starts of frames.
         fft_length: the length of the transform; None for the power of two that holds a frame.
@@ -66,6 +66,9 @@ def inverse_stft(
     with get_default_graph().name_scope(name or "inverse_stft"):
         x = convert_to_tensor(stfts, preferred_dtype=dtypes.complex64)
         length = _known(frame_length, "frame_length")
+        if x.dims is None:
+            rest = frame_length, frame_step, fft_length, window_fn
+            return over_last(x, 2, lambda rows: inverse_stft(rows, *rest))
         frames = irfft(x, _vector(_transform_length(frame_length, fft_length)))
         frames = _cut_or_padded(frames, length)
         if window_fn is not None:

@@ -53,7 +53,7 @@ def _(node: Node, env: Environment) -> Kernel:
     normalize = node.attributes["normalize"]
 
     def distances(*parts: Any) -> torch.Tensor:
-        arrays = [part if isinstance(part, np.ndarray) else part.numpy() for part in parts]
+        arrays = [part if isinstance(part, np.ndarray) else _array(part) for part in parts]
         (a_at, a, a_shape), (b_at, b, b_shape) = arrays[:3], arrays[3:]
         if len(a_shape) != len(b_shape):
             raise invalid(
@@ -73,6 +73,10 @@ def _(node: Node, env: Environment) -> Kernel:
         return torch.from_numpy(result)
 
     return distances
+
+
+def _array(part: torch.Tensor) -> Any:
+    return (part.float() if part.dtype is torch.bfloat16 else part).numpy()
 
 
 def _check(at: Any, values: Any, sizes: Any) -> None:

@@ -223,6 +223,8 @@ def _extreme(name: str, types: tuple[DType, ...], function: Callable[..., torch.
 
     @declaration.infer
     def _(node: Node) -> Shapes:
+        for i, rank in enumerate((2, 1, 1) * 2):
+            check_rank(node.dims(i), rank)
         return [(None, None), (None,)]
 
     @declaration.kernel(CPU, GPU)

@@ -17,7 +17,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import convert_to_tensor
 from flowstone.framework.types.shape import format_dims
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.ragged.conversions import from_tensor
+from flowstone.ops.ragged.conversions import from_tensor, to_sparse
 from flowstone.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor
 from flowstone.ops.ragged.row_layouts import splits_of_ids
 from flowstone.ops.strings.elementwise_strings import Strings, as_array
@@ -202,15 +202,22 @@ def split(
     source: Any = None,
     name: str | None = None,
 ) -> Any:
-    """The parts of the strings of the vector `input` as Python splits them: a SparseTensor, a row a string,
-    or, as `result_type` says, a RaggedTensor.
+    """The parts of the strings `input` as Python splits them: a SparseTensor with a dimension more, or, as
+    `result_type` says, a RaggedTensor (of one string a vector).
 
     `sep`: what separates as a whole; '' or None: runs of white space, and no part is empty. `maxsplit`: the
-    most splits of a string, any number if negative. Raises ValueError for an input that is no vector.
+    most splits of a string, any number if negative.
     """
     with get_default_graph().name_scope(name or "StringSplit"):
         strings = convert_to_tensor(source if input is None else input, "string", name="input")
         separator = convert_to_tensor("" if sep is None else sep, "string")
+        rank = strings.shape.ndims
+        if rank not in (None, 1) and result_type in ("RaggedTensor", "SparseTensor"):
+            if result_type == "RaggedTensor":
+                return split_v2(strings, separator, maxsplit)
+            if rank:
+                return to_sparse(split_v2(strings, separator, maxsplit))
+            strings = F.Reshape(strings, [1])
         return _of_type(
             result_type, strings, string_split_v2_op.several(strings, separator, maxsplit=maxsplit)
         )

@@ -40,6 +40,7 @@ substr_op.no_gradient()
 @substr_op.infer
 def _(node: Node) -> Dims:
     dims, pos, size = node.dims(0), node.dims(1), node.dims(2)
+    pos, size = size if pos is None else pos, pos if size is None else size
     if pos is None or size is None:
         return None
     if len(pos) != len(size) or any(a != b for a, b in zip(pos, size) if None not in (a, b)):

@@ -228,12 +228,12 @@ def ngrams(
     padding_width: int | None = None,
     preserve_short_sequences: bool = False,
     name: str | None = None,
-) -> Tensor:
+) -> Any:
     """Neighbours along the last axis of the strings `data` joined, `ngram_width` (or each of several widths)
     at a time: [..., n-grams].
 
     Args:
-        data: strings of known rank, at least 1.
+        data: strings of known rank, at least 1, or ragged ones.
         separator: what stands between them.
         pad_values: what rows are filled up with, on both sides or as a pair (left, right); None: nothing.
         padding_width: the most of it a side; None: one less than the width.
@@ -244,12 +244,19 @@ def ngrams(
     """
     widths, left, right, padding = _ngram_settings(ngram_width, pad_values, padding_width)
     with get_default_graph().name_scope(name or "StringNGrams"):
-        strings = convert_to_tensor(data, dtypes.string, name="data")
+        strings = as_ragged_or_tensor(data, "string")
+        if isinstance(strings, RaggedTensor) and strings.values.shape.ndims != 1:
+            given = separator, pad_values, padding_width, preserve_short_sequences
+            return strings.with_values(ngrams(strings.values, widths, *given))
         if not strings.shape.ndims:
             raise ValueError("The rank of data must be known, and at least 1")
-        outer, rows, splits = _rows(strings)
+        if isinstance(strings, RaggedTensor):
+            flat, splits = strings.values, strings.row_splits
+        else:
+            outer, rows, splits = _rows(strings)
+            flat = F.Reshape(strings, [-1])
         found, ends = F.StringNGrams.several(
-            F.Reshape(strings, [-1]),
+            flat,
             splits,
             separator=separator,
             ngram_widths=widths,
@@ -258,6 +265,8 @@ def ngrams(
             pad_width=padding,
             preserve_short_sequences=preserve_short_sequences,
         )
+        if isinstance(strings, RaggedTensor):
+            return RaggedTensor.from_row_splits(found, ends, validate=False)
         total = F.StridedSlice(ends, [-1], [0], [1], end_mask=1, shrink_axis_mask=1)
         count = F.FloorDiv(total, F.Maximum(rows, convert_to_tensor(1, dtypes.int64)))
         result = F.Reshape(found, F.ConcatV2([outer, F.ExpandDims(count, 0)], 0))
