@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import flowstone as tf
 from flowstone.framework import flags
@@ -245,3 +246,7 @@ def test_products_in_loops() -> None:
     here = Machine(X86._replace(looped_products=7, looped_products_with_gradients=5))
     assert here.looped_products(False) == 7 and here.looped_products(True) == 5
     assert Machine(X86).looped_products(True) == Machine(ARM).looped_products(False) == 1 << 18
+
+
+def test_threads_of_loops() -> None:
+    assert Machine(X86).loop_threads() == torch.get_num_threads()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from flowstone.framework import flags
@@ -255,3 +256,26 @@ def test_a_variable_without_a_value_is_read_where_its_branch_is_taken(through_sw
         np.testing.assert_allclose(session.run(result, values), np.exp(0.5), rtol=1e-6)
         session.run(variable.initializer)
         np.testing.assert_allclose(session.run(result, values), np.exp(0.75), rtol=1e-6)
+
+
+def test_threads_share_the_rows_of_a_loop(set_profile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product may then be as large as all of them multiply, and results are the same."""
+    x = tf.placeholder(tf.float32, [16, 3, 48])
+    with tf.variable_scope("cell", initializer=tf.random_uniform_initializer(-0.3, 0.3, seed=1)):
+        y, last = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(40), x, dtype=tf.float32)
+    loss = tf.reduce_mean(tf.square(y))
+    feed = {x: np.random.RandomState(0).randn(16, 3, 48).astype("f")}
+    terms = 16 * 88 * 80
+
+    def plan() -> str:
+        return steps([loss, last], feed, tf.global_variables_initializer(), 1)[1]
+
+    set_profile(looped_products=terms // 2, loop_team=1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    assert "not compiled: the product is large" in plan()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert_equal_three_ways(monkeypatch, [loss, last], feed, tf.global_variables_initializer())
+    set_profile(looped_products=terms // 2 - 1, loop_team=1)
+    assert "its products are large" in plan() or "the product is large" in plan()
+    set_profile(looped_products=terms // 2, loop_team=1 << 30)
+    assert "not compiled: its products are large" in plan()

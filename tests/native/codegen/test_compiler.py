@@ -109,6 +109,17 @@ declare i64 @more(i64)
     assert compiler.reachable(text, ["eight"]) == text
 
 
+def test_functions_at_both_ends_may_go() -> None:
+    first, last = (
+        "  define void @a() {\nx:\n ret void\n  }\n",
+        "define void @b() {\n call void @c()\n ret void\n}",
+    )
+    between = "@c1 = constant i64 1\ndefine internal void @c() {\n ret void\n}\n!0 = !{}\n"
+    assert compiler.reachable(first + between + last, ["b"]) == between + last
+    assert compiler.reachable(first + between + last, ["c"]) == between.rstrip("\n")
+    assert compiler.reachable(first + between + last, ["a"]) == f"{first}@c1 = constant i64 1\n!0 = !{{}}"
+
+
 def test_quick_code_is_kept_until_there_is_better(folder: pathlib.Path) -> None:
     for quickly, ending in ((True, "seven.quick.o"), (True, "seven.quick.o"), (False, "o"), (True, "o")):
         module = compiler.compiled(TEXT, ["seven"], quickly=quickly)

@@ -156,6 +156,10 @@ class Machine:
         profile = self.profile
         return profile.looped_products_with_gradients if with_gradients else profile.looped_products
 
+    def loop_threads(self) -> int:
+        """How many threads may share the rows of a loop of machine code."""
+        return torch.get_num_threads()
+
     # ---- convolutions and recurrent layers
 
     def convolves_by_onednn(self, multiplications: int) -> bool:

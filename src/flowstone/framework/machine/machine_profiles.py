@@ -176,6 +176,7 @@ class Profile(NamedTuple):
     update_team: int = 400_000  # additions of an optimiser's update
     direct_team: int = 100_000  # products of two vectors, of convolutions of small images
     depthwise_team: int = 500_000  # products of an element and a filter's
+    loop_team: int = 2_000_000  # of all iterations of a loop by rows, which threads share
     sparse_team: int = 50_000  # products of two numbers
     pool_team: int = 50_000  # elements of images
     copies_team: int = 1 << 21  # bytes of rows that are copied, or added to others

@@ -165,7 +165,7 @@ def _plain_gradient(
     return by_images.narrow(2, above, height).narrow(3, beside, width).permute(_TO_LAST)
 
 
-_FUNCTIONS = "transform_filter", "convolve"
+_FUNCTIONS = "convolve", "transform_filter"  # what takes longest to make is begun first
 
 
 def _prepared(node: Any, *names: str) -> tuple[Convolution, Geometry]:

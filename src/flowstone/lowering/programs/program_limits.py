@@ -28,13 +28,15 @@ __all__ = [
 
 class Limits(NamedTuple):
     """What a program may have: the elements of a value, the terms of a product, the bytes of all values, and
-    of those that are small enough for loops; the terms of a product in a loop."""
+    of those that are small enough for loops; the terms of a product in a loop, and of one whose rows
+    threads share."""
 
     elements: int
     terms: int
     memory: int
     in_loops: int = 1 << 19
     looped_terms: int = 1 << 18
+    shared_terms: int = 1 << 18
 
 
 NARROW = Limits(elements=1 << 14, terms=1 << 18, memory=1 << 19)

@@ -60,9 +60,11 @@ def join_programs(subgraph: Subgraph) -> None:
     units = Units(subgraph)
     members, regions = RegionMembers(subgraph, units), list[ProgramMembers]()
     search = _Search(subgraph, units, members, LIMITS[0])
-    terms = subgraph.machine.looped_products(_keeps_values(subgraph))
+    keeps = _keeps_values(subgraph)
+    terms = subgraph.machine.looped_products(keeps)
+    shared = terms * (1 if keeps else subgraph.machine.loop_threads())
     for each in LIMITS:
-        limits = each._replace(looped_terms=terms)
+        limits = each._replace(looped_terms=terms, shared_terms=shared)
         wider = _Search(subgraph, units, members, limits)
         found = wider.regions()
         if not regions or _loops_in(found) > _loops_in(regions):

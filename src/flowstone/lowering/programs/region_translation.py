@@ -33,7 +33,8 @@ from flowstone.lowering.programs.statement_parts import spread
 from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import KINDS, SIZES
 from flowstone.native.programs.program_memory import arranged, needs_padding, own_bytes
-from flowstone.native.programs.programs import Guard, Program
+from flowstone.native.programs.programs import Guard, Loop, Program
+from flowstone.native.programs.row_parts import in_parts, largest_product
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Condition
 from flowstone.rewriting.analyses.frames import Frame, is_head
 from flowstone.rewriting.analyses.loop_variables import ConditionVariable, LoopVariable, condition_variables
@@ -67,6 +68,12 @@ def translated(
     results = [translation.of(x) for x in outputs] + [translation.packed(each) for each in packed_outputs]
     results += [translation.stream(node) for node in drawing]
     program = translation.builder.program(len(inputs) + len(packed_inputs) + len(drawing), results)
+    machine = subgraph.machine
+    program = in_parts(program, machine.loop_threads(), machine.profile.loop_team)
+    loops = [each for each in program.body if isinstance(each, Loop)]
+    for node, loop in zip(translation.loops, loops):
+        if largest_product(program, loop) > limits.looped_terms:
+            raise Untranslatable(node, "its products are large")
     if _is_much(program, limits):
         raise Untranslatable(nodes[0], "its values take much memory")
     return program
@@ -115,6 +122,7 @@ class RegionTranslation(Translation):
     ) -> None:
         super().__init__(subgraph, nodes, inputs, limits)
         self._around: list[Guard] = []  # what holds inside of each loop
+        self.loops: list[PlanNode] = []  # the first nodes of those that are in no other
         self._sums = LoopSums(self, subgraph, nodes)
 
     def block(self, nodes: Sequence[PlanNode], frame: Frame | None) -> None:
@@ -242,6 +250,8 @@ class RegionTranslation(Translation):
         for enter in enters:
             if enter not in self._sums.zeros:
                 self._take(enter)
+        if not self._around:
+            self.loops.append(enters[0])
         self._guard = guard
         of_sums = self._sums.found
         sums = {each: of_sums[each] for each in own if isinstance(each, LoopVariable) and each in of_sums}

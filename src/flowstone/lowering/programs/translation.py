@@ -97,7 +97,7 @@ class Translation:
         """What the node may make: in loops always little."""
         if self.frames.home(node) is None:
             return self._limits
-        return NARROW._replace(terms=self._limits.looped_terms)
+        return NARROW._replace(terms=self._limits.shared_terms)
 
     def knows(self, x: PlanOutput) -> bool:
         """Whether the output is a value of the program."""

@@ -8,7 +8,7 @@ from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.writer import Writer
 
-__all__ = ["STATEMENTS", "begin", "end"]
+__all__ = ["STATEMENTS", "begin", "end", "give", "take"]
 
 _FIRST_ROOM = 64  # elements of a stack
 _FUNCTIONS = {
@@ -37,14 +37,43 @@ def end(writer: Writer) -> None:
             writer.lines.append(f" call void @free(ptr {kept})")
 
 
+def take(writer: Writer, place: int) -> None:
+    """The containers are those of somebody else, who gives them from this address on."""
+    for i, _ in enumerate(writer.program.containers):
+        for j, (name, kind) in enumerate((("data", "ptr"), ("flags", "ptr"), ("count", "i64"))):
+            given = writer.scalars.let(f"getelementptr ptr, ptr %a, i64 {place + 3 * i + j}")
+            writer.allocate(f"%{name}{i}", kind, align=8)
+            writer.lines.append(
+                f" store {kind} {writer.scalars.let(f'load {kind}, ptr {given}')}, ptr %{name}{i}"
+            )
+
+
+def give(writer: Writer, i: int, row: int, is_copied: bool) -> tuple[tuple[str, ...], str]:
+    """What `take` takes of an array whose elements begin there, and the copy that it has of the elements'
+    states, as all who write at once need one."""
+    let, container = writer.scalars.let, writer.program.containers[i]
+    data, flags, count = (let(f"load {kind}, ptr %{name}{i}") for name, kind in (
+        ("data", "ptr"), ("flags", "ptr"), ("count", "i64")))  # fmt: skip
+    if row:
+        data = let(f"getelementptr i8, ptr {data}, i64 {row * SIZES[container.dtype]}")
+    copy = ""
+    if is_copied:
+        size = let(f"add i64 {count}, 1")
+        copy = let(f"call ptr @calloc(i64 {size}, i64 1)")
+        writer.require(let(f"icmp ne ptr {copy}, null"))
+        writer.copy_bytes(copy, flags, size)
+    return (f"ptr {data}", f"ptr {copy or flags}", f"i64 {count}"), copy
+
+
 def _bytes(writer: Writer, i: int) -> int:
     container = writer.program.containers[i]
     return container.size * SIZES[container.dtype]
 
 
 def _place(writer: Writer, i: int, index: str) -> str:
-    data = writer.scalars.let(f"load ptr, ptr %data{i}")
-    offset = writer.scalars.let(f"mul i64 {index}, {_bytes(writer, i)}")
+    data, container = writer.scalars.let(f"load ptr, ptr %data{i}"), writer.program.containers[i]
+    pitch = (container.pitch or container.size) * SIZES[container.dtype]
+    offset = writer.scalars.let(f"mul i64 {index}, {pitch}")
     return writer.scalars.let(f"getelementptr i8, ptr {data}, i64 {offset}")
 
 

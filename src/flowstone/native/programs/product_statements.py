@@ -18,10 +18,12 @@ from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.sums_code import Sums
 from flowstone.native.programs.writer import Writer
 
-__all__ = ["PRODUCTS"]
+__all__ = ["BLOCK_ROWS", "PRODUCTS"]
 
 _ACCUMULATORS = 8  # vectors that hide the time which an addition takes
-_ROWS, _COLUMNS = 4, 4  # of a product's block: of numbers, and of vectors
+BLOCK_ROWS = 4
+"""Rows of a product's block."""
+_COLUMNS = 4  # of a block: vectors
 
 
 def _product(writer: Writer, each: Statement) -> None:
@@ -42,13 +44,13 @@ def _product(writer: Writer, each: Statement) -> None:
 
 def _by_rows(writer: Writer, m: int, block: Callable[[str, int], None]) -> None:
     """Has `block(row, rows)` write all rows."""
-    whole, rest = divmod(m, _ROWS)
+    whole, rest = divmod(m, BLOCK_ROWS)
     if whole == 1:
-        block("0", _ROWS)
+        block("0", BLOCK_ROWS)
     elif whole:
-        writer.for_each(whole, lambda i: block(writer.scalars.let(f"mul i64 {i}, {_ROWS}"), _ROWS))
+        writer.for_each(whole, lambda i: block(writer.scalars.let(f"mul i64 {i}, {BLOCK_ROWS}"), BLOCK_ROWS))
     if rest:
-        block(str(whole * _ROWS), rest)
+        block(str(whole * BLOCK_ROWS), rest)
 
 
 def _block(writer: Writer, each: Statement, row: str, rows: int, columns: range) -> None:

@@ -8,13 +8,16 @@ statement.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 from flowstone.native.codegen.emitter import SIZES
+from flowstone.native.codegen.parts import has_teams
 from flowstone.native.programs import container_code
 from flowstone.native.programs.interruptions import allow_interruptions, look_for_interruption
 from flowstone.native.programs.loop_functions import FEWEST_STATEMENTS, LoopFunctions, needed
+from flowstone.native.programs.part_code import write_parts
 from flowstone.native.programs.program_functions import write_shared
 from flowstone.native.programs.program_memory import (
     arranged,
@@ -24,6 +27,7 @@ from flowstone.native.programs.program_memory import (
     padded,
 )
 from flowstone.native.programs.programs import Guard, Loop, Program, Statement
+from flowstone.native.programs.row_parts import Part
 from flowstone.native.programs.statement_texts import write_statements
 from flowstone.native.programs.writer import Writer, memory_kind
 
@@ -49,9 +53,16 @@ class _Run(Writer):
     """Writes the function ``run``."""
 
     def __init__(
-        self, program: Program, declarations: dict[str, str], modules: dict[str, str] | None
+        self,
+        program: Program,
+        declarations: dict[str, str],
+        modules: dict[str, str] | None,
+        part: Part | None = None,
     ) -> None:
         super().__init__(program, declarations)
+        self._modules, self._part = modules, part
+        if part is not None:  # what is not by rows lies in memory of whole vectors already
+            self.copied = {i for i in self.copied if part.inputs[i][1]}
         self._apart: LoopFunctions | None = None
         if modules is not None and program.containers:  # sequences, whose lengths may vary
             self._apart = LoopFunctions(self, self._constant_lines, modules)
@@ -69,13 +80,17 @@ class _Run(Writer):
         self._take_inputs()
         for value, numbers in program.constants:
             self._constant(value, numbers)
-        container_code.begin(self)
+        if self._part is None:
+            container_code.begin(self)
+        else:
+            container_code.take(self, program.inputs + len(program.outputs))
         self._block(program.body)
         self._give_outputs()
         self.lines.append(" br label %end")
         self.lines += ["fail:", " store i32 1, ptr %status", " br label %end"]
         self.lines += ["interrupted:", " store i32 2, ptr %status", " br label %end", "end:"]
-        container_code.end(self)
+        if self._part is None:
+            container_code.end(self)
         self.lines += self._frees
         self.lines += [" %code = load i32, ptr %status", " ret i32 %code"]
         if self._apart is not None:
@@ -88,7 +103,7 @@ class _Run(Writer):
     def _memory(self) -> None:
         self.allocate("%status", "i32", align=4)
         self.head.append(" store i32 0, ptr %status")
-        if self.program.has_loops:
+        if self.program.has_loops and self._part is None:
             allow_interruptions(self)
         places = self._shared_memory()
         for number, value in enumerate(self.values):
@@ -201,6 +216,9 @@ class _Run(Writer):
 
     def _whole_loop(self, loop: Loop) -> None:
         """In lines of its own, if it is in no other and has some length."""
+        if loop.parts and self._modules is not None and has_teams():
+            write_parts(self, loop, self._module_of)
+            return
         inner = list(self.program.statements((*loop.before, *loop.body)))
         if self._apart is None or len(inner) < FEWEST_STATEMENTS:
             once, self.runs_once = self.runs_once, False
@@ -214,6 +232,19 @@ class _Run(Writer):
         self._apart, self.runs_once = apart, True
         apart.put(loop, own_head, own)
 
+    def _module_of(self, part: Part) -> str:
+        """The name of the function of a loop's part, whose text is noted; equal parts have equal texts."""
+        declarations: dict[str, str] = {}
+        text = _Run(part.program, declarations, None, part).text()
+        text = "\n".join([*declarations.values(), text]).replace(
+            "define internal i32 @run(", "define i32 @whole(", 1
+        )
+        name = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+        assert self._modules is not None
+        self._modules[name] = text.replace("@whole(", f"@{name}(", 1)
+        self.declarations[name] = f"declare i32 @{name}(ptr)"
+        return name
+
     def _loop(self, loop: Loop) -> None:
         head, inside, after = self.label(), self.label(), self.label()
         for first, state, _ in loop.states:
@@ -224,7 +255,8 @@ class _Run(Writer):
         self.lines += [f" br i1 {more}, label %{inside}, label %{after}", f"{inside}:"]
         self._block(loop.body)
         self._next_values(loop)
-        look_for_interruption(self, loop)
+        if self._part is None:  # only the thread that Python knows may ask
+            look_for_interruption(self, loop)
         self.lines += [f" br label %{head}", f"{after}:"]
 
     def _next_values(self, loop: Loop) -> None:

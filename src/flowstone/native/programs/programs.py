@@ -51,7 +51,8 @@ class Container(NamedTuple):
     `dtype` and `size` say what an element is; `clears`: an element of the array can be read once; `adds`: to
     what is there, instead of failing, when it is written again. What nothing was written to can be read, as
     zeros, if the shape of elements is `known`, or the array `learns` it from what is written first. An array
-    of gradients is `of` another one, whose elements have its elements' shape.
+    of gradients is `of` another one, whose elements have its elements' shape. Elements lie `pitch` apart, 0
+    being their size: of others' rows, which a part of a loop leaves out.
     """
 
     kind: str
@@ -62,6 +63,7 @@ class Container(NamedTuple):
     known: bool = False
     learns: bool = False
     of: int = -1
+    pitch: int = 0
 
 
 class Statement(NamedTuple):
@@ -76,13 +78,15 @@ class Statement(NamedTuple):
 
 class Loop(NamedTuple):
     """Repeats `before`, and then `body` as long as the predicate holds. `states`: for each loop variable its
-    first value, what it is in an iteration, and what it is in the next one."""
+    first value, what it is in an iteration, and what it is in the next one. `parts`: how many rows each part
+    has that is done on its own (`row_parts.py`)."""
 
     states: tuple[tuple[int, int, int], ...]
     before: tuple[Any, ...]
     predicate: int
     body: tuple[Any, ...]
     guard: Guard = ()
+    parts: tuple[int, ...] = ()
 
 
 class Program(NamedTuple):
@@ -143,7 +147,8 @@ class Program(NamedTuple):
             guard = f" if {_guard_text(each.guard)}" if each.guard else ""
             if isinstance(each, Loop):
                 states = ", ".join(f"%{state} = (%{first}, %{after})" for first, state, after in each.states)
-                lines += [f"{indent}loop {states}{guard}", *self._lines(each.before, indent + "    ")]
+                parts = f" in parts of {each.parts}" if each.parts else ""
+                lines += [f"{indent}loop {states}{guard}{parts}", *self._lines(each.before, indent + "    ")]
                 lines.append(f"{indent}    while %{each.predicate}")
                 lines += self._lines(each.body, indent + "    ")
                 continue
