@@ -95,6 +95,16 @@ def test_joining(dtype: torch.dtype, axis: int, dims: Any, streams: bool, reques
         assert stacked is not None and torch.equal(stacked, torch.stack([xs[0]] * 3, new))
 
 
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("count", [0, 5, 100, 40_003])
+def test_filling_past_the_caches(dtype: torch.dtype, count: int, past_the_caches: None) -> None:
+    whole, value = numbers(dtype, count + 9), torch.tensor(3).to(dtype)
+    expected = whole.clone()
+    framed_rows.FramedRows(whole.itemsize).fill(whole[3 : 3 + count], value)
+    expected[3 : 3 + count] = value
+    assert torch.equal(whole, expected)
+
+
 @pytest.mark.usefixtures("of_any_length", "past_the_caches")
 def test_padding_and_bands_past_the_caches() -> None:
     x = numbers(torch.float32, 101, 203)

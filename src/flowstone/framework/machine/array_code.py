@@ -1,6 +1,6 @@
 """What the native tier offers to kernels that move elements, in slots as those of `machine_code.py`.
 
-`framed_rows(size)` pads and joins arrays and keeps bands of matrices, of elements of so many bytes,
+`framed_rows(size)` pads, joins and fills arrays and keeps bands of matrices, of elements of so many bytes,
 `distinct(dtype)` finds distinct integers, `filled_rows(dtype)` gives rows of sparse tensors that have no
 element one, of values of this type, `spread_rows(how, dtype, ids)` gives elements the scaled rows of their
 segments, `stepped_numbers(dtype)` counts by a step, `string_hashes()` puts strings into buckets. They are
@@ -71,6 +71,9 @@ class FramedRows(Protocol):
 
     def join(self, xs: Sequence[torch.Tensor], axis: int, is_new: bool) -> torch.Tensor | None:
         """Arrays one after the other along an axis, or a new one."""
+
+    def fill(self, out: torch.Tensor, value: torch.Tensor) -> None:
+        """Writes the value, of its type, all over contiguous memory."""
 
 
 class SpreadRows(Protocol):

@@ -308,6 +308,7 @@ INTEL = X86._replace(
     last_summed_prime=149,
     team_by_element=1_000_000,
     placed_team=8_000_000,  # two threads take twice as long for 250,000
+    streamed_copies=3 << 24,  # what is read next comes from the third cache below
 )
 
 PROFILES = (ZEN5, ZEN4, ZEN3, AMD, INTEL, X86, ARM)

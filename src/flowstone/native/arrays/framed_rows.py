@@ -35,6 +35,7 @@ PLACES = {
     "pad": ("sizes", "befores", "inners", "value", "x", "out"),
     "band": ("value", "x", "out"),
     "put": ("x", "out"),
+    "fill": ("value", "out"),
 }
 """`sizes`, `befores` and `inners` are int64 [rank], of the dimensions before the columns."""
 _KINDS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
@@ -101,6 +102,12 @@ class FramedRows:
             self._library.call("put", words, {"x": x, "out": to})
             to += width * x.itemsize
         return out
+
+    def fill(self, out: torch.Tensor, value: torch.Tensor) -> None:
+        """Writes the value, of its type, all over contiguous memory."""
+        piece = _PIECE // out.itemsize
+        words = {"count": -(-out.numel() // piece), "columns": piece, "pitch": piece, "total": out.numel()}
+        self._library.call("fill", {**words, **self._words(out)}, {"value": value, "out": out})
 
     def _words(self, out: torch.Tensor) -> dict[str, int]:
         """How many threads write it, and whether past the caches."""
@@ -174,7 +181,7 @@ def framed_rows_code(kind: str, lanes: int) -> str:
             to = e.at(a["out"], e.mul(row, words["columns"]), _unit(kind))
             _write_row(e, kind, words, to, e.at(a["x"], source, _unit(kind)), (before, kept), value)
         texts += _ended(e, name)
-    texts += _put(kind, lanes, declarations)
+    texts += [*_pieces(kind, lanes, declarations, "put"), *_pieces(kind, lanes, declarations, "fill")]
     return "\n".join([*declarations.values(), *texts])
 
 
@@ -186,18 +193,20 @@ def _ended(e: Code, name: str) -> list[str]:
     return [e.text(), public.text()]
 
 
-def _put(kind: str, lanes: int, declarations: dict[str, str]) -> list[str]:
-    """The texts of rows that are copied to where others may lie between them."""
-    e = Code("put_some", ["ptr a"], lanes, declarations)
-    a = places_of(e, PLACES["put"])
+def _pieces(kind: str, lanes: int, declarations: dict[str, str], name: str) -> list[str]:
+    """The texts of rows that are copied to where others may lie between them, or filled."""
+    e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES[name])
     words = words_of(e, a["words"], WORDS)
+    value = read_one(e, kind, a["value"]) if name == "fill" else ""
     _, start, end = my_part(e, words["count"])
     with e.loop(start, end) as row:
         source = e.mul(row, words["columns"])
         kept = e.least(words["columns"], e.sub(words["total"], source))
         to = e.at(a["out"], e.mul(row, words["pitch"]), _unit(kind))
-        _copy(e, kind, words["streams"], to, e.at(a["x"], source, _unit(kind)), kept)
-    return _ended(e, "put")
+        of = value or e.at(a["x"], source, _unit(kind))
+        _copy(e, kind, words["streams"], to, of, kept, is_value=bool(value))
+    return _ended(e, name)
 
 
 def _unit(kind: str) -> str:
@@ -245,23 +254,19 @@ def _write_row(
     _fill(e, kind, e.at(to, kept, _unit(kind)), e.sub(e.sub(words["columns"], before), kept), value)
 
 
-def _copy(e: Code, kind: str, streams: str, to: str, source: str, count: str) -> None:
-    """So many elements; those that go past the caches fill whole lines of memory."""
-    unit, size = _unit(kind), SIZES[kind]
+def _copy(e: Code, kind: str, streams: str, to: str, source: str, count: str, is_value: bool = False) -> None:
+    """So many elements, or a value; what goes past the caches fills whole lines of memory."""
     begun = e.let(f"sub i64 0, {e.let(f'ptrtoint ptr {to} to i64')}")
-    first = e.quotient(e.rest(begun, _LINE), size)  # elements up to the next line's start
+    first = e.quotient(e.rest(begun, _LINE), SIZES[kind])  # elements up to the next line's start
     past = e.let(f"select i1 {e.let(f'icmp ne i64 {streams}, 0')}, i64 {first}, i64 {count}")
     head = e.least(past, count)
-    _copy_all(e, kind, to, source, head, store)
-    to, source = e.at(to, head, unit), e.at(source, head, unit)
-    _copy_all(e, kind, to, source, e.sub(count, head), _store_past)
-
-
-def _copy_all(e: Code, kind: str, to: str, source: str, count: str, write: Callable[..., None]) -> None:
-    for i, masks in e.vectors(count, 4):
-        for j, mask in enumerate(masks):
-            at = e.add(i, j * e.lanes)
-            write(e, kind, load(e, kind, source, at, mask), to, at, mask)
+    for begin, size, write in (("0", head, store), (head, e.sub(count, head), _store_past)):
+        at_to = e.at(to, begin, _unit(kind))
+        at_source = source if is_value else e.at(source, begin, _unit(kind))
+        for i, masks in e.vectors(size, 4):
+            for j, mask in enumerate(masks):
+                at = e.add(i, j * e.lanes)
+                write(e, kind, source if is_value else load(e, kind, at_source, at, mask), at_to, at, mask)
 
 
 def _store_past(e: Code, kind: str, value: str, to: str, index: str, mask: str) -> None:

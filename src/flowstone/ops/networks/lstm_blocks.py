@@ -25,7 +25,9 @@ from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.machine.network_code import cell_gradient
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.array_code import framed_rows
+from flowstone.framework.machine.network_code import cell_gradient, cell_step
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -121,6 +123,15 @@ def _step(form: _Form, sums: torch.Tensor, before: torch.Tensor, peepholes: Any,
     torch.mul(torch.tanh(state, out=co), to_o, out=h)
 
 
+def _step_of(form: _Form, node: Node, env: Environment) -> Callable[..., None]:
+    """`_step`, by machine code where there is some."""
+    native = None
+    if env.device.type == "cpu":
+        dtype = node.attributes["T"].torch
+        native = cell_step(dtype, form.peephole, form.forget_second, form.forget_bias, form.clip)
+    return functools.partial(_step, form) if native is None else native
+
+
 _through_sigmoid = torch.ops.aten.sigmoid_backward.default  # of a gradient and the result
 _through_tanh = torch.ops.aten.tanh_backward.default
 
@@ -180,12 +191,12 @@ def _check(x: torch.Tensor, before: torch.Tensor, h: torch.Tensor, w: torch.Tens
 
 @cell_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    form = _Form.of(node)
+    step = _step_of(_Form.of(node), node, env)
 
     def run(x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any) -> list[torch.Tensor]:
         _check(x, before, h, w, wci, wcf, wco, b)
         results = [torch.empty_like(before, memory_format=torch.contiguous_format) for _ in range(7)]
-        _step(form, torch.addmm(b, torch.cat([x, h], 1), w), before, (wci, wcf, wco), results)
+        step(torch.addmm(b, torch.cat([x, h], 1), w), before, (wci, wcf, wco), results)
         return results
 
     return run
@@ -224,7 +235,7 @@ def _steps(length: torch.Tensor, x: torch.Tensor) -> int:
 
 
 def _forward(node: Node, env: Environment) -> Kernel:
-    form = _Form.of(node)
+    advance = _step_of(_Form.of(node), node, env)
 
     def run(
         length: Any, x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any
@@ -237,13 +248,19 @@ def _forward(node: Node, env: Environment) -> Kernel:
         result = [x.new_empty(*x.shape[:2], before.shape[1]) for _ in range(7)]
         for step in range(steps):
             found = [each[step] for each in result]
-            _step(form, sums[step].addmm_(h, recurrent), before, peepholes, found)
+            advance(sums[step].addmm_(h, recurrent), before, peepholes, found)
             before, h = found[1], found[6]
         for each in result:
-            each[steps:].zero_()
+            _zero(each[steps:])
         return result
 
     return run
+
+
+def _zero(x: torch.Tensor) -> None:
+    is_large = x.nbytes >= machine.current().profile.streamed_copies
+    code = framed_rows(x.itemsize) if is_large and x.is_cpu else None
+    x.zero_() if code is None else code.fill(x, torch.zeros((), dtype=x.dtype))
 
 
 def _backward(node: Node, env: Environment) -> Kernel:
