@@ -10,7 +10,7 @@ by ATen, with the same results within rounding.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import torch
@@ -53,16 +53,17 @@ class CellGradient(Protocol):
 
 
 class CellStep(Protocol):
-    """A step of LSTM cells after its product (`ops/networks/lstm_blocks.py`), on the host."""
+    """Steps of LSTM cells after their products (`ops/networks/lstm_blocks.py`), on the host."""
 
-    def __call__(
+    def over(
         self,
         sums: torch.Tensor,
         before: torch.Tensor,
         peepholes: Sequence[torch.Tensor],
         results: Sequence[torch.Tensor],
-    ) -> None:
-        """Writes (i, cs, f, o, ci, co, h), contiguous, of contiguous sums and the state before."""
+    ) -> Callable[[int], None]:
+        """The function of a step's number that writes its (i, cs, f, o, ci, co, h), [batch, cells] each one
+        after the other, of the step's sums and the state before, which is `before` for the first."""
 
 
 class Windows(NamedTuple):

@@ -8,7 +8,7 @@ Threads share the rows where that is worth it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -23,8 +23,8 @@ __all__ = ["CellStep", "cell_step", "cell_step_code"]
 
 WORDS = ("threads", "batch", "cells")
 _RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
-_TAKEN = ("sums", "before", "wci", "wcf", "wco")
-PLACES = {"step": (*_TAKEN, *_RESULTS, "numbers")}
+_WEIGHTS = ("wci", "wcf", "wco")
+PLACES = {"step": ("sums", "before", *_RESULTS, *_WEIGHTS, "numbers")}
 """Arrays [batch, cells], weights [cells], `sums` [batch, 4 cells]; `numbers` are the forget gate's bias and
 the limit of states."""
 _FLOAT = "float32"
@@ -39,20 +39,29 @@ class CellStep:
         self._library.prepare()
         self._numbers = torch.tensor([forget_bias, clip], dtype=torch.float32)
 
-    def __call__(
+    def over(
         self,
         sums: torch.Tensor,
         before: torch.Tensor,
         peepholes: Sequence[torch.Tensor],
         results: Sequence[torch.Tensor],
-    ) -> None:
-        """Writes (i, cs, f, o, ci, co, h), contiguous, of contiguous sums and the state before."""
+    ) -> Callable[[int], None]:
+        """See `network_code.CellStep`."""
         batch, cells = before.shape
         has_team = batch * cells * _WORK >= machine.current().profile.native_team
-        words = {"threads": torch.get_num_threads() if has_team else 1, "batch": batch, "cells": cells}
-        taken = [each.contiguous() for each in (sums, before, *peepholes)]
-        places = dict(zip(PLACES["step"], (*taken, *results, self._numbers)))
-        self._library.call("step", words, places)
+        threads = torch.get_num_threads() if has_team else 1
+        before, *weights = (each.contiguous() for each in (before, *peepholes))
+        fixed = dict(zip(PLACES["step"][-4:], [each.data_ptr() for each in (*weights, self._numbers)]))
+        call = self._library.bound("step", {"batch": batch, "cells": cells}, fixed)
+        starts, size = [each.data_ptr() for each in results], batch * cells * before.itemsize
+        first = sums.data_ptr()
+
+        def advance(step: int, _alive: object = weights) -> None:
+            offset = step * size
+            state = starts[1] + offset - size if step else before.data_ptr()
+            call(threads, first + 4 * offset, state, *[each + offset for each in starts])
+
+        return advance
 
 
 @functools.cache
@@ -85,7 +94,7 @@ def cell_step_code(peephole: bool, forget_second: bool, clips: bool, lanes: int)
         for column, (mask,) in e.vectors(words["cells"]):
             first = e.mul(row, words["cells"])
             place, sums = e.add(first, column), e.add(e.mul(first, 4), column)
-            given = {name: e.read(e.at(a[name], column), mask) for name in _TAKEN[2:]} if peephole else {}
+            given = {name: e.read(e.at(a[name], column), mask) for name in _WEIGHTS} if peephole else {}
             given["before"] = e.read(e.at(a["before"], place), mask)
             for number, name in enumerate(order):
                 at = e.add(sums, e.mul(words["cells"], number))
