@@ -142,6 +142,12 @@ def _native(form: _Form, node: Node, env: Environment) -> CellStep | None:
     return cell_step(dtype, form.peephole, form.forget_second, form.forget_bias, form.clip)
 
 
+def _one_step(
+    native: CellStep, sums: torch.Tensor, before: torch.Tensor, peepholes: Any, results: Any
+) -> None:
+    native.over(sums, before, peepholes, results)(0)
+
+
 _through_sigmoid = torch.ops.aten.sigmoid_backward.default  # of a gradient and the result
 _through_tanh = torch.ops.aten.tanh_backward.default
 
@@ -203,7 +209,7 @@ def _check(x: torch.Tensor, before: torch.Tensor, h: torch.Tensor, w: torch.Tens
 def _(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
     native = _native(form, node, env)
-    step = functools.partial(_step, form) if native is None else lambda *given: native.over(*given)(0)
+    step = functools.partial(_step, form) if native is None else functools.partial(_one_step, native)
 
     def run(x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any) -> list[torch.Tensor]:
         _check(x, before, h, w, wci, wcf, wco, b)
