@@ -241,11 +241,11 @@ def _(node: Node, env: Environment) -> Kernel:
             raise invalid(f"OUTPUT_RAGGED_RANK must be {indices.ndim + rank - 1}, not {found}")
         few = _few_picked(splits, values, indices)
         if few is not None:
-            *ends, at = few
-            kind, places = splits[0].dtype, torch.tensor(at, dtype=torch.int64)
+            *few_ends, few_at = few
+            kind, places = splits[0].dtype, torch.tensor(few_at, dtype=torch.int64)
             is_numbers = isinstance(values, torch.Tensor)  # of which indexing takes longer
             picked = values.index_select(0, places) if is_numbers else taken(values, places)
-            return (*[torch.tensor(each, dtype=kind) for each in ends], picked)
+            return (*[torch.tensor(each, dtype=kind) for each in few_ends], picked)
         check_nested_splits(splits, values, whole=False)
         rows, kind = len(splits[0]) - 1, splits[0].dtype
         at = indices.reshape(-1).long()
