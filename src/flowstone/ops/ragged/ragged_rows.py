@@ -243,9 +243,7 @@ def _(node: Node, env: Environment) -> Kernel:
         if few is not None:
             *few_ends, few_at = few
             kind, places = splits[0].dtype, torch.tensor(few_at, dtype=torch.int64)
-            is_numbers = isinstance(values, torch.Tensor)  # of which indexing takes longer
-            picked = values.index_select(0, places) if is_numbers else taken(values, places)
-            return (*[torch.tensor(each, dtype=kind) for each in few_ends], picked)
+            return (*[torch.tensor(each, dtype=kind) for each in few_ends], taken(values, places))
         check_nested_splits(splits, values, whole=False)
         rows, kind = len(splits[0]) - 1, splits[0].dtype
         at = indices.reshape(-1).long()
