@@ -43,6 +43,7 @@ from flowstone.native.matrices import (
 )
 from flowstone.native.networks import (
     cell_gradients,
+    cell_steps,
     cut_windows,
     dilations,
     direct_kernels,
@@ -62,6 +63,7 @@ def offer_all() -> None:
     """Fills all slots; a second call changes nothing."""
     machine_code.band_solver.offer(bands.band_solver)
     network_code.cell_gradient.offer(cell_gradients.cell_gradient)
+    network_code.cell_step.offer(cell_steps.cell_step)
     machine_code.bin_counts.offer(counting.bin_counts)
     machine_code.group_counts.offer(counting.group_counts)
     machine_code.beta_fraction.offer(incomplete_functions.beta_fraction)

@@ -118,6 +118,19 @@ def test_one_function_of_float64_is_none_if_a_library_has_it(name: str, alone: l
     assert clusters([function(x=wide) * wide], [wide]) == [f"{name}+Mul"]
 
 
+@pytest.mark.parametrize("name", ["Relu6Grad", "SeluGrad"])
+def test_one_node_for_which_aten_passes_several_times_is_one(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    dy, x = fed(300), fed(300)
+    fetched = registry[name](dy, x).op.outputs[0]
+    assert clusters([fetched], [dy, x]) == [name]
+    given = 10 * np.random.RandomState(0).randn(2, 300)
+    given[1, :5] = np.nan, np.inf, -np.inf, 0, 6
+    given[0, 4:6] = np.inf, np.nan
+    agree(monkeypatch, [fetched], {dy: given[0], x: given[1]}, "join_clusters", fires=1)
+
+
 @pytest.mark.parametrize(
     "name", ["Less", "NotEqual", "IsNan", "SquaredDifference", "FloorDiv", "TruncateDiv"]
 )

@@ -68,12 +68,66 @@ def test_bands(dims: Any, lower: int, upper: int) -> None:
     assert torch.equal(found, x.triu(-lower).tril(upper))
 
 
+@pytest.fixture
+def past_the_caches(set_profile: Any) -> None:
+    set_profile(streamed_copies=0)
+
+
+JOINED = [
+    (0, [(3, 5), (1, 5)]), (1, [(3, 5), (3, 300), (3, 1)]), (1, [(3, 2, 77), (3, 4, 77)]),
+    (-1, [(2, 3, 40), (2, 3, 70)]), (0, [(40_000,), (3,), (70_001,)]),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("of_any_length")
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize(("axis", "dims"), JOINED)
+@pytest.mark.parametrize("streams", [False, True])
+def test_joining(dtype: torch.dtype, axis: int, dims: Any, streams: bool, request: Any) -> None:
+    if streams:
+        request.getfixturevalue("past_the_caches")
+    xs = [numbers(dtype, *each) for each in dims]
+    code = framed_rows.FramedRows(xs[0].itemsize)
+    found = code.join(xs, axis, False)
+    assert found is not None and torch.equal(found, torch.cat(xs, axis))
+    for new in range(xs[0].ndim + 1):
+        stacked = code.join([xs[0]] * 3, new, True)
+        assert stacked is not None and torch.equal(stacked, torch.stack([xs[0]] * 3, new))
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("count", [0, 5, 100, 40_003])
+def test_filling_past_the_caches(dtype: torch.dtype, count: int, past_the_caches: None) -> None:
+    whole, value = numbers(dtype, count + 9), torch.tensor(3).to(dtype)
+    expected = whole.clone()
+    framed_rows.FramedRows(whole.itemsize).fill(whole[3 : 3 + count], value)
+    expected[3 : 3 + count] = value
+    assert torch.equal(whole, expected)
+
+
+@pytest.mark.usefixtures("of_any_length", "past_the_caches")
+def test_padding_and_bands_past_the_caches() -> None:
+    x = numbers(torch.float32, 101, 203)
+    for begin in range(3):
+        for end in range(3):
+            found = framed_rows.FramedRows(4).pad(x, [(1, 0), (begin, end)], torch.tensor(2.0))
+            assert found is not None and torch.equal(found, torch.constant_pad_nd(x, [begin, end, 1, 0], 2.0))
+    band = framed_rows.FramedRows(4).band(x, 30, 60)
+    assert band is not None and torch.equal(band, x.triu(-30).tril(60))
+
+
 def test_what_is_left_to_aten() -> None:
     code = framed_rows.FramedRows(4)
     pairs, zero = [(1, 1), (1, 1)], torch.zeros(())
     assert code.pad(torch.ones(100, 8), pairs, zero) is None  # short rows
     assert code.pad(torch.ones(300, 100).t(), pairs, zero) is None  # another layout
     assert code.band(torch.ones(100, 8), 1, 1) is None
+    x = torch.ones(100, 80)
+    assert code.join([torch.ones(100, 8)] * 2, 1, False) is None
+    assert code.join([x.t(), x.t()], 1, False) is None
+    assert code.join([x, torch.ones(99, 80)], 1, False) is None  # which ATen refuses
+    assert code.join([x, torch.ones(100, 80, 1)], 1, False) is None
+    assert code.join([x, torch.ones(100, 81)], 0, True) is None
     assert framed_rows.framed_rows(16) is None
 
 
@@ -109,4 +163,25 @@ def test_steps_are_the_same_with_and_without(monkeypatch: pytest.MonkeyPatch) ->
             ]
             results.append(session.run(found, {x: given, pairs: [[0, 4], [5, 6]]}))
     for one, other in zip(*results):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_steps_join_large_arrays_by_it(monkeypatch: pytest.MonkeyPatch, past_the_caches: None) -> None:
+    made = []
+    join = framed_rows.FramedRows.join
+    monkeypatch.setattr(framed_rows.FramedRows, "join", lambda *args: made.append(join(*args)) or made[-1])
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    given = np.random.default_rng(0).normal(size=(3, 20_000)).astype("f")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [3, 20_000])
+        found = [
+            tf.concat([x, x], 0),
+            tf.concat([x, 2.0 * x], 1),
+            tf.stack([x, x], 1),
+            tf.concat([x, x[:, :1]], 1),
+        ]
+        joined = session.run(found, {x: given})
+    assert [each is not None for each in made].count(True) == 3  # the last has short rows
+    expected = [np.concatenate([given] * 2), np.concatenate([given, 2 * given], 1), np.stack([given] * 2, 1)]
+    for one, other in zip(joined, [*expected, np.concatenate([given, given[:, :1]], 1)]):
         np.testing.assert_array_equal(one, other)

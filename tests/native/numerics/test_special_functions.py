@@ -89,6 +89,7 @@ _EXACT: dict[str, Callable[[Any], Any]] = {
     "Expint": mpmath.ei,
     "FresnelCos": mpmath.fresnelc,
     "FresnelSin": mpmath.fresnels,
+    "Spence": lambda x: mpmath.re(mpmath.polylog(2, 1 - x)),
 }
 
 

@@ -19,7 +19,9 @@ RANDOM = np.random.RandomState(1)
 VALUES = {name: RANDOM.randn(*shape).astype(np.float32) for name, shape in SHAPES.items()}
 
 
-def test_a_sequence_is_its_steps() -> None:
+@pytest.mark.parametrize("streamed", [0, 1 << 30])
+def test_a_sequence_is_its_steps(streamed: int, set_profile: Any) -> None:
+    set_profile(streamed_copies=streamed)  # zeros beyond the length may go past the caches
     with tf.Graph().as_default(), tf.Session() as session:
         sequence = F.BlockLSTM(3, *VALUES.values(), use_peephole=True, cell_clip=0.7, forget_bias=0.5)
         steps, state, h = [], VALUES["cs_prev"], VALUES["h_prev"]

@@ -109,3 +109,27 @@ def test_the_least_integer_divided_by_minus_one_wraps(dtype: str) -> None:
             tf.truncatediv(x, tf.constant([-1, 2], dtype)), {x: np.array([least, 7], dtype)}
         )
     assert quotient.tolist() == [least, 3]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "int32", "int64"])
+@pytest.mark.by_aten
+def test_squares_of_short_numbers_and_integers_are_products(dtype: str) -> None:
+    """ATen's square of them is a power without vectors, of the same value."""
+    x = np.array([0, -3, 7, 10, -12, 2.5]).astype(tf.as_dtype(dtype).as_numpy_dtype)
+    with tf.Graph().as_default(), tf.Session() as session:
+        given = tf.placeholder(dtype, [6])
+        is_product = dtype in ("float16", "int8", "int32", "int64")
+        square = tf.square(given)
+        assert ("mul(a0, a0)" in session.explain(square, {given: x})) == is_product
+        found = [square, tf.square(given + 1) - given]
+        found += [] if dtype[:3] == "int" else [given**2]
+        found += [] if dtype == "int8" else [tf.squared_difference(given, 1)]
+        if dtype.startswith("float"):
+            found.append(tf.raw_ops.ReciprocalGrad(y=given, dy=given))
+        values = session.run(found, {given: x})
+    expected = [x * x, (x + 1) * (x + 1) - x]
+    expected += [] if dtype[:3] == "int" else [x * x]
+    expected += [] if dtype == "int8" else [(x - 1) * (x - 1)]
+    expected += [-x * (x * x)]
+    for value, wanted in zip(values, expected):
+        np.testing.assert_array_equal(value, wanted)

@@ -281,6 +281,27 @@ def test_einstein_sums_of_any_axes() -> None:
         tf.einsum("ij->ii", a)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(
+    ("equation", "left", "right"),
+    [
+        ("ij,jk->ki", (3, 4), (4, 5)), ("abc,bcd->da", (2, 3, 4), (3, 4, 5)), ("i,jik->kj", (3,), (2, 3, 4)),
+        ("ij,ij->", (3, 4), (3, 4)), ("ij,j->i", (3, 4), (4,)), ("ij,jk->ik", (3, 0), (0, 5)),
+        ("ij,jk->ik", (0, 3), (3, 5)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("ij,jk->k", (3, 4), (4, 5)),
+        ("ij,kl->ijkl", (2, 2), (2, 3)), ("ii,ij->j", (3, 3), (3, 2)),
+    ],
+)  # fmt: skip
+def test_einstein_sums_of_integers_wrap_around(dtype: str, equation: str, left: Any, right: Any) -> None:
+    random = np.random.RandomState(0)
+    x, y = (random.randint(-(2**30), 2**30, dims).astype(dtype) for dims in (left, right))
+    with tf.Graph().as_default(), tf.Session() as session:
+        inputs = [tf.placeholder(dtype, each.shape) for each in (x, y)]
+        result = tf.raw_ops.Einsum(inputs=inputs, equation=equation)
+        found = session.run(result, dict(zip(inputs, (x, y))))
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, np.einsum(equation, x.astype("int64"), y).astype(dtype))
+
+
 def test_the_derivative_of_digamma() -> None:
     """Of positive float32 by a way of its own; zeta(2, x) in float64 is what it has to be."""
     positive = np.exp(np.random.RandomState(0).uniform(-20, 20, 10_000)).astype(np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.declarations.operation import registry
+from flowstone.ops.ragged import ragged_rows
 
 pytestmark = pytest.mark.usefixtures("graph")
 VALUES = np.arange(10, dtype=np.float32).reshape(5, 2)
@@ -106,3 +108,30 @@ def test_functions_write_tensorflows_nodes() -> None:
     }
     kinds = [each.type for each in tf.get_default_graph().get_operations()]
     assert {kind: kinds.count(kind) for kind in made} == dict.fromkeys(made, 1)
+
+
+@pytest.mark.parametrize("few", [0, 64])
+def test_picked_rows_are_the_same_by_few_numbers_and_by_many(
+    monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(ragged_rows, "_FEW", few)
+    outer, inner, values = [0, 2, 2, 3], [0, 2, 3, 5], np.arange(5.0)
+    expected = [[[0, 1], [2]], [], [[3, 4]]]
+    with tf.Graph().as_default(), tf.Session() as session:
+        given = [tf.placeholder(tf.int64, [None]) for _ in range(3)]
+        rows = registry["RaggedGather"].several(given[:2], values, given[2], OUTPUT_RAGGED_RANK=2)
+
+        def picked(outer: list[int], inner: list[int], indices: list[int]) -> list[list[list[float]]]:
+            (first, second), found = session.run(list(rows), dict(zip(given, (outer, inner, indices))))
+            parts = [found[a:b].tolist() for a, b in itertools.pairwise(second)]
+            return [parts[a:b] for a, b in itertools.pairwise(first)]
+
+        for indices in ([2, 0, 2], [1], [0, 1, 2, 1, 0], []):
+            assert picked(outer, inner, indices) == [expected[i] for i in indices]
+        for wrong in ([3], [-1], [0, 7]):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"is not in \[0, 3\)"):
+                picked(outer, inner, wrong)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be sorted"):
+            picked([0, 2, 1, 3], inner, [0])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must end with the number of values 5"):
+            picked(outer, [0, 2, 3, 6], [0])

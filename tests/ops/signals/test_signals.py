@@ -218,3 +218,19 @@ def test_a_step_of_nothing_fails_when_it_is_run() -> None:
         for made in (tf.signal.frame(tf.ones([5]), 2, 0), tf.signal.overlap_and_add(tf.ones([5, 2]), 0)):
             with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
                 session.run(made)
+
+
+@pytest.mark.parametrize("name", ["rfft2d", "irfft2d"])
+@pytest.mark.parametrize("length", [[3, 4], [7, 6], [7, 10], [2, 34]])
+def test_a_real_transform_is_one_call_where_sizes_and_lengths_are_known(name: str, length: list[int]) -> None:
+    x = np.random.RandomState(0).standard_normal([2, 7, 20])
+    x = x if name == "rfft2d" else x[..., : length[1] // 2 + 1] + 1j
+    given, size = tf.placeholder(x.dtype, x.shape), tf.placeholder(tf.int32, [2])
+    known, fed = (getattr(tf.spectral, name)(given, each) for each in (length, size))
+    with tf.Session() as session:
+        found = session.run(known, {given: x})
+        np.testing.assert_allclose(found, session.run(fed, {given: x, size: length}), atol=1e-15, rtol=1e-12)
+        expected = getattr(np.fft, name.replace("2d", "2"))(x, length)
+        np.testing.assert_allclose(found, expected, atol=1e-12, rtol=1e-12)
+        # The prime 17 has a way of its own.
+        assert (f"fft_{name[:-2]}n(" in session.explain(known, {given: x})) == (length[1] != 34)

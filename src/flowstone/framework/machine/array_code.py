@@ -1,9 +1,9 @@
 """What the native tier offers to kernels that move elements, in slots as those of `machine_code.py`.
 
-`framed_rows(size)` pads arrays and keeps bands of matrices, of elements of so many bytes, `distinct(dtype)`
-finds distinct integers, `filled_rows(dtype)` gives rows of sparse tensors that have no element one, of values
-of this type, `spread_rows(how, dtype, ids)` gives elements the scaled rows of their segments,
-`stepped_numbers(dtype)` counts by a step. Of strings, `distinct_texts()` finds distinct ones,
+`framed_rows(size)` pads, joins and fills arrays and keeps bands of matrices, of elements of so many bytes,
+`distinct(dtype)` finds distinct integers, `filled_rows(dtype)` gives rows of sparse tensors that have no
+element one, of values of this type, `spread_rows(how, dtype, ids)` gives elements the scaled rows of their
+segments, `stepped_numbers(dtype)` counts by a step. Of strings, `distinct_texts()` finds distinct ones,
 `string_hashes()` puts them into buckets, `string_codecs()` counts characters, and writes and reads base64,
 `text_automata()` matches patterns. They are None where there is no machine code, or none yet; kernels then do
 the same by ATen, NumPy or Python, with the same results.
@@ -85,7 +85,8 @@ class FilledRows(Protocol):
 
 
 class FramedRows(Protocol):
-    """Rows of which a part is copied and the rest one value, on the host; None where ATen is faster."""
+    """Rows that are copied, or of which a part is and the rest is one value, on the host; None where ATen is
+    faster."""
 
     def pad(
         self, x: torch.Tensor, pairs: Sequence[Sequence[int]], value: torch.Tensor
@@ -94,6 +95,12 @@ class FramedRows(Protocol):
 
     def band(self, x: torch.Tensor, lower: int, upper: int) -> torch.Tensor | None:
         """Matrices with zeros but for so many diagonals below and above the main one."""
+
+    def join(self, xs: Sequence[torch.Tensor], axis: int, is_new: bool) -> torch.Tensor | None:
+        """Arrays one after the other along an axis, or a new one."""
+
+    def fill(self, out: torch.Tensor, value: torch.Tensor) -> None:
+        """Writes the value, of its type, all over contiguous memory."""
 
 
 class SpreadRows(Protocol):

@@ -181,6 +181,7 @@ class Profile(NamedTuple):
     pool_team: int = 50_000  # elements of images
     copies_team: int = 1 << 21  # bytes of rows that are copied, or added to others
     copies_unlocked: int = 1 << 20  # bytes of copied rows, as native_unlocked
+    streamed_copies: int = 1 << 25  # bytes of an array of copied rows, from which it goes past the caches
     placed_team: int = 200_000  # elements put at random places: lines of caches move between cores
     # Work of a call that takes longer by ATen, or by code made quickly, than good code takes to make.
     cluster_much: float = 5e6  # so that its best code is waited for, not made quickly, if ATen begins
@@ -308,6 +309,7 @@ INTEL = X86._replace(
     last_summed_prime=149,
     team_by_element=1_000_000,
     placed_team=8_000_000,  # two threads take twice as long for 250,000
+    streamed_copies=3 << 24,  # what is read next comes from the third cache below
 )
 
 PROFILES = (ZEN5, ZEN4, ZEN3, AMD, INTEL, X86, ARM)

@@ -1,15 +1,16 @@
 """What the native tier offers to kernels of networks, in slots as those of `machine_code.py`.
 
-`cell_gradient(dtype, peephole, forget_second)` is that of LSTM cells; `direct_windows(kind, windows, biased,
-rectified)` are convolutions ("results") and their gradients by "images" or "filter"; `path_labels(logits)`
-and `path_beams(logits)` decode labels of time steps, `window_pool(dtype)` pools windows of images, and
-`dilation(dtype)` dilates them. They are None where there is no machine code, the last two also where there is
-none yet; kernels then do the same by ATen, with the same results within rounding.
+`cell_step(dtype, peephole, forget_second, forget_bias, clip)` and `cell_gradient(dtype, peephole,
+forget_second)` are those of LSTM cells; `direct_windows(kind, windows, biased, rectified)` are convolutions
+("results") and their gradients by "images" or "filter"; `path_labels(logits)` and `path_beams(logits)` decode
+labels of time steps, `window_pool(dtype)` pools windows of images, and `dilation(dtype)` dilates them. They
+are None where there is no machine code, the last two also where there is none yet; kernels then do the same
+by ATen, with the same results within rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import torch
@@ -18,6 +19,7 @@ from flowstone.framework.machine.machine_code import Slot
 
 __all__ = [
     "CellGradient",
+    "CellStep",
     "Dilation",
     "DirectWindows",
     "PathBeams",
@@ -25,6 +27,7 @@ __all__ = [
     "WindowPool",
     "Windows",
     "cell_gradient",
+    "cell_step",
     "dilation",
     "direct_windows",
     "path_beams",
@@ -47,6 +50,20 @@ class CellGradient(Protocol):
     ) -> torch.Tensor:
         """That for the state before the step; that for the weighted sums is written to `columns`, contiguous
         [batch, 4 cells]."""
+
+
+class CellStep(Protocol):
+    """Steps of LSTM cells after their products (`ops/networks/lstm_blocks.py`), on the host."""
+
+    def over(
+        self,
+        sums: torch.Tensor,
+        before: torch.Tensor,
+        peepholes: Sequence[torch.Tensor],
+        results: Sequence[torch.Tensor],
+    ) -> Callable[[int], None]:
+        """The function of a step's number that writes its (i, cs, f, o, ci, co, h), [batch, cells] each one
+        after the other, of the step's sums and the state before, which is `before` for the first."""
 
 
 class Windows(NamedTuple):
@@ -126,6 +143,7 @@ class WindowPool(Protocol):
 
 
 cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
+cell_step: Slot[[torch.dtype | None, bool, bool, float, float], CellStep] = Slot()
 dilation: Slot[[torch.dtype | None], Dilation] = Slot()
 direct_windows: Slot[[str, Windows, bool, bool], DirectWindows] = Slot()
 path_beams: Slot[[torch.dtype | None], PathBeams] = Slot()

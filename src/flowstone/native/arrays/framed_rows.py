@@ -1,5 +1,6 @@
-"""Rows of which a part is copied and the rest one value, by machine code on a host: padded arrays and bands
-of matrices, written once.
+"""Rows that are copied, or of which a part is and the rest is one value, by machine code on a host: padded
+arrays, bands of matrices, and arrays side by side, written once. What fills the caches goes past them: a
+processor reads a line of memory before it writes there, unless it is told not to keep it.
 
 The code for a size of elements is compiled on a thread when it is first asked for; until then, and where
 there is no native tier, `framed_rows` is None. Threads share the rows where that is worth it.
@@ -16,19 +17,31 @@ import torch
 
 from flowstone.framework.machine import machine
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, when_asked, words_of
+from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import load, read_one, store
 
 __all__ = ["FramedRows", "framed_rows", "framed_rows_code"]
 
-WORDS = ("threads", "count", "columns", "rank", "before", "inner", "rows", "lower", "upper")
-"""How many rows of how many columns are written. Padded ones: how many dimensions are before the columns, of
-which `inner` are copied after the `before` first ones. Bands: of how many rows a matrix is, and how many
-diagonals below and above the main one are kept."""
-PLACES = {"pad": ("sizes", "befores", "inners", "value", "x", "out"), "band": ("value", "x", "out")}
+WORDS = (
+    "threads", "streams", "count", "columns", "rank", "before", "inner", "rows", "lower", "upper", "pitch",
+    "total",
+)  # fmt: skip
+"""How many rows of how many columns are written, and whether past the caches. Padded ones: how many
+dimensions are before the columns, of which `inner` are copied after the `before` first ones. Bands: of how
+many rows a matrix is, and how many diagonals below and above the main one are kept. Rows put elsewhere: from
+one to the next there, and how many elements they have in all, which the last row may not have."""
+PLACES = {
+    "pad": ("sizes", "befores", "inners", "value", "x", "out"),
+    "band": ("value", "x", "out"),
+    "put": ("x", "out"),
+    "fill": ("value", "out"),
+}
 """`sizes`, `befores` and `inners` are int64 [rank], of the dimensions before the columns."""
 _KINDS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 _SHORTEST = 256  # bytes of a row; shorter ones are written faster by two passes
+_LINE = 64  # bytes of memory that move together, as many as a vector has here
+_PIECE = 1 << 16  # bytes of what one thread copies of a single row
 
 
 class FramedRows:
@@ -66,6 +79,43 @@ class FramedRows:
         out = torch.empty_like(x, memory_format=torch.contiguous_format)
         return self._written("band", x, out, torch.zeros((), dtype=x.dtype), words, {})
 
+    def join(self, xs: Sequence[torch.Tensor], axis: int, is_new: bool) -> torch.Tensor | None:
+        """Arrays one after the other along an axis, or a new one; None for short rows and other layouts, and
+        where sizes do not go together."""
+        first = xs[0]
+        axis %= first.ndim + is_new
+        start, end = first.shape[:axis], first.shape[axis + (not is_new) :]
+        for x in xs:
+            if not x.is_contiguous() or x.shape[:axis] != start or x.shape[axis + (not is_new) :] != end:
+                return None
+        columns = [math.prod(x.shape[axis:]) for x in xs]
+        if min(columns) * first.itemsize < _SHORTEST:
+            return None
+        count, pitch = math.prod(start), sum(columns)
+        out = first.new_empty((*start, len(xs) if is_new else sum(x.shape[axis] for x in xs), *end))
+        to, words = out.data_ptr(), self._words(out)
+        for x, width in zip(xs, columns):
+            words |= {"count": count, "columns": width, "pitch": pitch, "total": x.numel()}
+            if count == 1:
+                piece = _PIECE // x.itemsize
+                words |= {"count": -(-width // piece), "columns": piece, "pitch": piece}
+            self._library.call("put", words, {"x": x, "out": to})
+            to += width * x.itemsize
+        return out
+
+    def fill(self, out: torch.Tensor, value: torch.Tensor) -> None:
+        """Writes the value, of its type, all over contiguous memory."""
+        piece = _PIECE // out.itemsize
+        words = {"count": -(-out.numel() // piece), "columns": piece, "pitch": piece, "total": out.numel()}
+        self._library.call("fill", {**words, **self._words(out)}, {"value": value, "out": out})
+
+    def _words(self, out: torch.Tensor) -> dict[str, int]:
+        """How many threads write it, and whether past the caches."""
+        profile = machine.current().profile
+        has_team = out.numel() >= profile.native_team
+        streams = out.numel() * out.itemsize >= profile.streamed_copies
+        return {"threads": torch.get_num_threads() if has_team else 1, "streams": int(streams)}
+
     def _suits(self, x: torch.Tensor, count: int, columns: int) -> bool:
         is_long = columns * x.itemsize >= _SHORTEST
         return is_long and x.is_contiguous() and count >= torch.get_num_threads()
@@ -77,7 +127,7 @@ class FramedRows:
         out: torch.Tensor,
         value: torch.Tensor,
         words: Mapping[str, int],
-        places: Mapping[str, int],
+        places: Mapping[str, int | torch.Tensor],
     ) -> torch.Tensor:
         has_team = out.numel() >= machine.current().profile.native_team
         threads = torch.get_num_threads() if has_team else 1
@@ -129,13 +179,34 @@ def framed_rows_code(kind: str, lanes: int) -> str:
         with e.loop(start, end) as row:
             before, kept, source = part_of(e, a, words, row)
             to = e.at(a["out"], e.mul(row, words["columns"]), _unit(kind))
-            _write_row(
-                e, kind, to, e.at(a["x"], source, _unit(kind)), (before, kept, words["columns"]), value
-            )
-        public = Code(name, ["ptr a"], lanes, declarations, is_public=True)
-        share(public, f"{name}_some")
-        texts += [e.text(), public.text()]
+            _write_row(e, kind, words, to, e.at(a["x"], source, _unit(kind)), (before, kept), value)
+        texts += _ended(e, name)
+    texts += [*_pieces(kind, lanes, declarations, "put"), *_pieces(kind, lanes, declarations, "fill")]
     return "\n".join([*declarations.values(), *texts])
+
+
+def _ended(e: Code, name: str) -> list[str]:
+    """The texts of a function that threads share."""
+    e.do("fence seq_cst")  # what went past the caches has arrived
+    public = Code(name, ["ptr a"], e.lanes, e.declarations, is_public=True)
+    share(public, f"{name}_some")
+    return [e.text(), public.text()]
+
+
+def _pieces(kind: str, lanes: int, declarations: dict[str, str], name: str) -> list[str]:
+    """The texts of rows that are copied to where others may lie between them, or filled."""
+    e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES[name])
+    words = words_of(e, a["words"], WORDS)
+    value = read_one(e, kind, a["value"]) if name == "fill" else ""
+    _, start, end = my_part(e, words["count"])
+    with e.loop(start, end) as row:
+        source = e.mul(row, words["columns"])
+        kept = e.least(words["columns"], e.sub(words["total"], source))
+        to = e.at(a["out"], e.mul(row, words["pitch"]), _unit(kind))
+        of = value or e.at(a["x"], source, _unit(kind))
+        _copy(e, kind, words["streams"], to, of, kept, is_value=bool(value))
+    return _ended(e, name)
 
 
 def _unit(kind: str) -> str:
@@ -172,16 +243,39 @@ def _banded(e: Code, a: dict[str, str], words: dict[str, str], row: str) -> tupl
     return first, kept, e.add(e.mul(row, columns), first)
 
 
-def _write_row(e: Code, kind: str, to: str, source: str, sizes: tuple[str, str, str], value: str) -> None:
+def _write_row(
+    e: Code, kind: str, words: dict[str, str], to: str, source: str, sizes: tuple[str, str], value: str
+) -> None:
     """Some of the value, what is copied, and the value up to the row's end."""
-    before, kept, columns = sizes
+    before, kept = sizes
     _fill(e, kind, to, before, value)
     to = e.at(to, before, _unit(kind))
-    for i, masks in e.vectors(kept, 4):
-        for j, mask in enumerate(masks):
-            at = e.add(i, j * e.lanes)
-            store(e, kind, load(e, kind, source, at, mask), to, at, mask)
-    _fill(e, kind, e.at(to, kept, _unit(kind)), e.sub(e.sub(columns, before), kept), value)
+    _copy(e, kind, words["streams"], to, source, kept)
+    _fill(e, kind, e.at(to, kept, _unit(kind)), e.sub(e.sub(words["columns"], before), kept), value)
+
+
+def _copy(e: Code, kind: str, streams: str, to: str, source: str, count: str, is_value: bool = False) -> None:
+    """So many elements, or a value; what goes past the caches fills whole lines of memory."""
+    begun = e.let(f"sub i64 0, {e.let(f'ptrtoint ptr {to} to i64')}")
+    first = e.quotient(e.rest(begun, _LINE), SIZES[kind])  # elements up to the next line's start
+    past = e.let(f"select i1 {e.let(f'icmp ne i64 {streams}, 0')}, i64 {first}, i64 {count}")
+    head = e.least(past, count)
+    for begin, size, write in (("0", head, store), (head, e.sub(count, head), _store_past)):
+        at_to = e.at(to, begin, _unit(kind))
+        at_source = source if is_value else e.at(source, begin, _unit(kind))
+        for i, masks in e.vectors(size, 4):
+            for j, mask in enumerate(masks):
+                at = e.add(i, j * e.lanes)
+                write(e, kind, source if is_value else load(e, kind, at_source, at, mask), at_to, at, mask)
+
+
+def _store_past(e: Code, kind: str, value: str, to: str, index: str, mask: str) -> None:
+    """Writes a vector past the caches, to where a line of memory begins; one under a mask as usually."""
+    if mask:
+        store(e, kind, value, to, index, mask)
+        return
+    address = e.at(to, index, _unit(kind))
+    e.do(f"store {e.type(kind)} {value}, ptr {address}, align {_LINE}, !nontemporal !{{i32 1}}")
 
 
 def _fill(e: Code, kind: str, to: str, count: str, value: str) -> None:

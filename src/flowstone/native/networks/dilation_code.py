@@ -20,8 +20,9 @@ from flowstone.native.codegen.emitter import KINDS
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
 
-__all__ = ["PLACES", "SUMS", "WORDS", "dilation_code"]
+__all__ = ["APART", "PLACES", "SUMS", "WORDS", "dilation_code"]
 
+APART = 32  # elements between what different threads write, so that cores do not take lines from each other
 SUMS = 4  # of a filter's number, which elements of a line take by turns: additions to one wait for each other
 
 WORDS = (
@@ -36,7 +37,8 @@ PLACES = {"dilated": _GIVEN, "to_images": _FLOWING, "to_filter": _FLOWING}
 """The addresses that each function takes after that of the numbers. `places`: of each element of a line,
 where it is from the first window's pixel on; `numbers`: what is added to a position's start to have the place
 of an element there, in the image or the filter; `starts`: where it goes if nothing is the best. Each thread
-has a line of `best` and one of `winners`, and of the filter's gradient `SUMS` ones, `out`."""
+has a line of `best` and one of `winners`, of a multiple of `APART` elements, and of the filter's gradient
+`SUMS` ones, `out`, with `APART` numbers behind them."""
 
 
 def dilation_code(dtype: str, lanes: int) -> str:
@@ -82,7 +84,7 @@ def _to_filter(e: Code, dtype: str) -> None:
     part, start, end = my_part(e, e.mul(words["batch"], words["rows"]))
     positions = e.mul(words["filter_rows"], words["filter_columns"])
     numbers = e.mul(positions, words["depth"])
-    sums = e.at(a["out"], e.mul(part, e.mul(numbers, SUMS)), "double")
+    sums = e.at(a["out"], e.mul(part, e.add(e.mul(numbers, SUMS), APART)), "double")
     with e.loop(start, end) as row:
         image, y = e.quotient(row, words["rows"]), e.rest(row, words["rows"])
         winners, flow = _won(e, dtype, a, words, part, image, y, False)
@@ -103,10 +105,8 @@ def _won(
 ) -> tuple[str, str]:  # fmt: skip
     """The places that a line's elements come from, and the line's flow."""
     line = e.mul(words["columns"], words["depth"])
-    best, winners = (
-        e.at(a["best"], e.mul(part, line), KINDS[dtype]),
-        e.at(a["winners"], e.mul(part, line), "i32"),
-    )
+    own = e.mul(part, e.mul(e.quotient(e.add(line, APART - 1), APART), APART))
+    best, winners = e.at(a["best"], own, KINDS[dtype]), e.at(a["winners"], own, "i32")
     first = e.most(0, e.sub(e.mul(y, words["stride"]), words["top"]))
     above = e.mul(e.mul(first, words["width"]), words["depth"]) if to_images else "0"
     for i, (mask,) in e.vectors(line):

@@ -16,7 +16,7 @@ from flowstone.framework.machine.network_code import Windows
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, when_asked
 from flowstone.native.codegen.emitter import SIZES
-from flowstone.native.networks.dilation_code import PLACES, SUMS, WORDS, dilation_code
+from flowstone.native.networks.dilation_code import APART, PLACES, SUMS, WORDS, dilation_code
 
 __all__ = ["Dilation", "dilation"]
 
@@ -58,14 +58,15 @@ class Dilation:
         else:
             to_images = name == "to_images"
             numbers, starts = (places, starts) if to_images else (channels, channels)
-            line = (threads, columns * depth)
+            line = (threads, -(-columns * depth // APART) * APART)
             given |= {"flow": flow, "numbers": numbers, "starts": starts, "best": images.new_empty(line)}
             given["winners"] = torch.empty(line, dtype=torch.int32)
-            sums = (threads * SUMS, positions * depth)
+            sums = (threads, SUMS * positions * depth + APART)
             given["out"] = torch.zeros_like(images) if to_images else torch.zeros(sums, dtype=torch.float64)
         self._library.call(name, words, given)
         if name == "to_filter":
-            return given["out"].sum(0).to(images.dtype).view(kernel.shape)
+            parts = given["out"][:, :-APART].reshape(threads * SUMS, -1)
+            return parts.sum(0).to(images.dtype).view(kernel.shape)
         return given["out"]
 
 

@@ -353,7 +353,7 @@ ELEMENTS["Xlogy"] = Element(FLOATS, 2, _zero_where(0, _times_log), _COSTLY, call
 ELEMENTS["Relu"] = Element(_NUMBERS, 1, act.relu)
 ELEMENTS["Relu6"] = Element(FLOATS, 1, act.clamped)
 ELEMENTS["ReluGrad"] = Element(FLOATS, 2, act.relu_grad)
-ELEMENTS["Relu6Grad"] = Element(FLOATS, 2, act.relu6_grad)
+ELEMENTS["Relu6Grad"] = Element(FLOATS, 2, act.relu6_grad, 2, alone=True)
 ELEMENTS["LeakyRelu"] = Element(FLOATS, 1, act.leaky)
 ELEMENTS["LeakyReluGrad"] = Element(FLOATS, 2, act.leaky)
 ELEMENTS["Elu"] = Element(FLOATS, 1, act.elu(1.0, 1.0), _COSTLY, calls=("expm1",))

@@ -231,21 +231,21 @@ def _fresnel(sine: bool) -> Formula:
     return formula
 
 
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730)
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
 
 
 def _spence(w: Wide, x: str) -> str:
     above = w.is_("ogt", x, 2.0)
     y = w.where(above, w.div(1.0, x), x)
     below = w.is_("olt", y, 0.5)
-    u = w.e.negate("float64", w.log(w.where(below, w.sub(1.0, y), y)))
-    u = w.where(below, w.e.negate("float64", w.sleef("log1p", w.e.negate("float64", y))), u)
+    log_y = w.log(w.most(y, 1.2e-38))
+    log_rest = w.sleef("log1p", w.e.negate("float64", y))  # of 1 - y
+    u = w.e.negate("float64", w.where(below, log_rest, log_y))
     square = w.mul(u, u)
-    terms = [b / math.factorial(2 * k + 1) for k, b in enumerate(_BERNOULLI, 1)]
+    terms = [b / math.factorial(2 * k + 1) for k, b in enumerate(_BERNOULLI[: w.SPENCE_TERMS], 1)]
     total = w.mul(w.polynomial(square, terms[::-1]), square)
     result = w.mul(u, w.add(w.fma(u, -0.25, 1.0), total))
-    # u is minus log(1 - y) where y is below
-    products = w.mul(w.log(w.most(y, 1.2e-38)), w.e.negate("float64", u))
+    products = w.mul(log_y, log_rest)
     result = w.where(below, w.sub(w.sub(math.pi**2 / 6, products), result), result)
     log = w.log(x)
     result = w.where(above, w.sub(w.mul(-0.5, w.mul(log, log)), result), result)
@@ -307,6 +307,7 @@ _FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "Expint": (_exponential_integral, ()),
     "FresnelCos": (_fresnel(sine=False), _WAVES),
     "FresnelSin": (_fresnel(sine=True), _WAVES),
+    "Spence": (_spence, ("log1p",)),
 }
 _SHORT_FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "BesselI0": (_modified(0, scaled=False), ()),
@@ -319,7 +320,6 @@ _SHORT_FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "BesselK1e": (_decaying(1, scaled=True), ()),
     "Digamma": (_digamma, ("tan",)),
     "Ndtri": (_quantile, ()),
-    "Spence": (_spence, ("log1p",)),
 }
 Functions = dict[str, tuple[Callable[[Emitter, str], str], tuple[str, ...]]]
 

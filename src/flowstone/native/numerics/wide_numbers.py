@@ -24,6 +24,7 @@ class Wide(Arithmetic):
     SMALLEST = 4e-9  # of a series' first term: terms below it do not show in float32
     TERMS = 9  # of power series in x² / 4 up to 1
     FRESNEL_TERMS = 14  # of those in (pi x² / 2)² for x up to 2
+    SPENCE_TERMS = 6  # of those in log(x)² for x from 1/2 to 2
 
     def fma(self, a: str | float, b: str | float, c: str | float) -> str:
         """a b + c."""
@@ -75,6 +76,7 @@ class Whole(Wide):
     SMALLEST = 1e-17
     TERMS = 13
     FRESNEL_TERMS = 24
+    SPENCE_TERMS = 9
 
     def log(self, x: str) -> str:
         return self.sleef("log", x)

@@ -27,7 +27,8 @@ WORDS = ("threads", "rows", "classes", "samples")
 PLACES = {"draw": ("notes", "logits", "uniform", "sums", "out")}
 """Of logits [rows, classes] and numbers of [0, 1), float64 [rows, samples]: `out` int64 is the first class
 whose running sum is above the number's part of the last sum, or the last class. `sums` float64 [threads,
-classes]. A note, 0 at first, becomes 1 if a row's largest logit is not finite, or one is NaN."""
+classes + _APART]. A note, 0 at first, becomes 1 if a row's largest logit is not finite, or one is NaN."""
+_APART = 16  # numbers between what different threads write, so that cores do not take lines from each other
 _WORK = 40  # of a logit, in additions
 _WIDE = "float64"
 
@@ -48,7 +49,7 @@ class ClassChoice:
         words = {"threads": threads, "rows": rows, "classes": classes, "samples": samples}
         places: dict[str, torch.Tensor | int] = {
             "notes": ctypes.addressof(note), "logits": logits.contiguous(), "uniform": uniform.contiguous(),
-            "sums": torch.empty((threads, classes), dtype=torch.float64), "out": out,
+            "sums": torch.empty((threads, classes + _APART), dtype=torch.float64), "out": out,
         }  # fmt: skip
         self._library.call("draw", words, places)
         return None if note.value else out
@@ -78,7 +79,7 @@ def class_choice_code(dtype: str, lanes: int) -> str:
     words = words_of(e, a["words"], WORDS)
     classes, samples = words["classes"], words["samples"]
     me, start, end = my_part(e, words["rows"])
-    sums = e.at(a["sums"], e.mul(me, classes), "double")
+    sums = e.at(a["sums"], e.mul(me, e.add(classes, _APART)), "double")
     place, left = e.variable("i64", "0"), e.variable("i64", "0")
     total = e.variable("double", e.one.constant(_WIDE, 0))
     with e.loop(start, end) as row:

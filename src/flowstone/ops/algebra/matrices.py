@@ -123,6 +123,9 @@ def _shaped_product(
             return Call(torch.t, transposed)
         if by_onednn:
             return _onednn(a, _transposed(b))
+    if env.device.type == "cpu" and dtype is dtypes.int32 and type(a) is type(b) is Call:
+        # ATen's loops over two transposed operands take four times as long.
+        return Call(torch.t, Call(torch.mm, _transposed(b), _transposed(a)))
     return call_of(torch.mm, a, b, dtype, env)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Known, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine.array_code import framed_rows
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dimension import Dimension
-from flowstone.framework.types.shape import Dims, merge
+from flowstone.framework.types.shape import Dims, merge, num_elements
 from flowstone.ops.arrays.arrays import (
     as_known,
     call_on_list,
@@ -30,7 +32,7 @@ from flowstone.ops.arrays.arrays import (
 )
 from flowstone.ops.arrays.shapes import shape_n
 
-__all__ = ["concat", "split"]
+__all__ = ["concat", "joining", "split"]
 
 # ---- Concat
 
@@ -65,11 +67,29 @@ def _concat_dims(node: Node, values: Any, axis_at: int) -> Dims:
     return replaced(whole, at, total)
 
 
-def _concat_kernel(node: Node, first: int, count: int, axis_at: int) -> Kernel:
+def joining(node: Node, env: Environment, join: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.cat` or `torch.stack`; where the result is known to be large, by machine code if that suits."""
+    elements, dtype = num_elements(node.outputs[0].static_shape), node.outputs[0].dtype.base_dtype.torch
+    if elements is None or dtype is None or env.device.type != "cpu":
+        return join
+    if elements * dtype.itemsize < env.machine.profile.streamed_copies:
+        return join
+    is_new = join is torch.stack
+
+    def join_many(xs: Any, axis: int) -> Any:
+        code = framed_rows(xs[0].itemsize)
+        found = None if code is None else code.join(xs, axis, is_new)
+        return join(xs, axis) if found is None else found
+
+    return join_many
+
+
+def _concat_kernel(node: Node, env: Environment, first: int, count: int, axis_at: int) -> Kernel:
     axis = node.constant(axis_at)
     if is_text(node, first):
         return lambda *xs: np.concatenate(xs[first : first + count], int(xs[axis_at]))
-    join = torch.cat if all(node.dims(i) is not None for i in range(first, first + count)) else _join
+    are_known = all(node.dims(i) is not None for i in range(first, first + count))
+    join = joining(node, env, torch.cat) if are_known else _join
     if axis is not None:
         return call_on_list(join, first, count, int(axis))
     return lambda *xs: join(xs[first : first + count], int(xs[axis_at]))
@@ -97,7 +117,7 @@ concat_v2_op = op(
 )
 concat_v2_op.infer(lambda node: _concat_dims(node, node.inputs[:-1], len(node.inputs) - 1))
 concat_v2_op.kernel(CPU, GPU)(
-    lambda node, env: _concat_kernel(node, 0, len(node.inputs) - 1, len(node.inputs) - 1)
+    lambda node, env: _concat_kernel(node, env, 0, len(node.inputs) - 1, len(node.inputs) - 1)
 )
 
 concat_op = op(
@@ -109,7 +129,7 @@ concat_op = op(
     by_element=True,
 )
 concat_op.infer(lambda node: _concat_dims(node, node.inputs[1:], 0))
-concat_op.kernel(CPU, GPU)(lambda node, env: _concat_kernel(node, 1, len(node.inputs) - 1, 0))
+concat_op.kernel(CPU, GPU)(lambda node, env: _concat_kernel(node, env, 1, len(node.inputs) - 1, 0))
 
 
 @concat_v2_op.value(*range(32))

@@ -33,6 +33,7 @@ from flowstone.ops.arrays.arrays import (
     unboxing,
 )
 from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.joining import joining
 
 __all__ = ["parallel_stack", "stack", "unstack"]
 
@@ -59,7 +60,7 @@ def _(node: Node, env: Environment) -> Kernel:
         return lambda *xs: np.stack(xs, axis)
     if is_handle(node):
         return unboxing(lambda *xs: np.stack(xs, axis))
-    return call_on_list(torch.stack, 0, count, axis)
+    return call_on_list(joining(node, env, torch.stack), 0, count, axis)
 
 
 @pack_op.gradient

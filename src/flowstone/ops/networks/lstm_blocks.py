@@ -25,7 +25,9 @@ from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.machine.network_code import cell_gradient
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.array_code import framed_rows
+from flowstone.framework.machine.network_code import CellStep, cell_gradient, cell_step
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -121,6 +123,31 @@ def _step(form: _Form, sums: torch.Tensor, before: torch.Tensor, peepholes: Any,
     torch.mul(torch.tanh(state, out=co), to_o, out=h)
 
 
+def _over(
+    form: _Form, sums: torch.Tensor, before: torch.Tensor, peepholes: Any, results: Any
+) -> Callable[[int], None]:
+    """The function of a step's number that does `_step`, of whole sequences."""
+
+    def advance(step: int) -> None:
+        state = results[1][step - 1] if step else before
+        _step(form, sums[step], state, peepholes, [each[step] for each in results])
+
+    return advance
+
+
+def _native(form: _Form, node: Node, env: Environment) -> CellStep | None:
+    if env.device.type != "cpu":
+        return None
+    dtype = node.attributes["T"].torch
+    return cell_step(dtype, form.peephole, form.forget_second, form.forget_bias, form.clip)
+
+
+def _one_step(
+    native: CellStep, sums: torch.Tensor, before: torch.Tensor, peepholes: Any, results: Any
+) -> None:
+    native.over(sums, before, peepholes, results)(0)
+
+
 _through_sigmoid = torch.ops.aten.sigmoid_backward.default  # of a gradient and the result
 _through_tanh = torch.ops.aten.tanh_backward.default
 
@@ -181,11 +208,13 @@ def _check(x: torch.Tensor, before: torch.Tensor, h: torch.Tensor, w: torch.Tens
 @cell_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
+    native = _native(form, node, env)
+    step = functools.partial(_step, form) if native is None else functools.partial(_one_step, native)
 
     def run(x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any) -> list[torch.Tensor]:
         _check(x, before, h, w, wci, wcf, wco, b)
-        results = [torch.empty_like(before, memory_format=torch.contiguous_format) for _ in range(7)]
-        _step(form, torch.addmm(b, torch.cat([x, h], 1), w), before, (wci, wcf, wco), results)
+        results = [before.new_empty(before.shape) for _ in range(7)]
+        step(torch.addmm(b, torch.cat([x, h], 1), w), before, (wci, wcf, wco), results)
         return results
 
     return run
@@ -225,6 +254,8 @@ def _steps(length: torch.Tensor, x: torch.Tensor) -> int:
 
 def _forward(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
+    native = _native(form, node, env)
+    over = functools.partial(_over, form) if native is None else native.over
 
     def run(
         length: Any, x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any
@@ -235,15 +266,21 @@ def _forward(node: Node, env: Environment) -> Kernel:
         sums = torch.addmm(b, x[:steps].flatten(0, 1), w[:inputs]).unflatten(0, (steps, x.shape[1]))
         recurrent, peepholes = w[inputs:], (wci, wcf, wco)
         result = [x.new_empty(*x.shape[:2], before.shape[1]) for _ in range(7)]
+        advance = over(sums, before, peepholes, result)
         for step in range(steps):
-            found = [each[step] for each in result]
-            _step(form, sums[step].addmm_(h, recurrent), before, peepholes, found)
-            before, h = found[1], found[6]
+            sums[step].addmm_(result[6][step - 1] if step else h, recurrent)
+            advance(step)
         for each in result:
-            each[steps:].zero_()
+            _zero(each[steps:])
         return result
 
     return run
+
+
+def _zero(x: torch.Tensor) -> None:
+    is_large = x.nbytes >= machine.current().profile.streamed_copies
+    code = framed_rows(x.itemsize) if is_large and x.is_cpu else None
+    x.zero_() if code is None else code.fill(x, torch.zeros((), dtype=x.dtype))
 
 
 def _backward(node: Node, env: Environment) -> Kernel:

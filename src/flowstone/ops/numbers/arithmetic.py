@@ -34,6 +34,7 @@ from flowstone.ops.numbers.elementwise import (
     conjugate,
     constant_like,
     same_shape,
+    square_call,
     sum_to,
     unary,
     undone,
@@ -168,7 +169,15 @@ squared_difference_op.infer(broadcast_shape)
 def _(node: Node, env: Environment) -> Kernel:
     if node.dtype(0).is_complex:
         return _squared_complex_difference
-    return Call(torch.square, Call(torch.sub, X0, X1))
+    if node.dtype(0) in (dtypes.float32, dtypes.float64, dtypes.bfloat16):
+        return Call(torch.square, Call(torch.sub, X0, X1))
+    return _squared_short_difference
+
+
+def _squared_short_difference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Of half-precision numbers and integers; see `square_call`."""
+    difference = x - y
+    return difference.mul_(difference)
 
 
 def _squared_complex_difference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -190,9 +199,7 @@ neg_op.gradient(lambda op, dy: (F.Neg(dy),))
 neg_op.fold(undone)
 abs_op = unary("Abs", torch.abs, (*FLOATS, *SIGNED_INTEGERS), in_place=torch.Tensor.abs_, elementwise=True)
 abs_op.gradient(lambda op, dy: (F.Mul(dy, F.Sign(op.inputs[0])),))
-square_op = unary(
-    "Square", torch.square, ARITHMETIC, in_place=torch.Tensor.square_, adapter=modular, elementwise=True
-)
+square_op = unary("Square", torch.square, ARITHMETIC, adapter=modular, call=square_call, elementwise=True)
 square_op.gradient(lambda op, dy: (F.Mul(dy, F.Mul(constant_like(2, dy), conjugate(op.inputs[0]))),))
 
 
@@ -246,7 +253,7 @@ def _(node: Node, env: Environment) -> Kernel:
         return _integer_power
     if exponent is not None and exponent.shape == () and node.dtype(0).is_floating:
         value = float(exponent)
-        return Call(torch.square, X0) if value == 2 else Call(torch.pow, X0, value)
+        return square_call(node.dtype(0)) if value == 2 else Call(torch.pow, X0, value)
     return complex_call(node, env, torch.pow) or binary_call(node, torch.pow)
 
 

@@ -62,13 +62,15 @@ def unary(
     in_place: _Function | None = None,
     complex_function: _Function | None = None,
     adapter: _Adapter | None = None,
+    call: Callable[[DType], Call] | None = None,
     result: str = "T",
     **traits: Any,
 ) -> OpDeclaration:
     """Declares ``y = function(x)``.
 
     `in_place(x)` leaves the result in x; `complex_function` serves complex numbers where ATen's name differs;
-    `adapter(dtype, function)` serves the unsigned integers; `result` is the output's type.
+    `adapter(dtype, function)` serves the unsigned integers; `call(dtype)` is what does the same, if it is not
+    the function alone; `result` is the output's type.
     """
     declaration = op(name, f"x: T -> y: {result}", T=types, by_element=True, **traits)
     declaration.infer(same_shape)
@@ -83,10 +85,20 @@ def unary(
             return by_code
         if adapter is not None and needs_help(dtype):
             return Call(adapter(dtype, function), X0)
-        call = Call(function, X0)
-        return call if in_place is None else call.or_in_place(0, in_place, X0)
+        if call is not None:
+            return call(dtype)
+        plain = Call(function, X0)
+        return plain if in_place is None else plain.or_in_place(0, in_place, X0)
 
     return declaration
+
+
+def square_call(dtype: DType) -> Call:
+    """The square of an input. ATen's is a power, which has no vectors for half-precision numbers and
+    integers."""
+    if dtype is dtypes.float16 or dtype.is_integer:
+        return Call(torch.mul, X0, X0).or_in_place(0, torch.Tensor.mul_, X0, X0)
+    return Call(torch.square, X0).or_in_place(0, torch.Tensor.square_, X0)
 
 
 def binary(

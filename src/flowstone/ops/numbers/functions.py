@@ -27,6 +27,7 @@ from flowstone.ops.numbers.elementwise import (
     complex_call,
     conjugate,
     constant_like,
+    square_call,
     unary,
 )
 
@@ -207,7 +208,8 @@ _MINUS_HALF = torch.tensor(-0.5)
 
 
 def _call_reciprocal_gradient(dtype: DType) -> Call:
-    return Call(torch.mul, Call(torch.neg, X1), Call(torch.square, _conj_y(dtype)))
+    square = Call(torch.square, _conj_y(dtype)) if dtype.is_complex else square_call(dtype)
+    return Call(torch.mul, Call(torch.neg, X1), square)
 
 
 sigmoid_grad = _gradient_given_output(

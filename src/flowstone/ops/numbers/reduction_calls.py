@@ -258,13 +258,14 @@ def norm_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
 
     def norm(x: torch.Tensor) -> torch.Tensor:
         if dtype.is_integer:
-            squares = torch.sum(torch.square(x.to(torch.int64)), axes, keep).to(dtype.torch)
+            wide = x.to(torch.int64)
+            squares = torch.sum(torch.mul(wide, wide), axes, keep).to(dtype.torch)
             return torch.sqrt(squares.to(torch.float64)).to(dtype.torch)
         if dtype.is_complex:
             squares = torch.sum(torch.square(torch.abs(x)), axes, keep)
             return torch.sqrt(squares).to(dtype.torch)
         found = _large_norm(x, axes, keep)
-        return torch.sqrt(torch.sum(torch.square(x), axes, keep)) if found is None else found
+        return torch.sqrt(torch.sum(torch.mul(x, x), axes, keep)) if found is None else found
 
     return Call(norm, X0)
 

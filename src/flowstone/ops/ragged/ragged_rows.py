@@ -9,6 +9,7 @@ tensor([3, 4, 0])
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,31 @@ def _(node: Node) -> Shapes:
     return [*[(None,)] * found, inner]
 
 
+_FEW = 64  # numbers that Python looks at faster than ATen's calls
+
+
+def _few_picked(splits: list[torch.Tensor], values: Any, indices: torch.Tensor) -> list[list[int]] | None:
+    """The splits of picked rows, the outermost first, and the places of their values; None if they are not a
+    vector of few rows, on a host, or something is wrong."""
+    if indices.ndim != 1 or indices.device.type != "cpu" or not indices.numel() or not values.ndim:
+        return None
+    if indices.numel() + sum(each.numel() for each in splits) > _FEW or any(x.ndim != 1 for x in splits):
+        return None
+    at, found = indices.tolist(), []
+    for each, count in zip(splits, [*[len(x) - 1 for x in splits[1:]], len(values)]):
+        row = each.tolist()
+        if not row or row[0] < 0 or row[-1] > count or min(at, default=0) < 0:
+            return None
+        if max(at, default=-1) >= len(row) - 1 or row != sorted(row):
+            return None
+        spans = [range(row[i], row[i + 1]) for i in at]
+        found.append([0, *itertools.accumulate(map(len, spans))])
+        if found[-1][-1] > _FEW:
+            return None
+        at = [i for span in spans for i in span]
+    return [*found, at]
+
+
 @ragged_gather_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     rank, found = node.attributes["PARAMS_RAGGED_RANK"], node.attributes["OUTPUT_RAGGED_RANK"]
@@ -213,6 +239,11 @@ def _(node: Node, env: Environment) -> Kernel:
         splits, values, indices = list(inputs[:rank]), inputs[rank], inputs[rank + 1]
         if indices.ndim + rank - 1 != found:
             raise invalid(f"OUTPUT_RAGGED_RANK must be {indices.ndim + rank - 1}, not {found}")
+        few = _few_picked(splits, values, indices)
+        if few is not None:
+            *few_ends, few_at = few
+            kind, places = splits[0].dtype, torch.tensor(few_at, dtype=torch.int64)
+            return (*[torch.tensor(each, dtype=kind) for each in few_ends], taken(values, places))
         check_nested_splits(splits, values, whole=False)
         rows, kind = len(splits[0]) - 1, splits[0].dtype
         at = indices.reshape(-1).long()

@@ -167,6 +167,25 @@ def _checked_lengths(x: torch.Tensor, fft_length: torch.Tensor, rank: int, is_in
     return lengths
 
 
+def _plain_call(
+    function: Callable[..., torch.Tensor], node: Node, result: torch.dtype | None, rank: int,
+    by_primes: Callable[[Sequence[int]], bool],
+) -> Call | None:  # fmt: skip
+    """The call of ATen's transform where sizes and lengths are known, none is 0, and nothing else is to be
+    done; else None."""
+    dims, lengths = node.static_shape(0), _lengths_of(node, rank)
+    if dims is None or None in lengths or 0 in (*dims, *lengths) or by_primes(lengths):  # type: ignore[arg-type]
+        return None
+    kind = node.dtype(0).torch
+    if kind is None or result is None or kind.to_real() != result.to_real():
+        return None
+    is_inverse = kind.is_complex
+    needed = [*lengths[:-1], lengths[-1] // 2 + 1] if is_inverse else lengths  # type: ignore[operator]
+    if any(size < most for size, most in zip(dims[-rank:], needed)):  # type: ignore[operator]
+        return None
+    return Call(function, X0, lengths, tuple(range(-rank, 0)))
+
+
 def _real_transform(name: str, rank: int) -> OpDeclaration:
     """Declares RFFT of `rank` dimensions."""
     declaration = op(
@@ -190,6 +209,9 @@ def _real_transform(name: str, rank: int) -> OpDeclaration:
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
         dtype, by_primes = node.attributes["Tcomplex"].torch, _choice(env, is_real=True)
+        plain = _plain_call(torch.fft.rfftn, node, dtype, rank, by_primes)
+        if plain is not None:
+            return plain
 
         def transform(x: torch.Tensor, fft_length: torch.Tensor) -> Any:
             lengths = _checked_lengths(x, fft_length, rank, False)
@@ -225,6 +247,9 @@ def _inverse_real_transform(name: str, rank: int) -> OpDeclaration:
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:
         dtype, by_primes = node.attributes["Treal"].torch, _choice(env, is_real=True)
+        plain = _plain_call(torch.fft.irfftn, node, dtype, rank, by_primes)
+        if plain is not None:
+            return plain
 
         def transform(x: torch.Tensor, fft_length: torch.Tensor) -> Any:
             lengths = _checked_lengths(x, fft_length, rank, True)
