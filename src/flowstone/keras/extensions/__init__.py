@@ -40,7 +40,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "layers.normalization": ("normalization", "shapes", "graph_layers"),
     "layers.wrappers": ("shapes", "wrappers"),
     "layers.pooling": ("shapes", "graph_layers"),
-    "layers.recurrent": ("recurrent_cells", "shapes", "recurrent_layers"),
+    "layers.recurrent": ("recurrent_steps", "recurrent_cells", "shapes", "recurrent_layers"),
     "legacy.interfaces": ("arguments",),
     "losses": ("losses",),
     "metrics": ("metrics",),
