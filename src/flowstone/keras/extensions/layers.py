@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, wraps
 from types import ModuleType
 from typing import Any
 
@@ -147,8 +147,8 @@ def add_weight(
     variable._keras_shape, variable._uses_learning_phase = sizes, False
     own("backend").track_variable(variable)
     if regularizer is not None:
-        with tf.name_scope(f"{name or 'weight'}/Regularizer"):
-            self.add_loss(own("regularizers").get(regularizer)(variable))
+        regularized = variable, own("regularizers").get(regularizer)
+        vars(self).setdefault("_regularized", []).append(regularized)
     (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
     variable._tracked = True
     return variable
@@ -368,6 +368,19 @@ def _compute_output_signature(layer: Any, input_signature: Any) -> Any:
     return tf.TensorSpec(found, kind)
 
 
+def _with_regularizers(published: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that gives the layer's losses; those of weights are computed when first asked for."""
+
+    @wraps(published)
+    def losses(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        for variable, regularizer in vars(self).pop("_regularized", ()):
+            with tf.name_scope(f"{variable.op.name}/Regularizer"):
+                self.add_loss(regularizer(variable))
+        return published(self, *arguments, **keywords)
+
+    return losses
+
+
 _MEMBERS: dict[str, Any] = {
     "add_variable": _add_variable,
     "add_weight": add_weight,
@@ -402,6 +415,8 @@ def extend(module: ModuleType) -> None:
     layer.__init__ = _changed_init(layer.__init__)
     layer.add_loss = additions.changed_add(layer.add_loss, "losses")
     layer.add_update = additions.changed_add(layer.add_update, "updates")
+    layer.losses = property(_with_regularizers(layer.losses.fget))
+    layer.get_losses_for = _with_regularizers(layer.get_losses_for)
     layer.get_config = _changed_config(layer.get_config)
     if hasattr(layer, "add_metric"):
         layer.add_metric = additions.changed_add_metric(layer.add_metric)

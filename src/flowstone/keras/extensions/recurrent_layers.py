@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import flowstone as tf
 from flowstone.framework.tensors import nest
 from flowstone.keras.extensions.graph_layers import CellOfGraph
 from flowstone.keras.extensions.recurrent_cells import with_flat_states
@@ -67,7 +68,7 @@ def call(
         time_major=self.time_major,
     )
     if self.stateful:
-        self.add_update(list(zip(self.states, states)), inputs)
+        self.add_update([tf.assign(*pair) for pair in zip(self.states, states)], inputs)
     output = outputs if self.return_sequences else last
     if getattr(last, "_uses_learning_phase", False):
         for each in (output, *states):
@@ -97,7 +98,7 @@ def _parted(layer: Any, inputs: Any, states: Any, constants: Any) -> tuple[Any, 
 
 def _step_of(layer: Any, training: Any, constants: Any) -> Callable[[Any, list[Any]], Any]:
     """The layer's cell as a function of inputs and states, after which the constants come."""
-    cell = CellOfGraph(layer.cell) if isinstance(layer.cell, RNNCell) else layer.cell
+    cell: Any = CellOfGraph(layer.cell) if isinstance(layer.cell, RNNCell) else layer.cell
     for each in getattr(cell, "cells", [cell]):
         each._dropout_mask = each._recurrent_dropout_mask = None
     parameters = inspect.signature(cell.call).parameters

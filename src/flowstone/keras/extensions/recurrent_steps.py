@@ -105,7 +105,7 @@ def _call_gru(self: Any, inputs: Any, states: Any, training: Any = None) -> Any:
     """The outputs [batch, units] of a step, and the list of the state, which is the same."""
     before = states[0]
     masks = _Masks(self, inputs, before, training, 3)
-    biases = (None, None)
+    biases: tuple[Any, ...] = (None, None)
     if self.use_bias:
         biases = tuple(tf.unstack(self.bias)) if self.reset_after else (self.bias, None)
     make = _gates_apart if self.implementation == 1 else _gates_together
