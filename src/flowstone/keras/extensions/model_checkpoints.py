@@ -1,5 +1,5 @@
-"""`tf.keras.callbacks.ModelCheckpoint`, which also saves after a number of examples, and goes on from what was
-saved before.
+"""`tf.keras.callbacks.ModelCheckpoint`, which also saves after a number of examples, and goes on from what
+was saved before.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
         """Saves the model, or its weights, while it trains.
 
         `filepath` may name `{epoch}` and the results of an epoch or batch. `save_freq` is "epoch", or after
-        how many examples to save; with `period`, every so many epochs. With `load_weights_on_restart` training
-        begins with the weights that were saved last, if there are any. ValueError for another `save_freq`.
+        how many examples to save; with `period`, every so many epochs. With `load_weights_on_restart`
+        training begins with the weights that were saved last, if there are any. ValueError for another
+        `save_freq`.
         """
         period = kwargs.get("period", 1)
         published(self, filepath, monitor, verbose, save_best_only, save_weights_only, mode, period)
