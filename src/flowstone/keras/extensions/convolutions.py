@@ -110,8 +110,6 @@ def _separable(published: Callable[..., Any]) -> Callable[..., Any]:
 
 def _dropped(self: Any, inputs: Any, training: Any = None) -> Any:
     """`inputs`, in training with the share `rate` of elements zero and the others larger in turn."""
-    if self.rate >= 1.0:
-        return self._published_call(inputs, training)
 
     def dropped_inputs() -> Any:
         return tf.nn.dropout(

@@ -85,6 +85,16 @@ def _lambda_from_config(published: Callable[..., Any]) -> Callable[..., Any]:
     return from_config
 
 
+def _changed_build(published: Callable[..., None]) -> Callable[..., None]:
+    def build(self: Any, input_shape: Any) -> None:
+        """Makes the kernel [size of the last dimension, units] and the bias [units]."""
+        if as_tuples(input_shape)[-1] is None:
+            raise ValueError("The last dimension of the inputs to `Dense` should be defined. Found `None`.")
+        published(self, input_shape)
+
+    return build
+
+
 def _call_masking(self: Any, inputs: Any) -> Any:
     """The inputs, and zeros for the times where all of a sample's are `mask_value`."""
     kept = tf.reduce_any(tf.not_equal(inputs, self.mask_value), -1, keepdims=True)
@@ -104,7 +114,8 @@ def _masking_mask(published: Callable[..., Any]) -> Callable[..., Any]:
 
 def extend(module: ModuleType) -> None:
     """Gives the classes of `keras.layers.core` what TensorFlow's have."""
-    vars(module)["Dense"].call = _changed_call(vars(module)["Dense"].call)
+    dense: Any = vars(module)["Dense"]
+    dense.build, dense.call = _changed_build(dense.build), _changed_call(dense.call)
     masking: Any = vars(module)["Masking"]
     masking.call, masking.compute_mask = _call_masking, _masking_mask(masking.compute_mask)
     function: Any = vars(module)["Lambda"]

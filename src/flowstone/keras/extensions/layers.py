@@ -178,7 +178,7 @@ def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., d
         config = published(self)
         given = inspect.getfullargspec(self.__init__).args[1:]
         is_default = getattr(self.get_config, "__func__", None) is get_config
-        if is_default and any(name not in config for name in given):
+        if is_default and any(name not in (*config, "dynamic") for name in given):
             raise NotImplementedError("Layers with arguments in `__init__` must override `get_config`.")
         if "dtype" in config and getattr(self, "_dtype_is_open", False) and not self.built:
             config["dtype"] = None
@@ -373,18 +373,28 @@ def _with_regularizers(published: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(published)
     def losses(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        for variable, regularizer in vars(self).pop("_regularized", ()):
-            with tf.name_scope(f"{variable.op.name}/Regularizer"):
-                self.add_loss(regularizer(variable))
+        additions.regularize(self)
         return published(self, *arguments, **keywords)
 
     return losses
+
+
+def _changed_count(published: Callable[..., int]) -> Callable[..., int]:
+    def count_params(self: Any) -> int:
+        """How many numbers the weights have; ValueError before they are there."""
+        try:
+            return published(self)
+        except RuntimeError as error:
+            raise ValueError(*error.args) from None
+
+    return count_params
 
 
 _MEMBERS: dict[str, Any] = {
     "add_variable": _add_variable,
     "add_weight": add_weight,
     "apply": _apply,
+    "assert_input_compatibility": calls.assert_input_compatibility,
     "compute_output_signature": _compute_output_signature,
     "activity_regularizer": None,
     "dynamic": False,
@@ -418,6 +428,7 @@ def extend(module: ModuleType) -> None:
     layer.losses = property(_with_regularizers(layer.losses.fget))
     layer.get_losses_for = _with_regularizers(layer.get_losses_for)
     layer.get_config = _changed_config(layer.get_config)
+    layer.count_params = _changed_count(layer.count_params)
     if hasattr(layer, "add_metric"):
         layer.add_metric = additions.changed_add_metric(layer.add_metric)
     for name, member in _MEMBERS.items():
