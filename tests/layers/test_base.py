@@ -203,15 +203,15 @@ def test_what_is_refused() -> None:
         ({"ndim": 3}, "expected ndim=3, found ndim=2"),
         ({"min_ndim": 3}, "expected min_ndim=3, found ndim=2"),
         ({"max_ndim": 1}, "expected max_ndim=1, found ndim=2"),
-        ({"axes": {-1: 5}}, "expected axis -1 of input shape to have value 5, found 4"),
-        ({"shape": [3, None]}, r"expected shape=\(3, None\), found shape=\(2, 4\)"),
+        ({"axes": {-1: 5}}, "expected axis -1 of input shape to have value 5 but received"),
+        ({"shape": [3, None]}, r"expected shape=\(3, None\), found shape=\[2, 4\]"),
         ({"dtype": "int32"}, "expected dtype=int32, found dtype=<dtype: 'float32'>"),
     ],
 )
 def test_input_specs(spec: dict[str, Any], fault: str) -> None:
     layer = Affine()
     layer.input_spec = InputSpec(**spec)
-    with pytest.raises(ValueError, match=f'Input 0 of layer "affine_1" is incompatible with .*: {fault}'):
+    with pytest.raises(ValueError, match=f"Input 0 (of layer affine_1 )?is incompatible with .*: {fault}"):
         layer(tf.ones([2, 4]))
 
 

@@ -50,7 +50,7 @@ def images() -> tf.Tensor:
         (lambda: tf.layers.separable_conv1d(images(), 4, 3), "expected ndim=3, found ndim=4"),
         (
             lambda: [layer(x(2, 8, 8, n)) for layer in [tf.layers.Conv2D(3, 3)] for n in (3, 4)],
-            "expected axis -1 of input shape to have value 3, found 4",
+            "expected axis -1 of input shape to have value 3 but received",
         ),
     ],
 )

@@ -44,7 +44,7 @@ def x(*shape: int | None, dtype: Any = tf.float32) -> tf.Tensor:
         (
             lambda: [layer(x(2, n)) for layer in [tf.layers.Dense(3)] for n in (3, 4)],
             ValueError,
-            "expected axis -1 of input shape to have value 3, found 4",
+            "expected axis -1 of input shape to have value 3 but received",
         ),
     ],
 )

@@ -50,7 +50,7 @@ def normalized(inputs: Any, **arguments: Any) -> tf.Tensor:
         (
             lambda: [layer(x(2, n)) for layer in [tf.layers.BatchNormalization()] for n in (3, 4)],
             ValueError,
-            "expected axis 1 of input shape to have value 3, found 4",
+            "expected axis 1 of input shape to have value 3 but received",
         ),
     ],
 )

@@ -28,6 +28,7 @@ def test_a_part_of_a_step_has_no_whole_loops() -> None:
     assert left_out == {
         "join_programs",
         "join_lstm_loops",
+        "accumulate_parts",
         "forward_whole_arrays",
         "stack_accumulators",
     }

@@ -250,6 +250,17 @@ def _(d: Draft) -> list[Any]:
     return gradients(y, w)
 
 
+@program("accumulate_parts")
+def _(d: Draft) -> list[Any]:
+    w, x = d.fed(3, 6), d.fed(2, 3)
+
+    def body(i: Any, h: Any) -> Any:
+        first, second = tf.split(w, 2, axis=1)
+        return i + 1, tf.tanh(tf.matmul(h, first)) * tf.matmul(h, second)
+
+    return gradients(tf.while_loop(lambda i, _: i < 3, body, [0, x])[1], w)
+
+
 @program("compute_taken_parts", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     x, w = d.fed(3, 4), d.fed(6, 4)

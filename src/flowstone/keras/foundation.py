@@ -37,7 +37,7 @@ def hard_sigmoid(x: Any) -> Any:
     """0.2 x + 0.5, no less than 0 and no more than 1."""
     x = tf.convert_to_tensor(x)
     scale, half = (tf.constant(value, x.dtype.base_dtype) for value in (0.2, 0.5))
-    return tf.clip_by_value(x * scale + half, 0.0, 1.0)
+    return tf.clip_by_value(tf.add(tf.multiply(x, scale), half), 0.0, 1.0)
 
 
 def _seed(seed: int | None) -> int:

@@ -21,9 +21,20 @@ def Input(
 ) -> Any:
     """A tensor that begins a model: a placeholder of (batch_size, *shape), or `tensor`.
 
-    Also takes `batch_shape`, the whole shape. Raises ValueError for neither a shape nor a tensor.
+    Also takes `batch_shape`, the whole shape. Raises ValueError for neither a shape nor a tensor, or both
+    shapes.
     """
     keywords.pop("ragged", None)
+    whole = keywords.get("batch_shape")
+    if shape is not None and whole is not None:
+        raise ValueError(
+            "Only provide the `shape` OR `batch_input_shape` argument to Input, not both at the same time."
+        )
+    if shape is None and whole is None and tensor is None:
+        raise ValueError(
+            "Please provide to Input either a `shape` or a `tensor` argument. "
+            "Note that `shape` does not include the batch dimension."
+        )
     if batch_size is not None and shape is not None:
         keywords["batch_shape"], shape = (batch_size, *tf.TensorShape(shape).as_list()), None
     elif shape is not None:

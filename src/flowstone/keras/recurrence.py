@@ -40,7 +40,7 @@ def rnn(
         go_backwards: from the last time to the first; the outputs are in the order of the steps.
         mask: (samples, time) or (samples, time, 1), bool.
         unroll: a copy of the step for each time, whose number must be static.
-        input_length: the number of steps; by default the inputs' size along time.
+        input_length: the most steps there are, if fewer than the inputs have; outputs of others are zeros.
 
     Returns the last output (samples, ...), the outputs (samples, time, ...; or time first if `time_major`)
     and the list of the last states. Raises ValueError for an unrolled loop without a static number of steps,
@@ -49,13 +49,11 @@ def rnn(
     if not time_major:
         inputs = nest.map_structure(_swapped, inputs)
     items = [tf.convert_to_tensor(item) for item in nest.flatten(inputs)]
-    inputs = nest.pack_sequence_as(inputs, items)
+    steps = tf.shape(items[0])[0]
     states, more = list(initial_states), list(constants or [])
     flags = None if mask is None else _time_major_mask(mask, time_major)
-    choices = (flags, go_backwards, zero_output_for_mask, input_length)
-    loop = _Loop(step_function, inputs, items, states, more, *choices)
-    outputs, states = loop.unrolled() if unroll else loop.repeated()
-    last = nest.map_structure(lambda output: output[-1], outputs)
+    loop = _Loop(step_function, inputs, items, steps, states, more, flags, go_backwards, zero_output_for_mask)
+    last, outputs, states = loop.unrolled() if unroll else loop.repeated(input_length)
     if not time_major:
         outputs = nest.map_structure(_swapped, outputs)
     return last, outputs, states
@@ -71,42 +69,45 @@ def _swapped(x: Any) -> Any:
 
 
 def _time_major_mask(mask: Any, time_major: bool) -> Any:
-    mask = tf.cast(mask, tf.bool)
+    mask = tf.convert_to_tensor(mask)
+    if mask.dtype != tf.bool:
+        mask = tf.cast(mask, tf.bool)
     if mask.shape.ndims == 2:
         mask = tf.expand_dims(mask, -1)
     return mask if time_major else _swapped(mask)
 
 
-def _choose(condition: Any, x: Any, y: Any) -> Any:
-    """`x` for the samples where `condition`, of (samples, 1), is True, else `y`."""
-    y = tf.convert_to_tensor(y)
-    rank = x.shape.ndims
-    flags = condition
-    for _ in range(flags.shape.ndims, rank):
+def _spread(flags: Any, x: Any, kept: int = 1) -> Any:
+    """`flags`, of (samples, 1), in the shape of `x`, (samples, ...); the first `kept` axes are common."""
+    if x.shape.ndims == kept:
+        return flags[..., 0]
+    for _ in range(x.shape.ndims - flags.shape.ndims):
         flags = tf.expand_dims(flags, -1)
-    sizes = tf.shape(x)
-    repeats = tf.concat([tf.ones([flags.shape.ndims - (rank - 1)], tf.int32), sizes[1:]], 0)
-    if rank == 1:
-        return tf.where(flags[:, 0], x, y)
-    return tf.where(tf.tile(flags[..., :1] if rank == flags.shape.ndims else flags, repeats), x, y)
+    repeats = [1] * kept + x.shape.as_list()[kept:]
+    return tf.tile(flags, tf.concat([[1] * kept, tf.shape(x)[kept:]], 0) if None in repeats else repeats)
+
+
+def _or_zeros(flags: Any, x: Any, kept: int = 1) -> Any:
+    """`x` where `flags` are True, elsewhere zeros."""
+    return tf.where(_spread(flags, x, kept), x, tf.zeros_like(x))
 
 
 @dataclass
 class _Loop:
-    """A step and what it is repeated over; the inputs have time first."""
+    """A step and what it is repeated over; the inputs, whose number of times is `steps`, have time first."""
 
     step: StepFunction
     inputs: Any
     items: list[Any]
+    steps: Any
     states: list[Any]
     constants: list[Any]
     mask: Any
     backwards: bool
     zeros: bool
-    length: int | None
 
-    def unrolled(self) -> tuple[Any, list[Any]]:
-        """The outputs of all steps, stacked, and the last states."""
+    def unrolled(self) -> tuple[Any, Any, list[Any]]:
+        """The last output, the outputs of all steps, stacked, and the last states."""
         steps = self.items[0].shape[0].value
         if steps is None:
             raise ValueError("Unrolling requires a fixed number of timesteps.")
@@ -114,53 +115,62 @@ class _Loop:
         parts = [tf.unstack(item) for item in self.items]
         flags = None if self.mask is None else tf.unstack(self.mask)
         states, outputs = self.states, []
-        previous = None
+        before: Any = None
         for time in order:
             at_time = nest.pack_sequence_as(self.inputs, [part[time] for part in parts])
             output, new_states = self.step(at_time, states + self.constants)
             if flags is not None:
-                before = nest.map_structure(tf.zeros_like, output) if previous is None else previous
-                output, kept, states = self._masked(flags[time], output, before, new_states, states)
-                previous = kept
+                values = nest.flatten(output)
+                values, states = self._masked(flags[time], values, before, new_states, states)
+                output, before = nest.pack_sequence_as(output, values), values
             else:
                 states = list(new_states)
             outputs.append(output)
         stacked = [tf.stack(list(of_all)) for of_all in zip(*map(nest.flatten, outputs))]
-        return nest.pack_sequence_as(outputs[0], stacked), states
+        last, all_of_them = outputs[-1], nest.pack_sequence_as(outputs[0], stacked)
+        if flags is not None and self.zeros:
+            ordered = tf.reverse(self.mask, [0]) if self.backwards else self.mask
+            last = nest.map_structure(lambda x: _or_zeros(flags[order[-1]], x), last)
+            all_of_them = nest.map_structure(lambda x: _or_zeros(ordered, x, kept=2), all_of_them)
+        return last, all_of_them, states
 
     def _masked(
-        self, flags: Any, output: Any, before: Any, new_states: Sequence[Any], states: Sequence[Any]
-    ) -> tuple[Any, Any, list[Any]]:
-        """The output, what the next step takes for a masked one, and the states, all under the mask."""
-        otherwise = nest.map_structure(tf.zeros_like, output) if self.zeros else before
-        chosen = nest.map_structure(lambda x, y: _choose(flags, x, y), output, otherwise)
-        after = [_choose(flags, new, old) for new, old in zip(new_states, states)]
-        return chosen, chosen, after
+        self, flags: Any, values: list[Any], before: Any, new_states: Sequence[Any], states: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The outputs and the states where `flags` are True; elsewhere `before`, by default zeros, and the
+        former states.
+        """
+        chosen = [_spread(flags, value) for value in values]
+        others = [tf.zeros_like(value) for value in values] if before is None else before
+        kept = [tf.where(flag, *pair) for flag, *pair in zip(chosen, values, others)]
+        chosen = [_spread(flags, state) for state in new_states]
+        return kept, [tf.where(flag, *pair) for flag, *pair in zip(chosen, new_states, states)]
 
-    def repeated(self) -> tuple[Any, list[Any]]:
-        """The outputs of all steps and the last states, computed by a loop of the graph."""
-        static_steps = self.items[0].shape[0].value
-        rows = static_steps if static_steps is not None else tf.shape(self.items[0])[0]
-        steps = rows if self.length is None else self.length
-        arrays = [_array_of(item, rows, "input_ta") for item in self.items]
-        flags = None if self.mask is None else _array_of(self.mask, rows, "mask_ta")
+    def repeated(self, longest: Any) -> tuple[Any, Any, list[Any]]:
+        """The last output, those of all steps, `longest` at most, and the last states, by a loop."""
+        arrays = self._arrays_of(self.items, "input_ta")
         first = nest.pack_sequence_as(self.inputs, [item[0] for item in self.items])
         # The step is built once outside the loop, to learn what it returns; nothing of it is computed.
         sample, _ = self.step(first, self.states + self.constants)
         form = [tf.convert_to_tensor(x) for x in nest.flatten(sample)]
         results = [
-            tf.TensorArray(x.dtype, rows, tensor_array_name=f"output_ta_{i}") for i, x in enumerate(form)
+            tf.TensorArray(x.dtype, self.steps, tensor_array_name=f"output_ta_{i}")
+            for i, x in enumerate(form)
         ]
-        before = [tf.zeros_like(x) for x in form] if flags is not None else []
+        start = tf.constant(0, name="time")
+        flags = [] if self.mask is None else self._arrays_of([self.mask], "mask_ta")
+        zeros = [tf.zeros_like(x) for x in form] if flags else []
         states = [tf.convert_to_tensor(state) for state in self.states]
 
         def body(time: Any, results: Any, before: Any, states: Any) -> Any:
-            at = rows - 1 - time if self.backwards else time
-            at_time = nest.pack_sequence_as(self.inputs, [array.read(at) for array in arrays])
+            at_time = nest.pack_sequence_as(self.inputs, [array.read(time) for array in arrays])
+            chosen = [array.read(time) for array in flags]
             output, new_states = self.step(at_time, list(states) + self.constants)
             values = nest.flatten(output)
-            if flags is not None:
-                values, before, new_states = self._masked(flags.read(at), values, before, new_states, states)
+            for choice in chosen:
+                otherwise = zeros if self.zeros else before
+                values, new_states = self._masked(choice, values, otherwise, new_states, states)
+                before = values
             for new, old in zip(new_states, states):
                 if isinstance(new, tf.Tensor):
                     new.set_shape(old.shape)
@@ -168,22 +178,25 @@ class _Loop:
             return time + 1, written, before, list(new_states)
 
         _, results, _, states = tf.while_loop(
-            lambda time, *_: time < steps,
+            lambda time, *_: time < self.steps,
             body,
-            (tf.constant(0, name="time"), results, before, states),
+            (start, results, zeros, states),
             parallel_iterations=32,
             swap_memory=True,
+            maximum_iterations=longest,
         )
-        stacked = [_stacked(result, x, static_steps) for result, x in zip(results, form)]
-        return nest.pack_sequence_as(sample, stacked), list(states)
+        stacked = [self._stacked(result, x) for result, x in zip(results, form)]
+        outputs = nest.pack_sequence_as(sample, stacked)
+        return nest.map_structure(lambda output: output[-1], outputs), outputs, list(states)
 
+    def _arrays_of(self, tensors: list[Any], name: str) -> list[Any]:
+        """Arrays of the tensors' times, in the order of the steps."""
+        arrays = [tf.TensorArray(x.dtype, self.steps, tensor_array_name=name) for x in tensors]
+        ordered = [tf.reverse(x, [0]) if self.backwards else x for x in tensors]
+        return [array.unstack(x) for array, x in zip(arrays, ordered)]
 
-def _array_of(tensor: Any, size: Any, name: str) -> Any:
-    return tf.TensorArray(tensor.dtype, size, tensor_array_name=name).unstack(tensor)
-
-
-def _stacked(array: Any, sample: Any, steps: int | None) -> Any:
-    stacked = array.stack()
-    if sample.shape.ndims is not None:
-        stacked.set_shape([steps, *sample.shape])
-    return stacked
+    def _stacked(self, array: Any, sample: Any) -> Any:
+        stacked = array.stack()
+        if sample.shape.ndims is not None:
+            stacked.set_shape([self.items[0].shape[0], *sample.shape])
+        return stacked

@@ -51,29 +51,32 @@ class InputSpec:
         this."""
         fault = self._fault(tensor)
         if fault is not None:
+            raise ValueError(f"Input {index} of layer {layer_name} is incompatible with the layer: {fault}")
+        if self.shape is not None and any(
+            size is not None and found not in (None, size)
+            for size, found in zip(self.shape, tensor.dims or ())
+        ):
             raise ValueError(
-                f'Input {index} of layer "{layer_name}" is incompatible with the layer: {fault}. '
-                f"Full shape received: {tensor.shape}"
+                f"Input {index} is incompatible with layer {layer_name}: "
+                f"expected shape={tuple(self.shape)}, found shape={list(tensor.dims or ())}"
             )
 
     def _fault(self, tensor: Tensor) -> str | None:
         dims = tensor.dims
-        if self.dtype is not None and tensor.dtype.base_dtype != dtypes.as_dtype(self.dtype):
-            return f"expected dtype={self.dtype}, found dtype={tensor.dtype}"
         if dims is None:
             ranked = self.ndim is not None or self.max_ndim is not None or self.min_ndim is not None
-            return "its rank is undefined, but the layer requires a defined rank" if ranked else None
+            return "its rank is undefined, but the layer requires a defined rank." if ranked else None
+        whole = f"Full shape received: {list(dims)}"
         if self.ndim is not None and len(dims) != self.ndim:
-            return f"expected ndim={self.ndim}, found ndim={len(dims)}"
+            return f"expected ndim={self.ndim}, found ndim={len(dims)}. {whole}"
         if self.max_ndim is not None and len(dims) > self.max_ndim:
             return f"expected max_ndim={self.max_ndim}, found ndim={len(dims)}"
         if self.min_ndim is not None and len(dims) < self.min_ndim:
-            return f"expected min_ndim={self.min_ndim}, found ndim={len(dims)}"
+            return f": expected min_ndim={self.min_ndim}, found ndim={len(dims)}. {whole}"
+        if self.dtype is not None and tensor.dtype.base_dtype != dtypes.as_dtype(self.dtype):
+            return f"expected dtype={self.dtype}, found dtype={tensor.dtype}"
         for axis, size in self.axes.items():
             if size is not None and dims[axis] not in (None, size):
-                return f"expected axis {axis} of input shape to have value {size}, found {dims[axis]}"
-        if self.shape is not None and any(
-            size is not None and found not in (None, size) for size, found in zip(self.shape, dims)
-        ):
-            return f"expected shape={tuple(self.shape)}, found shape={tuple(dims)}"
+                value = f"expected axis {axis} of input shape to have value {size}"
+                return f"{value} but received input with shape {list(dims)}"
         return None

@@ -55,6 +55,7 @@ from flowstone.lowering.updates.row_updates import add_negated_rows, sum_repeate
 from flowstone.lowering.updates.update_fusion import fuse_updates
 from flowstone.lowering.updates.update_grouping import compile_updates, group_updates
 from flowstone.lowering.updates.written_updates import join_written_updates
+from flowstone.rewriting.loops.accumulated_parts import accumulate_parts
 from flowstone.rewriting.loops.whole_arrays import forward_whole_arrays
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING, Pass
 from flowstone.rewriting.patterns import remove_unneeded
@@ -80,6 +81,12 @@ LOWERING = (
     ),
     Pass(split_slices, "replace slices that make up a tensor by one split", joins=True),
     Pass(join_slices, "concatenate the gradients of slices that tile a tensor", joins=True, partly=True),
+    Pass(
+        accumulate_parts,
+        "add up the parts of what a loop concatenates and adds up",
+        joins=True,
+        whole_loops=True,
+    ),
     Pass(
         join_programs,
         "compile loops and conditionals on small arrays whole",

@@ -54,7 +54,7 @@ def test_a_loop_of_which_nothing_changes_but_its_counter(monkeypatch) -> None:
     i, _, _ = tf.while_loop(
         lambda i, k, m: i < n, lambda i, k, m: (i + m // 4 + tf.cast(k[0] > 9, tf.int32), k, m), [0, x, n]
     )
-    agree(monkeypatch, [i], {x: values(3), n: 7}, "hold_invariants", fires=2)
+    agree(monkeypatch, [i], {x: values(3), n: 7}, "hold_invariants", fires=3)
 
 
 @pytest.mark.parametrize(("steps", "fires"), [(0, (2, 2)), (1, (2, 2)), (4, (4, 3))])
@@ -224,3 +224,23 @@ def test_a_read_that_is_not_admitted_outside_stays(monkeypatch, held) -> None:
     found = [ops(text([y], [x, n], *passes)) for passes in (BEFORE, (*BEFORE, "hold_invariants"))]
     for op in ("ReadVariableOp", "Enter", "Mul", "AddV2"):
         assert found[0].count(op) == found[1].count(op)
+
+
+def test_parts_of_what_comes_in_are_taken_once(monkeypatch) -> None:
+    x, w = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.float32, [3, 6])
+
+    def body(i: Any, h: Any) -> Any:
+        first, second = tf.split(w, 2, axis=1)
+        return i + 1, tf.tanh(tf.matmul(h, first)) + tf.matmul(h, second) * w[0, :3]
+
+    y = tf.while_loop(lambda i, _: i < 3, body, [0, x])[1]
+    fetches = [y, *tf.gradients(y, [x, w])]
+    log = agree(monkeypatch, fetches, {x: values(2, 3), w: values(3, 6)}, *PASSES[:1], fires=2)
+    assert log.count("looked up before the loop") == 2
+
+
+def test_a_part_whose_size_is_not_known_stays(monkeypatch) -> None:
+    x, w = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.float32, [None, 3])
+    y = tf.while_loop(lambda i, _: i < 3, lambda i, h: (i + 1, h + w[:2]), [0, x])[1]
+    before = text([y], [x, w], *BEFORE, "hold_invariants")
+    assert ops(before).index("StridedSlice") > ops(before).index("Merge")

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
 from flowstone.keras.extensions import added_tensors
 from flowstone.keras.published import own
 from flowstone.ops.variables.replicas import current_replica
 
-__all__ = ["Added", "changed_add", "changed_add_metric", "collecting", "computing"]
+__all__ = ["Added", "changed_add", "changed_add_metric", "collecting", "computing", "regularize"]
 
 
 class Added:
@@ -77,6 +78,13 @@ def changed_add(published: Callable[..., None], kind: str) -> Callable[..., None
             self.__dict__.setdefault("_lasting_losses", []).extend(made)
 
     return add
+
+
+def regularize(layer: Any) -> None:
+    """Adds the losses of the layer's weights, of which it has noted the regularisers."""
+    for variable, regularizer in vars(layer).pop("_regularized", ()):
+        with computing(False), tf.name_scope(f"{variable.op.name}/Regularizer"):
+            layer.add_loss(regularizer(variable))
 
 
 def changed_add_metric(published: Callable[..., None]) -> Callable[..., None]:

@@ -32,6 +32,7 @@ from flowstone.keras.published import OWN, own
 __all__ = [
     "LISTS_OF_GRAPHS",
     "OWN_LISTS",
+    "assert_input_compatibility",
     "below",
     "call_layer",
     "compute_dtype",
@@ -237,3 +238,26 @@ def _regularize(self: Any, flat: list[Any], outputs: Any) -> None:
         for y in [y for y in nest.flatten(outputs) if y is not None]:
             loss = regularizer(y)
             self.add_loss(loss / tf.cast(tf.shape(y)[0], loss.dtype), inputs=flat)
+
+
+def assert_input_compatibility(self: Any, inputs: Any) -> None:
+    """Raises ValueError for inputs that contradict `input_spec`, and for what is no tensor."""
+    inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    for x in inputs:
+        try:
+            own("backend").is_keras_tensor(x)
+        except ValueError:
+            raise ValueError(
+                f"Layer {self.name} was called with an input that isn't a symbolic tensor. Received type: "
+                f"{type(x)}. Full input: {inputs}. All inputs to the layer should be tensors."
+            ) from None
+    specs = self.input_spec
+    specs = specs if isinstance(specs, (list, tuple)) else [specs] if specs else []
+    if specs and len(specs) != len(inputs):
+        raise ValueError(
+            f"Layer {self.name} expects {len(specs)} inputs, but it received {len(inputs)} input tensors. "
+            f"Inputs received: {inputs}"
+        )
+    for index, (x, spec) in enumerate(zip(inputs, specs)):
+        if spec is not None:
+            spec.check(tf.convert_to_tensor(x) if isinstance(x, tf.Variable) else x, self.name, index)

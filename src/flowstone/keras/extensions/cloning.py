@@ -68,12 +68,15 @@ def _changed_clone(published: Callable[..., Any]) -> Callable[..., Any]:
                 a new one of the same configuration.
         """
         is_sequence = isinstance(model, own("models").Sequential)
+        if not getattr(model, "_is_graph_network", False) and not is_sequence:
+            raise ValueError(
+                "Expected `model` argument to be a functional `Model` instance, "
+                "but got a subclass model instead."
+            )
         if clone_function is None:
             if not is_sequence or input_tensors is not None:
                 return published(model, input_tensors)
             clone_function = _copy  # behind a copy of the input, which layers need not describe
-        if not getattr(model, "_is_graph_network", False) and not is_sequence:
-            raise ValueError(f"Expected `model` to be a Sequential or a model between tensors, got {model!r}")
         if input_tensors is not None and not isinstance(input_tensors, list | tuple):
             input_tensors = [input_tensors]
         clone = _clone_sequence if is_sequence else _clone_graph

@@ -56,10 +56,60 @@ def _biased(self: Any, outputs: Any) -> Any:
     return tf.nn.bias_add(outputs, self.bias, "NHWC" if self.data_format == "channels_last" else "NCHW")
 
 
+def _transposed(published: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, inputs: Any) -> Any:
+        """The gradient of a convolution of [batch, …, channels], with the bias and the activation."""
+        dilations = getattr(self, "dilation_rate", 1)
+        if self.data_format != "channels_last" or {*_as_tuple(dilations)} != {1}:
+            return published(self, inputs)
+        sizes, rank = tf.shape(inputs), len(self.kernel_size)
+        batch, *lengths = [sizes[axis] for axis in range(rank + 1)]
+        paddings = self.output_padding or [None] * rank
+        made = own("utils.conv_utils").deconv_length
+        outer = [
+            made(length, stride, size, self.padding, padding)
+            for length, stride, size, padding in zip(lengths, self.strides, self.kernel_size, paddings)
+        ]
+        shape = tf.stack([batch, *outer, self.filters])
+        if rank == 2:
+            shape[0]  # read by nobody, as TensorFlow's
+        transpose = tf.nn.conv2d_transpose if rank == 2 else tf.nn.conv3d_transpose
+        strides, padding = (1, *self.strides, 1), self.padding.upper()
+        outputs = transpose(inputs, self.kernel, shape, strides, padding)
+        if self.use_bias:
+            outputs = tf.nn.bias_add(outputs, self.bias)
+        return outputs if self.activation is None else self.activation(outputs)
+
+    return call
+
+
+def _as_tuple(sizes: Any) -> tuple[Any, ...]:
+    return sizes if isinstance(sizes, tuple) else (sizes,)
+
+
+def _separable(published: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, inputs: Any) -> Any:
+        """Each channel's own convolution of [batch, time, channels], then one over the channels."""
+        if self.data_format != "channels_last" or self.padding == "causal":
+            return published(self, inputs)
+        outputs = tf.nn.separable_conv2d(
+            tf.expand_dims(inputs, 1),
+            tf.expand_dims(self.depthwise_kernel, 0),
+            tf.expand_dims(self.pointwise_kernel, 0),
+            (1, *self.strides * 2, 1),
+            self.padding.upper(),
+            rate=(1, *self.dilation_rate),
+        )
+        if self.use_bias:
+            outputs = tf.nn.bias_add(outputs, self.bias)
+        outputs = tf.squeeze(outputs, [1])
+        return outputs if self.activation is None else self.activation(outputs)
+
+    return call
+
+
 def _dropped(self: Any, inputs: Any, training: Any = None) -> Any:
     """`inputs`, in training with the share `rate` of elements zero and the others larger in turn."""
-    if self.rate >= 1.0:
-        return self._published_call(inputs, training)
 
     def dropped_inputs() -> Any:
         return tf.nn.dropout(
@@ -75,6 +125,9 @@ def extend(module: ModuleType) -> None:
     members = vars(module)
     if "_Conv" in members:
         members["_Conv"].build, members["_Conv"].call = _changed_build(members["_Conv"].build), _call
+        for name in ("Conv2DTranspose", "Conv3DTranspose"):
+            members[name].call = _transposed(members[name].call)
+        members["SeparableConv1D"].call = _separable(members["SeparableConv1D"].call)
     if module.__name__.endswith(".core"):
         members["Dropout"]._published_call = members["Dropout"].call
         members["Dropout"].call = _dropped

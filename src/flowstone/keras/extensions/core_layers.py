@@ -1,4 +1,5 @@
-"""`tf.keras.layers.Flatten` for inputs of any rank, `Dense` for those of other types than its own.
+"""`tf.keras.layers.Flatten` for inputs of any rank, `Dense` for those of other types than its own, `Masking`
+with one mask a call.
 
 Configurations of `Lambda` name the modules of its functions, whose names these find again when a model is
 loaded.
@@ -84,9 +85,39 @@ def _lambda_from_config(published: Callable[..., Any]) -> Callable[..., Any]:
     return from_config
 
 
+def _changed_build(published: Callable[..., None]) -> Callable[..., None]:
+    def build(self: Any, input_shape: Any) -> None:
+        """Makes the kernel [size of the last dimension, units] and the bias [units]."""
+        if as_tuples(input_shape)[-1] is None:
+            raise ValueError("The last dimension of the inputs to `Dense` should be defined. Found `None`.")
+        published(self, input_shape)
+
+    return build
+
+
+def _call_masking(self: Any, inputs: Any) -> Any:
+    """The inputs, and zeros for the times where all of a sample's are `mask_value`."""
+    kept = tf.reduce_any(tf.not_equal(inputs, self.mask_value), -1, keepdims=True)
+    outputs = inputs * tf.cast(kept, inputs.dtype)
+    vars(self)["_last_mask"] = inputs, tf.squeeze(kept, [-1])
+    return outputs
+
+
+def _masking_mask(published: Callable[..., Any]) -> Callable[..., Any]:
+    def compute_mask(self: Any, inputs: Any, mask: Any = None) -> Any:
+        """[batch, time]: where the inputs are others than `mask_value`; that of a call is made in it."""
+        last, made = vars(self).pop("_last_mask", (None, None))
+        return made if last is inputs else published(self, inputs, mask)
+
+    return compute_mask
+
+
 def extend(module: ModuleType) -> None:
     """Gives the classes of `keras.layers.core` what TensorFlow's have."""
-    vars(module)["Dense"].call = _changed_call(vars(module)["Dense"].call)
+    dense: Any = vars(module)["Dense"]
+    dense.build, dense.call = _changed_build(dense.build), _changed_call(dense.call)
+    masking: Any = vars(module)["Masking"]
+    masking.call, masking.compute_mask = _call_masking, _masking_mask(masking.compute_mask)
     function: Any = vars(module)["Lambda"]
     function.get_config = _lambda_config(function.get_config)
     function.from_config = classmethod(_lambda_from_config(function.from_config.__func__))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, wraps
 from types import ModuleType
 from typing import Any
 
@@ -147,8 +147,8 @@ def add_weight(
     variable._keras_shape, variable._uses_learning_phase = sizes, False
     own("backend").track_variable(variable)
     if regularizer is not None:
-        with tf.name_scope(f"{name or 'weight'}/Regularizer"):
-            self.add_loss(own("regularizers").get(regularizer)(variable))
+        regularized = variable, own("regularizers").get(regularizer)
+        vars(self).setdefault("_regularized", []).append(regularized)
     (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
     variable._tracked = True
     return variable
@@ -178,7 +178,7 @@ def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., d
         config = published(self)
         given = inspect.getfullargspec(self.__init__).args[1:]
         is_default = getattr(self.get_config, "__func__", None) is get_config
-        if is_default and any(name not in config for name in given):
+        if is_default and any(name not in (*config, "dynamic") for name in given):
             raise NotImplementedError("Layers with arguments in `__init__` must override `get_config`.")
         if "dtype" in config and getattr(self, "_dtype_is_open", False) and not self.built:
             config["dtype"] = None
@@ -368,10 +368,33 @@ def _compute_output_signature(layer: Any, input_signature: Any) -> Any:
     return tf.TensorSpec(found, kind)
 
 
+def _with_regularizers(published: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that gives the layer's losses; those of weights are computed when first asked for."""
+
+    @wraps(published)
+    def losses(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        additions.regularize(self)
+        return published(self, *arguments, **keywords)
+
+    return losses
+
+
+def _changed_count(published: Callable[..., int]) -> Callable[..., int]:
+    def count_params(self: Any) -> int:
+        """How many numbers the weights have; ValueError before they are there."""
+        try:
+            return published(self)
+        except RuntimeError as error:
+            raise ValueError(*error.args) from None
+
+    return count_params
+
+
 _MEMBERS: dict[str, Any] = {
     "add_variable": _add_variable,
     "add_weight": add_weight,
     "apply": _apply,
+    "assert_input_compatibility": calls.assert_input_compatibility,
     "compute_output_signature": _compute_output_signature,
     "activity_regularizer": None,
     "dynamic": False,
@@ -402,7 +425,10 @@ def extend(module: ModuleType) -> None:
     layer.__init__ = _changed_init(layer.__init__)
     layer.add_loss = additions.changed_add(layer.add_loss, "losses")
     layer.add_update = additions.changed_add(layer.add_update, "updates")
+    layer.losses = property(_with_regularizers(layer.losses.fget))
+    layer.get_losses_for = _with_regularizers(layer.get_losses_for)
     layer.get_config = _changed_config(layer.get_config)
+    layer.count_params = _changed_count(layer.count_params)
     if hasattr(layer, "add_metric"):
         layer.add_metric = additions.changed_add_metric(layer.add_metric)
     for name, member in _MEMBERS.items():

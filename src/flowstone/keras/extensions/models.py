@@ -7,12 +7,15 @@ HDF5 (`save_weights("path.h5")`).
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import wraps
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
 from flowstone.keras import sessions, weight_checkpoints
 from flowstone.keras.extensions import first_data, replicated_data, replicated_models
@@ -68,6 +71,19 @@ def _changed_compile(published: Method) -> Method:
     return compile
 
 
+_NOT_COMPILED = "You must compile your model before training/testing. Use `model.compile(optimizer, loss)`."
+
+
+def _if_compiled(published: Method) -> Method:
+    @wraps(published)
+    def called(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not self.optimizer:
+            raise RuntimeError(_NOT_COMPILED)
+        return published(self, *arguments, **keywords)
+
+    return called
+
+
 def _changed_fit(published: Method) -> Method:
     def fit(self: Any, x: Any = None, y: Any = None, *arguments: Any, **options: Any) -> Any:
         """Trains; see the package. `x` may be a Dataset, an iterator or tensors, and so `validation_data`.
@@ -75,6 +91,7 @@ def _changed_fit(published: Method) -> Method:
         A generator or a Sequence as `x` is read as `fit_generator` reads it.
         """
         options.update(zip(("batch_size", "epochs", "verbose", "callbacks"), arguments))
+        _check_options(published, x, y, options)
         if _is_generator(x):
             return _fit_generator(self, x, options)
         if replicated_models.strategy_of(self) is not None:
@@ -109,6 +126,34 @@ def _changed_fit(published: Method) -> Method:
         return self.fit_generator(training.read(), len(training), **{**options, **_QUEUE})
 
     return fit
+
+
+def _check_options(published: Method, x: Any, y: Any, options: dict[str, Any]) -> None:
+    """Raises what TensorFlow says of options of `fit` that there are not, or not for data of this kind."""
+    known = {*inspect.signature(published).parameters, "nb_epoch", *_QUEUE}
+    if unknown := {name: value for name, value in options.items() if name not in known}:
+        raise TypeError(f"Unrecognized keyword arguments: {unknown}")
+    is_generator, is_dataset = _is_generator(x), isinstance(x, tf.data.Dataset)
+    if options.get("batch_size") is not None and (is_generator or is_dataset):
+        raise ValueError(
+            "The `batch_size` argument must not be specified for the given input type. "
+            f"Received input: {x}, batch_size: {options['batch_size']}"
+        )
+    if is_generator and y is not None:
+        raise ValueError(
+            "`y` argument is not supported when data is a generator or Sequence instance. Instead pass "
+            "targets as the second element of the generator."
+        )
+    split = options.get("validation_split") or 0.0
+    if split and is_generator:
+        raise ValueError(
+            "If your data is in the form of a Python generator, you cannot use `validation_split`."
+        )
+    if split and is_dataset:
+        raise ValueError(
+            "`validation_split` argument is not supported when input `x` is a dataset or a dataset iterator. "
+            f"Received: x={x}, validation_split={split:f}"
+        )
 
 
 def _is_generator(x: Any) -> bool:
@@ -383,6 +428,8 @@ def extend(module: ModuleType) -> None:
     for name, change in _CHANGES_OF_LATER_KERAS.items():
         if hasattr(model, name):  # Keras 2.2 has neither
             setattr(model, name, change(getattr(model, name)))
+    for name in ("evaluate", "evaluate_generator", "fit", "fit_generator", "test_on_batch", "train_on_batch"):
+        setattr(model, name, _if_compiled(getattr(model, name)))
     model._uses_dynamic_learning_phase = _phase_is_fed
     model._save_as_saved_model = _save_as_saved_model
     model.run_eagerly = False

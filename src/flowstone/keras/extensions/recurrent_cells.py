@@ -16,7 +16,7 @@ import flowstone as tf
 from flowstone.framework.tensors import nest
 from flowstone.keras.published import own
 
-__all__ = ["extend", "get_initial_state", "zeros_of_state"]
+__all__ = ["extend", "get_initial_state", "with_flat_states", "zeros_of_state"]
 
 
 def zeros_of_state(sizes: Any, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
@@ -76,7 +76,9 @@ def _flat_states(layer: Any) -> Iterator[bool]:
         setattr(cell, _FLAT, False)
 
 
-def _with_flat_states(method: Callable[..., Any]) -> Callable[..., Any]:
+def with_flat_states(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a recurrent layer, for which states of stacked cells are a list."""
+
     @functools.wraps(method)
     def called(self: Any, *arguments: Any, **keywords: Any) -> Any:
         with _flat_states(self):
@@ -152,7 +154,7 @@ def _abstract_class(layer: Any) -> Any:
 _PEEPHOLES = ("input_gate_peephole_weights", "forget_gate_peephole_weights", "output_gate_peephole_weights")
 
 
-def _peephole_class(base: Any, dropout_masks: Any) -> Any:
+def _peephole_class(base: Any) -> Any:
     class PeepholeLSTMCell(base):  # type: ignore[misc]
         """A LSTM cell whose gates also see the cell's state, weighted by a vector each.
 
@@ -166,56 +168,21 @@ def _peephole_class(base: Any, dropout_masks: Any) -> Any:
                 weight = self.add_weight(name, (self.units,), initializer=self.kernel_initializer)
                 setattr(self, name, weight)
 
-        def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
-            """The outputs [batch, units], and the states [output, state of the cell]."""
-            h, c = states
-            self._make_masks("_dropout_mask", inputs, self.dropout, training)
-            self._make_masks("_recurrent_dropout_mask", h, self.recurrent_dropout, training)
-            i, f, candidate, o = self._gates(inputs, h)
-            peeped = [c * getattr(self, name) for name in _PEEPHOLES[:2]]
-            i, f = self.recurrent_activation(i + peeped[0]), self.recurrent_activation(f + peeped[1])
-            c = f * c + i * self.activation(candidate)
-            h = self.recurrent_activation(o + c * self.output_gate_peephole_weights) * self.activation(c)
-            return h, [h, c]
-
-        def _make_masks(self, attribute: str, x: Any, rate: float, training: Any) -> None:
-            if getattr(self, attribute) is None and 0 < rate < 1:
-                setattr(self, attribute, dropout_masks(tf.ones_like(x), rate, training=training, count=4))
-
-        def _gates(self, inputs: Any, h: Any) -> list[Any]:
-            """The sums of products in the four gates; with `implementation` 1 each has its own dropout."""
-            masks, recurrent = self._dropout_mask, self._recurrent_dropout_mask
-            if self.implementation != 1 or (masks is None and recurrent is None):
-                x = inputs if masks is None else inputs * masks[0]
-                h = h if recurrent is None else h * recurrent[0]
-                sums = tf.matmul(x, self.kernel) + tf.matmul(h, self.recurrent_kernel)
-                found: list[Any] = tf.split(self._biased(sums, self.bias), 4, axis=1)
-                return found
-            xs = [inputs] * 4 if masks is None else [inputs * mask for mask in masks]
-            hs = [h] * 4 if recurrent is None else [h * mask for mask in recurrent]
-            kernels = tf.split(self.kernel, 4, axis=1), tf.split(self.recurrent_kernel, 4, axis=1)
-            biases = tf.split(self.bias, 4) if self.use_bias else [None] * 4
-            products = [
-                tf.matmul(x, kernel) + tf.matmul(y, other) for x, y, kernel, other in zip(xs, hs, *kernels)
-            ]
-            return [self._biased(product, bias) for product, bias in zip(products, biases)]
-
-        def _biased(self, sums: Any, bias: Any) -> Any:
-            return tf.nn.bias_add(sums, bias) if self.use_bias else sums
+        def _seen(self, gate: int, sums: Any, c: Any) -> Any:
+            """The sums of a gate with what it sees of the cell's state."""
+            return sums + getattr(self, _PEEPHOLES[gate]) * c
 
     return PeepholeLSTMCell
 
 
-def _changed_initial_state(published: Any) -> Any:
-    def get_initial_state_of_layer(self: Any, inputs: Any) -> Any:
-        """The states before the first step, as the cell makes them; else zeros."""
-        make = getattr(self.cell, "get_initial_state", None)
-        if make is None:
-            return published(self, inputs)
-        first = nest.flatten(inputs)[0]
-        return nest.flatten(make(inputs=None, batch_size=tf.shape(first)[0], dtype=first.dtype.base_dtype))
-
-    return get_initial_state_of_layer
+def _initial_state_of_layer(self: Any, inputs: Any) -> Any:
+    """The states before the first step, as the cell makes them; else zeros."""
+    first = nest.flatten(inputs)[0]
+    rows, dtype = tf.shape(first)[1 if self.time_major else 0], first.dtype.base_dtype
+    make = getattr(self.cell, "get_initial_state", None)
+    if make is None:
+        return nest.flatten(zeros_of_state(self.cell.state_size, None, rows, dtype))
+    return nest.flatten(make(inputs=None, batch_size=rows, dtype=dtype))
 
 
 def _set_state_size(self: Any, sizes: Any) -> None:
@@ -229,7 +196,7 @@ def extend(module: ModuleType) -> None:
     sizes = property(lambda cell: vars(cell)["state_size"], _set_state_size, doc="The sizes of the states.")
     names["LSTMCell"].state_size = sizes
     names["AbstractRNNCell"] = _abstract_class(own("engine.base_layer").Layer)
-    names["PeepholeLSTMCell"] = _peephole_class(names["LSTMCell"], names["_generate_dropout_mask"])
+    names["PeepholeLSTMCell"] = _peephole_class(names["LSTMCell"])
     for name in ("AbstractRNNCell", "PeepholeLSTMCell"):
         names[name].__module__, names[name].__qualname__ = module.__name__, name
     for name in ("SimpleRNNCell", "GRUCell", "LSTMCell"):
@@ -239,15 +206,8 @@ def extend(module: ModuleType) -> None:
     stack.call = _changed_stack(stack.call)
     setattr(stack, _FLAT, False)
     layer = names["RNN"]
-    layer.get_initial_state = _changed_initial_state(layer.get_initial_state)
-    for name in (
-        "get_initial_state",
-        "build",
-        "call",
-        "reset_states",
-        "compute_output_shape",
-        "compute_mask",
-    ):
-        setattr(layer, name, _with_flat_states(getattr(layer, name)))
-    layer.states = property(_with_flat_states(layer.states.fget), layer.states.fset)
+    layer.get_initial_state = _initial_state_of_layer
+    for name in ("get_initial_state", "build", "reset_states", "compute_output_shape", "compute_mask"):
+        setattr(layer, name, with_flat_states(getattr(layer, name)))
+    layer.states = property(with_flat_states(layer.states.fget), layer.states.fset)
     layer.__call__ = _changed_layer_call(layer.__call__)

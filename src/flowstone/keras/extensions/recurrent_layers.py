@@ -10,11 +10,19 @@ from typing import Any
 import flowstone as tf
 from flowstone.framework.tensors import nest
 from flowstone.keras.extensions.graph_layers import CellOfGraph
+from flowstone.keras.extensions.recurrent_cells import with_flat_states
+from flowstone.keras.recurrence import rnn
 from flowstone.layers.recurrent_cells import RNNCell
 
 __all__ = ["extend"]
 
 _DEFAULTS = {"recurrent_activation": "hard_sigmoid", "implementation": 1}
+_UNKNOWN_TIME = (
+    "Cannot unroll a RNN if the time dimension is undefined. \n- If using a Sequential model, specify the "
+    "time dimension by passing an `input_shape` or `batch_input_shape` argument to your first layer. If your "
+    "first layer is an Embedding, you can also use the `input_length` argument.\n- If using the functional "
+    "API, specify the time dimension by passing a `shape` or `batch_shape` argument to your Input layer."
+)
 _CHANGED = ("LSTM", "LSTMCell", "GRU", "GRUCell", "PeepholeLSTMCell")
 
 
@@ -33,42 +41,74 @@ def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
     return __init__
 
 
-def _changed_call(published: Callable[..., Any]) -> Callable[..., Any]:
-    def call(
-        self: Any,
-        inputs: Any,
-        mask: Any = None,
-        training: Any = None,
-        initial_state: Any = None,
-        constants: Any = None,
-    ) -> Any:
-        """The outputs, and the states with `return_state`; see the package."""
-        if isinstance(self.cell, RNNCell):
-            cell = self.cell
-            self.__dict__["cell"] = CellOfGraph(cell)
-            try:
-                return call(self, inputs, mask, training, initial_state, constants)
-            finally:
-                self.__dict__["cell"] = cell
-        given = {"mask": mask, "training": training, "initial_state": initial_state, "constants": constants}
-        if not self.time_major:
-            return published(self, inputs, **given)
-        parts = nest.flatten(inputs)
-        parts[0] = _swapped(parts[0])
-        given["mask"] = None if mask is None else _swapped(nest.flatten(mask)[0])
-        outputs = published(self, parts if len(parts) > 1 else parts[0], **given)
-        if not self.return_sequences:
-            return outputs
-        if isinstance(outputs, list):
-            return [_swapped(outputs[0]), *outputs[1:]]
-        return _swapped(outputs)
+def call(
+    self: Any,
+    inputs: Any,
+    mask: Any = None,
+    training: Any = None,
+    initial_state: Any = None,
+    constants: Any = None,
+) -> Any:
+    """The outputs [batch, …] of the last step, or with `return_sequences` of all; with `return_state` the
+    list of them and the last states.
+    """
+    inputs, states, constants = _parted(self, inputs, initial_state, constants)
+    if len(states) != len(self.states):
+        raise ValueError(f"Layer has {len(self.states)} states but was passed {len(states)} initial states.")
+    if self.unroll and inputs.shape[0 if self.time_major else 1].value is None:
+        raise ValueError(_UNKNOWN_TIME)
+    last, outputs, states = rnn(
+        _step_of(self, training, constants),
+        inputs,
+        states,
+        constants=constants,
+        go_backwards=self.go_backwards,
+        mask=nest.flatten(mask)[0] if isinstance(mask, (list, tuple)) else mask,
+        unroll=self.unroll,
+        time_major=self.time_major,
+    )
+    if self.stateful:
+        self.add_update([tf.assign(*pair) for pair in zip(self.states, states)], inputs)
+    output = outputs if self.return_sequences else last
+    if getattr(last, "_uses_learning_phase", False):
+        for each in (output, *states):
+            each._uses_learning_phase = True
+    return [output, *states] if self.return_state else output
 
-    return call
+
+def _parted(layer: Any, inputs: Any, states: Any, constants: Any) -> tuple[Any, list[Any], list[Any] | None]:
+    """The inputs, the states to begin with and the constants, which may also be in the list of inputs."""
+    states = [states] if states is not None and not isinstance(states, (list, tuple)) else states
+    constants = (
+        [constants] if constants is not None and not isinstance(constants, (list, tuple)) else constants
+    )
+    if isinstance(inputs, (list, tuple)):
+        inputs, *more = inputs
+        count = layer._num_constants or 0
+        given, found = more[: len(more) - count], more[len(more) - count :]
+        if given and states is not None:
+            raise ValueError("Layer was passed initial state via both kwarg and inputs list")
+        if found and constants is not None:
+            raise ValueError("Layer was passed constants via both kwarg and inputs list")
+        states, constants = given or states, found or constants
+    if states is None:
+        states = layer.states if layer.stateful else layer.get_initial_state(inputs)
+    return inputs, list(states), None if constants is None else list(constants)
 
 
-def _swapped(x: Any) -> Any:
-    """Time and batch in the other order."""
-    return tf.transpose(x, [1, 0, *range(2, x.shape.ndims)])
+def _step_of(layer: Any, training: Any, constants: Any) -> Callable[[Any, list[Any]], Any]:
+    """The layer's cell as a function of inputs and states, after which the constants come."""
+    cell: Any = CellOfGraph(layer.cell) if isinstance(layer.cell, RNNCell) else layer.cell
+    for each in getattr(cell, "cells", [cell]):
+        each._dropout_mask = each._recurrent_dropout_mask = None
+    parameters = inspect.signature(cell.call).parameters
+    keywords = {"training": training} if "training" in parameters else {}
+    if not constants:
+        return lambda inputs, states: cell.call(inputs, states, **keywords)
+    if "constants" not in parameters:
+        raise ValueError("RNN cell does not support constants")
+    count = len(constants)
+    return lambda inputs, states: cell.call(inputs, states[:-count], constants=states[-count:], **keywords)
 
 
 def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -88,5 +128,5 @@ def extend(module: ModuleType) -> None:
         _set_defaults(names[name].__init__, _DEFAULTS)
     recurrent = names["RNN"]
     recurrent.__init__ = _changed_init(recurrent.__init__)
-    recurrent.call = _changed_call(recurrent.call)
+    recurrent.call = with_flat_states(call)
     recurrent.get_config = _changed_config(recurrent.get_config)

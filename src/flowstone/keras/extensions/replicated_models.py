@@ -187,6 +187,7 @@ class _Lasting:
         self.metrics: list[Any] = []
         self.tensors: list[Any] = []
         for layer in dict.fromkeys([model, *calls.below(model)]):
+            additions.regularize(layer)
             for loss in layer.__dict__.get("_lasting_losses", ()):
                 is_known = any(loss is each for each in (*self.losses, *self.tensors))
                 if not is_known:

@@ -4,6 +4,8 @@ within, which is built with it.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +20,32 @@ def build(self: Any, input_shape: Any = None) -> None:
         self.layer.build(input_shape)
         self.layer.built = True
     self.built = True
+
+
+def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(published)
+    def __init__(self: Any, layer: Any, *arguments: Any, **keywords: Any) -> None:
+        if not isinstance(layer, own("engine.base_layer").Layer):
+            raise ValueError(
+                f"Please initialize `{type(self).__name__}` layer with a `Layer` instance. "
+                f"You passed: {layer}"
+            )
+        published(self, layer, *arguments, **keywords)
+
+    return __init__
+
+
+def _changed_time_build(published: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(published)
+    def build_over_time(self: Any, input_shape: Any) -> None:
+        if len(input_shape) < 3:
+            raise ValueError(
+                "`TimeDistributed` Layer should be passed an `input_shape ` with at least 3 dimensions, "
+                f"received: {list(input_shape)}"
+            )
+        published(self, input_shape)
+
+    return build_over_time
 
 
 def _trainable_weights(self: Any) -> list[Any]:
@@ -71,6 +99,10 @@ def _identity(inputs: Any) -> Any:
 def extend(module: ModuleType) -> None:
     """Gives the class `Wrapper` of `keras.layers.wrappers` these members."""
     wrapper, layer = vars(module)["Wrapper"], own("engine.base_layer").Layer
+    for name in ("TimeDistributed", "Bidirectional"):
+        vars(module)[name].__init__ = _changed_init(vars(module)[name].__init__)
+    over_time = vars(module)["TimeDistributed"]
+    over_time.build = _changed_time_build(over_time.build)
     wrapper.build = build
     wrapper.trainable_weights = property(_trainable_weights)
     wrapper.non_trainable_weights = property(_non_trainable_weights)

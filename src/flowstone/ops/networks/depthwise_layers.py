@@ -122,6 +122,7 @@ def depthwise_conv2d(
     rates = rate if dilations is None else dilations
     require_one_above_1(list(strides), rates)
     with get_default_graph().name_scope(name or "depthwise") as scope:
+        filter = convert_to_tensor(filter, name="filter_in")
         return _depthwise(input, filter, strides, padding, rates, data_format or "NHWC", scope)
 
 
@@ -143,6 +144,7 @@ def separable_conv2d(
     """
     rates, layout = rate if dilations is None else dilations, data_format or "NHWC"
     with get_default_graph().name_scope(name or "separable_conv2d") as scope:
+        depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
         pointwise = convert_to_tensor(pointwise_filter, name="pointwise_filter")
         if not pointwise.shape.is_compatible_with([1, 1, None, None]):
             raise ValueError(f"`pointwise_filter` must be [1, 1, in, out]. Received: {pointwise.shape}")

@@ -3,6 +3,7 @@
 - A variable that the body hands on unchanged, as it does the flow of an array that it only reads, is a
   constant of the loop.
 - An array of gradients (`TensorArrayGradV3`) is looked up before the loop, not by each iteration.
+- A part of what comes in is taken before the loop, not by each iteration.
 - A variable that the body reads by its handle (`ReadVariableOp`) is read before the loop, if nothing changes
   it until the loop's end. If it has no value the step then fails, even if no iteration comes to the read.
 - The flows of the writes that a loop makes to such an array, which gradients add up, are handed from each
@@ -22,6 +23,8 @@ from flowstone.rewriting.analyses.state_versions import StateVersions
 from flowstone.rewriting.patterns import remove_unneeded, substitute
 
 _WRITES = frozenset({"write", "scatter", "split"})
+_PARTS = frozenset({"Slice", "Split", "SplitV", "StridedSlice", "Unpack"})
+_OF = {"Split": 1}  # where these take what they take parts of, if not first
 _FLOW = 3  # where these take their flow
 
 
@@ -88,11 +91,11 @@ def _wait(node: PlanNode, controls: list[PlanNode]) -> None:
     node.control_inputs = list(dict.fromkeys([*node.control_inputs, *controls]))
 
 
-# ---- arrays of gradients and variables
+# ---- arrays of gradients, variables and parts
 
 
 def _look_up_once(subgraph: Subgraph) -> bool:
-    """Looks arrays and variables up before the loop instead of in each iteration; whether there were any."""
+    """Looks arrays and variables up, and takes parts, before a loop instead of in it; False if none."""
     is_whole = not is_in_pieces(subgraph)  # else other parts may go round with a variable's part of the loop
     found = [node for node in subgraph.nodes if _is_brought_in(node, is_whole)]
     if not found:
@@ -107,12 +110,13 @@ def _look_up_once(subgraph: Subgraph) -> bool:
         last = max((x.op for x in node.inputs), key=place.__getitem__)
         if liveness.node(last) != liveness.node(node):
             continue
-        sources = [x.op.inputs[0] for x in node.inputs]
+        sources = [entered(x) or x for x in node.inputs]
         lookup = subgraph.new_node(node.declaration, sources, node.attributes, node)
         versions.add(lookup, at=last)
         if versions.read_by(lookup) != versions.read_by(node):
             continue
-        enters = [_enter(subgraph, last, x) for x, y in zip(lookup.outputs, node.outputs) if y in consumers]
+        like = next(x.op for x in node.inputs if entered(x) is not None)
+        enters = [_enter(subgraph, like, x) for x, y in zip(lookup.outputs, node.outputs) if y in consumers]
         replaced.update(zip([y for y in node.outputs if y in consumers], [x.outputs[0] for x in enters]))
         for x in node.outputs:
             for consumer in consumers.get(x, ()):
@@ -131,8 +135,13 @@ def _look_up_once(subgraph: Subgraph) -> bool:
 
 def _is_brought_in(node: PlanNode, reads: bool) -> bool:
     takes_array = node.declaration.container == "gradient" and len(node.outputs) == 2  # a handle and a flow
-    looks_up = takes_array or (reads and node.declaration.role == "read")
-    return looks_up and all(entered(x) is not None for x in node.inputs)
+    if takes_array or (reads and node.declaration.role == "read"):
+        return all(entered(x) is not None for x in node.inputs)
+    if not reads or node.type not in _PARTS or entered(node.inputs[_OF.get(node.type, 0)]) is None:
+        return False
+    if any(x.dims is None or None in x.dims for x in node.outputs):
+        return False  # such a node could fail, where no iteration comes to it
+    return all(entered(x) is not None or x.op.is_constant for x in node.inputs)
 
 
 # ---- flows
