@@ -88,3 +88,33 @@ def test_variables_and_collections(
     if name == "several":
         moving = "dnn/hiddenlayer_0/batchnorm_0/AssignMovingAvg"
         assert train.updates == [f"{moving}/AssignSubVariableOp", f"{moving}_1/AssignSubVariableOp"]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("DNNRegressor", {"train": ["made"], "eval": ["made"], "infer": ["made"]}),
+        ("LinearRegressor", {"train": ["linear/made"], "eval": ["linear/made"], "infer": ["linear/made"]}),
+        ("BaselineRegressor", {"train": ["head/made"], "eval": [], "infer": []}),
+    ],
+)
+def test_functions_make_optimisers_where_tensorflow_calls_them(
+    name: str, found: dict[str, list[str]], tmp_path: Path
+) -> None:
+    """Before a network is built, after a linear model, and to train a baseline only."""
+
+    def optimizer() -> Any:
+        return tf.train.GradientDescentOptimizer(tf.constant(0.1, name="made"))
+
+    columns = [tf.feature_column.numeric_column("a")]
+    given = {"DNNRegressor": ([4], columns), "LinearRegressor": (columns,)}.get(name, ())
+    model = getattr(tf.estimator, name)(*given, model_dir=str(tmp_path), optimizer=optimizer)
+    for mode, names in found.items():
+        with tf.Graph().as_default() as graph:
+            tf.train.create_global_step()
+            labels = None if mode == "infer" else tf.constant(Y[:, None])
+            model.model_fn({"a": tf.constant(X["a"])}, labels, mode, model.config)
+            nodes = [node.name for node in graph.get_operations()]
+            assert [node for node in nodes if node.endswith("made")] == names
+            if name == "DNNRegressor":
+                assert nodes.index("made") < min(i for i, each in enumerate(nodes) if each.startswith("dnn/"))

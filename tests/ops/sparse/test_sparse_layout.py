@@ -88,6 +88,16 @@ def test_nodes_are_named_as_in_tensorflow() -> None:
         "SparseReshape",
         "SparseReshape/Identity",
     ]
+    rows, columns = sparse.dense_shape[:1], sparse.dense_shape[1]
+    for sizes, is_said in [
+        ([-1, DENSE.shape[1]], True),
+        ([-1, columns], True),
+        (sparse.dense_shape, True),
+        ([tf.reduce_prod(rows), columns], False),
+        (sparse.dense_shape * 1, False),
+    ]:
+        names = node_names(lambda sizes=sizes: tf.sparse_reshape(sparse, sizes, name="r"))
+        assert any(name.endswith("/Const") and name.startswith("r") for name in names) is is_said
     names = node_names(lambda: tf.sparse_transpose(fed))
     assert names[:3] == ["SparseTranspose/Rank", "SparseTranspose/sub/y", "SparseTranspose/sub"]
     assert names[-2:] == ["SparseTranspose/SparseReorder", "SparseTranspose/Identity"]

@@ -44,12 +44,17 @@ class BaselineEstimator(Estimator):
     ) -> None:
         def model_fn(features: Any, labels: Any, mode: str) -> Any:
             logits = _logits(features, head.logits_dimension)
+
+            def train_op_fn(loss: Any) -> Any:
+                trainer = get_optimizer_instance(optimizer, _LEARNING_RATE)
+                return trainer.minimize(loss, global_step=tf.train.get_global_step())
+
             return head.create_estimator_spec(
                 features=features,
                 mode=mode,
                 logits=logits,
                 labels=labels,
-                optimizer=get_optimizer_instance(optimizer, _LEARNING_RATE),
+                train_op_fn=train_op_fn,
             )
 
         super().__init__(model_fn, model_dir, config)

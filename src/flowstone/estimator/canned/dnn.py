@@ -120,6 +120,7 @@ class DNNEstimator(Estimator):
                 raise ValueError(
                     f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
                 )
+            trainer = get_optimizer_instance(optimizer, _LEARNING_RATE)
             partitions = max(1, config.num_ps_replicas)
             cut = tf.min_max_variable_partitioner(max_partitions=partitions)
             cut_input = input_layer_partitioner or tf.min_max_variable_partitioner(
@@ -140,7 +141,7 @@ class DNNEstimator(Estimator):
                     mode=mode,
                     logits=logit_fn(features=features, mode=mode),
                     labels=labels,
-                    optimizer=get_optimizer_instance(optimizer, _LEARNING_RATE),
+                    optimizer=trainer,
                 )
 
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

@@ -53,12 +53,25 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     sizes = cast(shape, dtypes.int64)
     with get_default_graph().name_scope(name or "SparseReshape") as scope:
         known = _reshaped(sparse.shape, static_value(sizes))
+        is_said = known is not None and None not in known and _unwritten(sizes) <= 1
         indices, found = sparse_reshape_op.several(sparse.indices, sparse.dense_shape, sizes, name=scope)
-        if known is not None and None not in known:
+        if is_said:
             found = constants.constant(np.array(known, np.int64))
         result = SparseTensor(indices, sparse.values, F.Identity(found))
         result.set_shape(TensorShape(known))
         return result
+
+
+def _unwritten(sizes: Tensor) -> int:
+    """How many of the sizes are computed: of more than one TensorFlow says nothing before the step."""
+    node = sizes.op
+    if node.type in ("Cast", "StridedSlice") and sizes.dims != ():
+        return _unwritten(node.inputs[0])
+    if node.type in ("Pack", "ConcatV2"):
+        return sum(_unwritten(x) for x in node.inputs)
+    if node.type in ("Const", "Shape", "Size", "Rank"):
+        return 0
+    return 1 if sizes.dims == () else 2
 
 
 def _reshaped(before: TensorShape, sizes: Any) -> list[int | None] | None:
