@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.declarations.operation import F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import array_code
 from flowstone.framework.machine.machine_code import placing
@@ -225,6 +225,17 @@ def _(node: Node, env: Environment) -> Kernel:
         return x[places], places.to(dtype)
 
     return difference
+
+
+@list_diff_op.value(0, 1)
+def _(node: Node) -> Known | list[Known]:
+    x, y = (x._static_value for x in node.inputs)
+    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.ndim == y.ndim == 1):
+        return None
+    if x.dtype.kind not in "iu":
+        return None
+    places = np.flatnonzero(~np.isin(x, y))
+    return [x[places], places.astype(node.attributes["out_idx"].as_numpy_dtype)]
 
 
 def _is_in(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
