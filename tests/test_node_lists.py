@@ -29,17 +29,9 @@ OTHER_NODES: frozenset[str] = frozenset(
         "image_random_batch",
         "image_changes",
         "image_decoding",
-        "minimize_descent",
-        "minimize_momentum",
-        "minimize_adam",
-        "minimize_adagrad",
-        "minimize_adadelta",
-        "minimize_rmsprop",
         "minimize_ftrl",
         "rnn_gradient",
-        "gradients_of_shapes",
         "gradients_given",
-        "gradients_of_embeddings",
         "decayed_rates",
         "feature_columns",
         "linear_model",
@@ -59,7 +51,6 @@ OTHER_SEEDS: frozenset[str] = frozenset(
     {
         "diagonal_normal",
         "head_multi",
-        "model_cnn",
         "model_text",
     }
 )

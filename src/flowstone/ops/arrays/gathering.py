@@ -175,10 +175,12 @@ def _gather_slices(op: Operation, dy: Any) -> Gradient:
     with params.graph.colocate_with(params):
         whole = shape(params, out_type=dtypes.int64)
         whole = F.Cast(whole, DstT=dtypes.int32)
-    dims = indices.dims
-    if dims is not None and len(dims) == 1:
-        return IndexedSlices(convert_to_tensor(dy), indices, whole)
-    count = F.ExpandDims(size(indices), 0)
+    return slices_of(dy, indices, whole)
+
+
+def slices_of(dy: Any, indices: Tensor, whole: Tensor) -> IndexedSlices:
+    """The gradient `dy` of rows at `indices` as slices of a tensor of shape `whole`."""
+    count = F.ExpandDims(size(indices), np.int32(0), name="ExpandDims")
     values = reshape(convert_to_tensor(dy), concat([count, whole[1:]], 0))
     return IndexedSlices(values, reshape(indices, count), whole)
 

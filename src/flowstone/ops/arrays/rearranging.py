@@ -74,7 +74,9 @@ transpose_op = op(
 )
 transpose_op.infer(_transposed_dims)
 transpose_op.kernel(CPU, GPU)(lambda node, env: _transpose_kernel(node))
-transpose_op.gradient(lambda op, dy: (F.Transpose(dy, F.InvertPermutation(op.inputs[1])), None))
+transpose_op.gradient(
+    lambda op, dy: (F.Transpose(dy, F.InvertPermutation(op.inputs[1]), name="transpose"), None)
+)
 
 
 @transpose_op.fold

@@ -230,9 +230,7 @@ def _(node: Node, env: Environment) -> Kernel:
 @list_diff_op.value(0, 1)
 def _(node: Node) -> Known | list[Known]:
     x, y = (x._static_value for x in node.inputs)
-    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.ndim == y.ndim == 1):
-        return None
-    if x.dtype.kind not in "iu":
+    if not all(isinstance(value, np.ndarray) and value.dtype.kind in "iu" for value in (x, y)):
         return None
     places = np.flatnonzero(~np.isin(x, y))
     return [x[places], places.astype(node.attributes["out_idx"].as_numpy_dtype)]
@@ -411,7 +409,13 @@ def _stitch(name: str) -> OpDeclaration:
     return declaration
 
 
-dynamic_stitch_op = _stitch("DynamicStitch")
+def _stitched_sizes(*parts: Any) -> Any:
+    pairs = zip(parts[: len(parts) // 2], parts[len(parts) // 2 :])
+    found = dict([n for each in pairs for n in zip(*[np.ravel(x).tolist() for x in each], strict=True)])
+    return [found[i] for i in range(len(found))]
+
+
+dynamic_stitch_op = _stitch("DynamicStitch").sizes(_stitched_sizes)
 parallel_dynamic_stitch_op = _stitch("ParallelDynamicStitch")
 
 # ---- public functions

@@ -98,13 +98,15 @@ is_finite_op = unary("IsFinite", _is_finite, FLOATS, result="bool")
 # ---- gradients with respect to the argument
 
 
-def _gradient(declaration: OpDeclaration, flow: Callable[[Tensor, Tensor], Tensor]) -> None:
-    """Sets the gradient ``flow(dy, x)``, which is asked for the conjugate of x once dy is there."""
+def _gradient(
+    declaration: OpDeclaration, flow: Callable[[Tensor, Tensor], Tensor], of_result: bool = False
+) -> None:
+    """Sets the gradient ``flow(dy, x)``, or of the result, asked for the conjugate of x once dy is there."""
 
     @declaration.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:
         with op.graph.control_dependencies([dy]):
-            return (flow(dy, conjugate(op.inputs[0])),)
+            return (flow(dy, conjugate(op.outputs[0] if of_result else op.inputs[0])),)
 
 
 def _times(x: Tensor, y: Tensor) -> Tensor:
@@ -137,10 +139,14 @@ _gradient(
 )
 _gradient(tan_op, lambda dy, x: _times(F.Square(F.Reciprocal(F.Cos(x))), dy))
 _gradient(asin_op, lambda dy, x: _times(dy, F.Reciprocal(F.Sqrt(_one_minus_square(x)))))
+
 _gradient(acos_op, lambda dy, x: _minus_times(dy, F.Reciprocal(F.Sqrt(_one_minus_square(x)))))
 _gradient(atan_op, lambda dy, x: _times(dy, F.Reciprocal(_one_and_square(x))))
 _gradient(atanh_op, lambda dy, x: _times(dy, F.Reciprocal(_one_minus_square(x))))
 _gradient(lgamma_op, lambda dy, x: _times(dy, F.Digamma(x)))
+_gradient(exp_op, lambda dy, y: _times(dy, y), of_result=True)
+_gradient(asinh_op, lambda dy, y: F.RealDiv(dy, F.Cosh(y), name="truediv"), of_result=True)
+_gradient(acosh_op, lambda dy, y: F.RealDiv(dy, F.Sinh(y), name="truediv"), of_result=True)
 _gradient(digamma_op, lambda dy, x: _times(dy, F.Polygamma(constant_like(1, x), x)))
 for _declaration in (ceil_op, floor_op, rint_op, round_op):
     _declaration.gradient(lambda op, dy: (None,))
@@ -155,24 +161,6 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     scaled = _times(dy, constant_like(height if op.type == "Erf" else -height, x))
     with op.graph.control_dependencies([dy]):
         return (_times(scaled, F.Exp(F.Neg(F.Square(x)))),)
-
-
-@exp_op.gradient
-def _(op: Operation, dy: Tensor) -> Gradients:
-    with op.graph.control_dependencies([dy]):
-        return (_times(dy, conjugate(op.outputs[0])),)
-
-
-@asinh_op.gradient
-def _(op: Operation, dy: Tensor) -> Gradients:
-    with op.graph.control_dependencies([dy]):
-        return (F.RealDiv(dy, F.Cosh(conjugate(op.outputs[0])), name="truediv"),)
-
-
-@acosh_op.gradient
-def _(op: Operation, dy: Tensor) -> Gradients:
-    with op.graph.control_dependencies([dy]):
-        return (F.RealDiv(dy, F.Sinh(conjugate(op.outputs[0])), name="truediv"),)
 
 
 # ---- gradients with respect to the result
