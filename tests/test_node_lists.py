@@ -31,6 +31,7 @@ OTHER_NODES: frozenset[str] = frozenset(
         "image_decoding",
         "minimize_ftrl",
         "rnn_gradient",
+        "while_gradient",
         "gradients_given",
         "decayed_rates",
         "feature_columns",
@@ -42,7 +43,6 @@ OTHER_NODES: frozenset[str] = frozenset(
         "attention_luong",
         "beam_search",
         "crf",
-        "while_gradient",
     }
 )
 """Programs whose random operations have TensorFlow's seeds, though later or unread nodes differ."""

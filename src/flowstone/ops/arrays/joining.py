@@ -11,7 +11,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Envi
 from flowstone.framework.declarations.operation import F, Gradients, Known, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.dispatch import dispatched
-from flowstone.framework.tensors.node import Node, Output
+from flowstone.framework.tensors.node import Node, Output, static_value
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -135,6 +135,9 @@ def _concat_gradient(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Ten
     """The pieces of `dy` that belong to the inputs of a concatenation."""
     if len(values) == 1:
         return [dy]
+    parts = _parts_in_loop(dy, values, axis)
+    if parts is not None:
+        return parts
     axis = F.FloorMod(axis, rank(values[0]), name="mod")
     shapes = _shapes_of(values)
     if len(values) > _MANY:
@@ -142,6 +145,20 @@ def _concat_gradient(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Ten
         sizes = F.Squeeze(sizes)
         return F.SplitV.several(dy, sizes, axis, num_split=len(values), name="split")  # type: ignore[no-any-return]
     return [F.Slice(dy, begin, size) for begin, size in zip(F.ConcatOffset(axis, shapes), shapes)]
+
+
+def _parts_in_loop(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Tensor] | None:
+    """In a loop, where known: one split, by which plans find the steps of recurrent cells."""
+    context, at = dy.op._control_flow_context, static_value(axis)
+    if context is None or context.loop is None or at is None or values[0].dims is None:
+        return None
+    at = int(at) % len(values[0].dims)
+    sizes = [None if x.dims is None else x.dims[at] for x in values]
+    if None in sizes:
+        return None
+    return F.SplitV.several(  # type: ignore[no-any-return]
+        dy, np.array(sizes, np.int32), np.int32(at), num_split=len(values)
+    )
 
 
 _MANY = 16  # values, up to which a slice is taken for each

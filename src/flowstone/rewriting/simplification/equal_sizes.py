@@ -222,10 +222,10 @@ def _broadcasts(node: PlanNode, known: KnownSizes) -> bool:
     """Whether the node repeats its operand along axes of size 1 alone."""
     if node.type != "Tile":
         return node.type == "BroadcastTo"
-    dims, counts = known.of(node.inputs[0]), node.constant(1)
+    dims, value = known.of(node.inputs[0]), node.constant(1)
     if dims is None:
         return False
-    counts = [None] * len(dims) if counts is None else counts.tolist()
+    counts = [None] * len(dims) if value is None else value.tolist()
     return all([count == 1 or (type(size) is int and size == 1) for size, count in zip(dims, counts)])
 
 
