@@ -135,7 +135,7 @@ def _concat_gradient(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Ten
     """The pieces of `dy` that belong to the inputs of a concatenation."""
     if len(values) == 1:
         return [dy]
-    parts = _parts_in_loop(dy, values, axis)
+    parts = _known_parts(dy, values, axis)
     if parts is not None:
         return parts
     axis = F.FloorMod(axis, rank(values[0]), name="mod")
@@ -147,10 +147,10 @@ def _concat_gradient(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Ten
     return [F.Slice(dy, begin, size) for begin, size in zip(F.ConcatOffset(axis, shapes), shapes)]
 
 
-def _parts_in_loop(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Tensor] | None:
-    """In a loop, where known: one split, by which plans find the steps of recurrent cells."""
-    context, at = dy.op._control_flow_context, static_value(axis)
-    if context is None or context.loop is None or at is None or values[0].dims is None:
+def _known_parts(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Tensor] | None:
+    """Where sizes are known, one split, by which plans find recurrent cells; TensorFlow takes slices."""
+    at = static_value(axis)
+    if at is None or values[0].dims is None:
         return None
     at = int(at) % len(values[0].dims)
     sizes = [None if x.dims is None else x.dims[at] for x in values]
