@@ -229,7 +229,7 @@ def test_the_explanation_that_is_shown(tmp_path: Path) -> None:
         text=True,
         timeout=300,
     ).stdout
-    (rewrites,) = re.findall(r"^51 rewrites\n.*?^$", text, re.MULTILINE | re.DOTALL)
+    (rewrites,) = re.findall(r"^58 rewrites\n.*?^$", text, re.MULTILINE | re.DOTALL)
     assert_lines(rewrites, shown, "docs/explain.md")
     assert "kernels were chosen by the profile amd-zen5" in shown and "kernels were chosen" in text
 

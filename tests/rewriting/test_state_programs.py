@@ -43,9 +43,10 @@ WITHOUT_MACHINE_CODE = {
     "normalize_batches",
     "pool_in_bytes",
 }
-# No program casts truths, picks rows of distinct indices, joins picked ones or has sparse tensors; programs
-# for the patterns do.
+# No program casts truths, picks rows of distinct indices, joins picked ones, sums concatenations in a loop or
+# has sparse tensors; programs for the patterns do.
 UNDRAWN = {
+    "accumulate_parts",
     "count_truths",
     "fill_kept_rows",
     "join_rows",

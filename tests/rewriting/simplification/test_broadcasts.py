@@ -33,6 +33,14 @@ def test_a_scalar_is_applied_before(monkeypatch) -> None:
     agree(monkeypatch, [z], {x: [1, 2, 3], c: 3}, NAME, fires=1, tolerance=0)
 
 
+def test_a_mean_of_many_has_one_number_as_gradient(monkeypatch) -> None:
+    x = tf.placeholder(tf.float32, [300, 300])
+    (dx,) = tf.gradients(tf.reduce_mean(x * x), x)
+    kinds = narrowed(dx, x)
+    assert not {"RealDiv", "Tile", "BroadcastTo"} & set(kinds)
+    agree(monkeypatch, [dx], {x: np.ones([300, 300])}, NAME, fires=4, tolerance=1e-6)
+
+
 def test_both_operands_narrow_stay() -> None:
     x, y = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [2, 1])
     assert "BroadcastTo" in narrowed(tf.broadcast_to(x, [2, 3]) - y, x, y)

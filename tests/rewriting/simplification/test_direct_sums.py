@@ -171,7 +171,7 @@ def test_products_with_one_number_are_summed_first(monkeypatch) -> None:
 
 def test_products_that_others_take_or_that_broadcast_stay() -> None:
     x = tf.placeholder(tf.float32, [4, 5])
-    scaled, repeated = x * 0.5, x[0, 0] * tf.constant([[2.0]])
+    scaled, repeated = x * 0.5, x[0] * tf.constant([[2.0]])
     unknown = tf.placeholder(tf.float32)
     of_unknown = tf.reduce_sum(unknown * tf.constant([[2.0]]), [0, 1])
     for fetches in ([tf.reduce_sum(scaled), scaled], [tf.reduce_sum(repeated)], [of_unknown]):
@@ -185,3 +185,20 @@ def test_means_of_scaled_losses(monkeypatch) -> None:
     y = tf.div_no_nan(tf.reduce_sum(tf.reduce_sum(tf.square(x) * 3.0, 1)), 20.0)
     fetches = [y, tf.gradients(y, x)[0]]
     agree(monkeypatch, fetches, {x: values(4, 5)}, NAME, fires=3, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("axes", [[1], [-2, 0], 1])
+def test_a_sum_over_axes_of_size_one_is_a_reshape(monkeypatch, keep, axes) -> None:
+    x = tf.placeholder(tf.float32, [1, 1, 5])
+    y = tf.reduce_sum(tf.exp(x), axes, keep)
+    assert "Sum" not in ops(text([y], [x], *EVERYTHING))
+    assert "one element each" in agree(monkeypatch, [y], {x: values(1, 1, 5)}, NAME, fires=1)
+
+
+def test_sums_of_several_or_no_elements_stay() -> None:
+    x = tf.placeholder(tf.float32, [1, 2, 0])
+    for axes in ([0, 1], 2):
+        assert "Sum" in ops(text([tf.reduce_sum(x, axes)], [x], NAME))
+    unknown = tf.placeholder(tf.float32, [None, 2])
+    assert "Sum" in ops(text([tf.reduce_sum(unknown, 0)], [unknown], NAME))

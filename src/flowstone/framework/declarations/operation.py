@@ -145,7 +145,7 @@ class OpDeclaration:
     gradient_kind: str = ""  # "function", "not differentiable" or "none"
     fold_function: FoldFunction | None = None
     held_function: Callable[[Node], int] | None = None
-    sizes_function: Callable[[Any, Any], Any] | None = None
+    sizes_function: Callable[..., Any] | None = None
     number_text, number_overflows, number_integers_only = "", False, False
     _value_function: ValueFunction | None = None
     _value_inputs: tuple[int, ...] | None = None
@@ -285,8 +285,8 @@ class OpDeclaration:
         self.number_integers_only = integers_only
         return self
 
-    def sizes(self, function: Callable[[Any, Any], Any]) -> OpDeclaration:
-        """Sets the arithmetic on two arrays of sizes, ints or symbols for unknown ones."""
+    def sizes(self, function: Callable[..., Any]) -> OpDeclaration:
+        """Sets the arithmetic on the inputs, arrays of sizes, ints or symbols for unknown ones."""
         self.sizes_function = function
         return self
 

@@ -22,6 +22,7 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims, broadcast, merge
 from flowstone.ops.algebra.matrices import SIGNED_TYPES, TYPES, call_of, product_dims, refuse
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.elementwise import sum_to
 
 BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
@@ -148,13 +149,13 @@ def batch_gradients(
     product: Callable[..., Tensor], x: Tensor, y: Tensor, transposed_x: bool, transposed_y: bool, dz: Tensor
 ) -> tuple[Tensor, Tensor]:
     if not transposed_x:
-        dx = product(dz, y, adj_x=False, adj_y=not transposed_y)
+        dx = product(dz, y, adj_x=False, adj_y=not transposed_y, name="MatMul")
     else:
-        dx = product(y, dz, adj_x=transposed_y, adj_y=True)
+        dx = product(y, dz, adj_x=transposed_y, adj_y=True, name="MatMul")
     if not transposed_y:
-        dy = product(x, dz, adj_x=not transposed_x, adj_y=False)
+        dy = product(x, dz, adj_x=not transposed_x, adj_y=False, name="MatMul")
     else:
-        dy = product(dz, x, adj_x=True, adj_y=transposed_x)
+        dy = product(dz, x, adj_x=True, adj_y=transposed_x, name="MatMul")
     return dx, dy
 
 
@@ -168,10 +169,15 @@ def _(op: Operation, dz: Tensor) -> Gradients:
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     dx, dy = batch_gradients(F.BatchMatMulV2, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
-    if x.dims is not None and y.dims is not None:
-        if x.dims[:-2] == y.dims[:-2] and None not in x.dims[:-2]:
-            return dx, dy
-    return sum_batches(dx, x, y), sum_batches(dy, y, x)
+    return batch_sums(dx, dy, x, y)
+
+
+def batch_sums(dx: Tensor, dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of matrices whose batches were broadcast with each other, summed to theirs."""
+    shapes = shape_of(x), shape_of(y)
+    axes = F.BroadcastGradientArgs(*[each[:-2] for each in shapes])
+    dx, dy = (F.Reshape(F.Sum(dz, over), each) for dz, over, each in zip((dx, dy), axes, shapes))
+    return dx, dy
 
 
 def sum_batches(dz: Tensor, x: Tensor, other: Tensor) -> Tensor:

@@ -4,6 +4,8 @@ Operands are brought to the type of the result, in which sums are taken."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from flowstone.framework.declarations import work
@@ -19,7 +21,7 @@ from flowstone.ops.algebra.batch_matrices import (
     adjoint,
     batch_gradients,
     batch_shape,
-    sum_batches,
+    batch_sums,
 )
 from flowstone.ops.algebra.matrices import TYPES, call_of, refuse
 
@@ -62,8 +64,8 @@ def _(node: Node, env: Environment) -> Kernel:
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
 
-    def product(a: Tensor, b: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
-        return F.BatchMatMulV3(a, b, adj_x=adj_x, adj_y=adj_y, Tout=dz.dtype.base_dtype)
+    def product(a: Tensor, b: Tensor, **keywords: Any) -> Tensor:
+        return F.BatchMatMulV3(a, b, Tout=dz.dtype.base_dtype, **keywords)
 
     dx, dy = batch_gradients(product, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
-    return sum_batches(dx, x, y), sum_batches(dy, y, x)
+    return batch_sums(dx, dy, x, y)

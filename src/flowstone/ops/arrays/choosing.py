@@ -70,9 +70,10 @@ def _of_complex(env: Environment, condition: Any, condition_dims: Any, shapes: A
 
 def is_zero(node: Node, i: int) -> bool:
     """Whether all bits of input `i` are known to be zero."""
-    if node.inputs[i].op.type == "ZerosLike":
+    source = node.inputs[i].op
+    if source.type == "ZerosLike":
         return True
-    value = node.constant(i)
+    value = source.constant(1) if source.type == "Fill" else node.constant(i)
     return value is not None and not np.any(value) and not np.any(np.signbit(value))
 
 

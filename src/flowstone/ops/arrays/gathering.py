@@ -175,14 +175,16 @@ def _gather_slices(op: Operation, dy: Any) -> Gradient:
     """The gradient of a gather along the first dimension: the gathered slices and where they came from."""
     params, indices = op.inputs[0], op.inputs[1]
     with params.graph.colocate_with(params):
-        whole = shape(params, out_type=dtypes.int64)
-        whole = F.Cast(whole, DstT=dtypes.int32)
-    dims = indices.dims
-    if dims is not None and len(dims) == 1:
+        whole = F.Cast(shape(params, out_type=dtypes.int64), DstT=dtypes.int32)
+    if indices.op.type == "Unique":  # of sparse lookups, whose rows plans sum without knowing how many
         return IndexedSlices(convert_to_tensor(dy), indices, whole)
-    count = F.ExpandDims(size(indices), 0)
-    values = reshape(convert_to_tensor(dy), concat([count, whole[1:]], 0))
-    return IndexedSlices(values, reshape(indices, count), whole)
+    return slices_of(dy, indices, whole)
+
+
+def slices_of(dy: Any, indices: Tensor, whole: Tensor) -> IndexedSlices:
+    """The gradient `dy` of rows at `indices` as slices of a tensor of shape `whole`."""
+    count = F.ExpandDims(size(indices), np.int32(0))
+    return IndexedSlices(reshape(dy, concat([count, whole[1:]], 0)), reshape(indices, count), whole)
 
 
 @gather_op.gradient

@@ -13,7 +13,7 @@ from flowstone.framework.declarations.operation import F, Gradients, Known, Shap
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine.array_code import framed_rows
 from flowstone.framework.tensors.dispatch import dispatched
-from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.node import Node, Output, static_value
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -30,7 +30,7 @@ from flowstone.ops.arrays.arrays import (
     replaced,
     scalar_element,
 )
-from flowstone.ops.arrays.shapes import shape_n
+from flowstone.ops.arrays.shapes import rank, shape, shape_n
 
 __all__ = ["concat", "joining", "split"]
 
@@ -132,11 +132,18 @@ concat_op.infer(lambda node: _concat_dims(node, node.inputs[1:], 0))
 concat_op.kernel(CPU, GPU)(lambda node, env: _concat_kernel(node, env, 1, len(node.inputs) - 1, 0))
 
 
+def _elements_of(x: Output) -> tuple[int | None, ...] | None:
+    known, dims = elements(x._static_value), x.dims
+    if known is None and dims is not None and len(dims) == 1 and dims[0] is not None and dims[0] <= 32:
+        return (None,) * dims[0] if x.dtype.is_integer else None
+    return known
+
+
 @concat_v2_op.value(*range(32))
 def _(node: Node) -> Known | list[Known]:
     if len(node.inputs) > 32:
         return None
-    found = [elements(x._static_value) for x in node.inputs[:-1]]
+    found = [_elements_of(x) for x in node.inputs[:-1]]
     parts = [part for part in found if part is not None]
     axis = node.inputs[-1]._static_value
     if len(parts) < len(found) or scalar_element(axis) not in (0, -1):
@@ -144,23 +151,46 @@ def _(node: Node) -> Known | list[Known]:
     return as_known([n for part in parts for n in part], node.dtype(0).as_numpy_dtype)
 
 
-def _concat_gradient(
-    op: Operation, dy: Tensor, values: list[Tensor], axis: Tensor, axis_at: int
-) -> list[Tensor]:
+def _concat_gradient(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Tensor]:
     """The pieces of `dy` that belong to the inputs of a concatenation."""
-    known = op.constant(axis_at)
-    ranks = [len(x.dims) for x in values if x.dims is not None]
-    if known is not None and ranks:
-        at = int(known) % ranks[0]
-        sizes = [None if x.dims is None else x.dims[at] for x in values]
-        if None not in sizes:
-            return F.SplitV.several(  # type: ignore[no-any-return]
-                dy, np.array(sizes, np.int32), at, num_split=len(values)
-            )
-    shapes_axis = F.FloorMod(axis, F.Rank(values[0]))
-    shapes = shape_n(values)
-    offsets = F.ConcatOffset(shapes_axis, shapes)
-    return [F.Slice(dy, begin, size) for begin, size in zip(offsets, shapes)]
+    if len(values) == 1:
+        return [dy]
+    parts = _known_parts(dy, values, axis)
+    if parts is not None:
+        return parts
+    axis = F.FloorMod(axis, rank(values[0]), name="mod")
+    shapes = _shapes_of(values)
+    if len(values) > _MANY:
+        sizes = F.Slice(F.Pack(shapes, axis=1, name="stack"), [axis, 0], [1, -1])
+        sizes = F.Squeeze(sizes)
+        return F.SplitV.several(dy, sizes, axis, num_split=len(values), name="split")  # type: ignore[no-any-return]
+    return [F.Slice(dy, begin, size) for begin, size in zip(F.ConcatOffset(axis, shapes), shapes)]
+
+
+def _known_parts(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Tensor] | None:
+    """Where sizes are known, one split, by which plans find recurrent cells; TensorFlow takes slices."""
+    at = static_value(axis)
+    if at is None or values[0].dims is None:
+        return None
+    at = int(at) % len(values[0].dims)
+    sizes = [None if x.dims is None else x.dims[at] for x in values]
+    if None in sizes:
+        return None
+    return F.SplitV.several(  # type: ignore[no-any-return]
+        dy, np.array(sizes, np.int32), np.int32(at), num_split=len(values)
+    )
+
+
+_MANY = 16  # values, up to which a slice is taken for each
+
+
+def _shapes_of(values: list[Tensor]) -> list[Tensor]:
+    shapes = []
+    for x in values:
+        shapes.append(shape(x))
+        if shapes[-1].op.type != "Const":
+            return shape_n(values)
+    return shapes
 
 
 @concat_v2_op.gradient
@@ -168,12 +198,12 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     axis = op.inputs[-1]
     if axis.dtype.base_dtype is dtypes.int64 and op.constant(len(op.inputs) - 1) is None:
         axis = F.Cast(axis, DstT=dtypes.int32)
-    return (*_concat_gradient(op, convert_to_tensor(dy), op.inputs[:-1], axis, len(op.inputs) - 1), None)
+    return (*_concat_gradient(convert_to_tensor(dy), op.inputs[:-1], axis), None)
 
 
 @concat_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    return (None, *_concat_gradient(op, convert_to_tensor(dy), op.inputs[1:], op.inputs[0], 0))
+    return (None, *_concat_gradient(convert_to_tensor(dy), op.inputs[1:], op.inputs[0]))
 
 
 concat_offset_op = op(
@@ -268,7 +298,7 @@ def _(op: Operation, *dys: Tensor) -> Gradients:
 
 
 def _joined(parts: Any, axis: Any) -> Any:
-    return parts[0] if len(parts) == 1 else F.ConcatV2(list(parts), axis)
+    return F.ConcatV2(list(parts), axis, name="concat") if len(parts) > 1 else parts[0]
 
 
 split_v_op = op(

@@ -65,7 +65,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 @pack_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    return F.Unpack(convert_to_tensor(dy), num=len(op.inputs), axis=op.attributes["axis"])
+    return F.Unpack(convert_to_tensor(dy), num=len(op.inputs), axis=op.attributes["axis"], name="unstack")
 
 
 @pack_op.value(*range(32))
@@ -122,7 +122,7 @@ def _(node: Node, env: Environment) -> Kernel:
 
 @unpack_op.gradient
 def _(op: Operation, *dys: Tensor) -> Gradients:
-    return (F.Pack(list(dys), axis=op.attributes["axis"]),)
+    return (F.Pack(list(dys), axis=op.attributes["axis"], name="stack"),)
 
 
 @unpack_op.value(0)

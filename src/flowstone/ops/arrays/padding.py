@@ -18,7 +18,8 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import in_signed, invalid, is_text, moving
-from flowstone.ops.arrays.shapes import shape
+from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.shapes import rank, shape, size
 
 __all__ = ["pad", "tile"]
 
@@ -112,14 +113,10 @@ def _pad_text(x: Any, paddings: Any, value: Any = b"") -> Any:
 
 def _unpadded(op: Operation, dy: Tensor) -> Tensor:
     """The part of `dy` that is not padding."""
-    x, pairs = op.inputs[0], op.constant(1)
-    if pairs is not None:
-        begin: Any = np.ascontiguousarray(pairs[:, 0])
-        kind = op.dtype(1)
-    else:
-        begin = F.Reshape(F.Slice(op.inputs[1], [0, 0], F.Pack([F.Rank(x), 1])), [-1])
-        kind = begin.dtype.base_dtype
-    return F.Slice(dy, begin, shape(x, out_type=kind))
+    x, paddings = op.inputs[0], op.inputs[1]
+    column = stack([rank(x), 1])
+    begin = F.Reshape(F.Slice(paddings, [0, 0], column), [-1])
+    return F.Slice(dy, begin, shape(x, out_type=begin.dtype.base_dtype))
 
 
 pad_op = op(
@@ -297,16 +294,11 @@ def _(node: Node) -> Equal:
 @tile_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     x, counts = op.inputs
-    dims, known, dy = op.static_shape(0), op.constant(1), convert_to_tensor(dy)
-    if dims is not None and known is not None:
-        split = [size for pair in zip(known.tolist(), dims) for size in pair]
-        if not split:
-            return dy, None
-        return F.Sum(F.Reshape(dy, split), list(range(0, len(split), 2))), None
-    sizes = shape(x, out_type=counts.dtype.base_dtype)
-    pairs = F.Reshape(F.Transpose(F.Pack([counts, sizes]), [1, 0]), [-1])
-    axes = F.Range(0, F.Size(pairs), 2)
-    return F.Reshape(F.Sum(F.Reshape(dy, pairs), axes), sizes), None
+    dy = convert_to_tensor(dy)
+    sizes = F.Pack([counts, shape(x, out_type=counts.dtype.base_dtype)], name="stack")
+    pairs = F.Reshape(F.Transpose(sizes, [1, 0], name="transpose"), [-1])
+    axes = F.Range(np.int32(0), size(pairs), np.int32(2), name="range")
+    return F.Sum(F.Reshape(dy, pairs), axes), None
 
 
 # ---- public functions

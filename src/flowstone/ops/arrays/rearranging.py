@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.declarations.operation import Equal, F, Gradients, Shapes, op
+from flowstone.framework.declarations.operation import Equal, F, Gradients, Known, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import machine_code
 from flowstone.framework.tensors.node import Node
@@ -74,7 +74,9 @@ transpose_op = op(
 )
 transpose_op.infer(_transposed_dims)
 transpose_op.kernel(CPU, GPU)(lambda node, env: _transpose_kernel(node))
-transpose_op.gradient(lambda op, dy: (F.Transpose(dy, F.InvertPermutation(op.inputs[1])), None))
+transpose_op.gradient(
+    lambda op, dy: (F.Transpose(dy, F.InvertPermutation(op.inputs[1]), name="transpose"), None)
+)
 
 
 @transpose_op.fold
@@ -121,6 +123,14 @@ def _(node: Node) -> Shapes:
     if dims is not None and len(dims) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
     return (None,) if dims is None else dims
+
+
+@invert_permutation_op.value(0)
+def _(node: Node) -> Known | list[Known]:
+    order = node.inputs[0]._static_value
+    if not isinstance(order, np.ndarray) or sorted(order.ravel().tolist()) != list(range(order.size)):
+        return None
+    return np.argsort(order).astype(order.dtype)
 
 
 _FEW = 50  # numbers, which Python looks at one by one as fast

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.declarations.operation import F, Gradients, Known, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import array_code
 from flowstone.framework.machine.machine_code import placing
@@ -227,6 +227,15 @@ def _(node: Node, env: Environment) -> Kernel:
     return difference
 
 
+@list_diff_op.value(0, 1)
+def _(node: Node) -> Known | list[Known]:
+    x, y = (x._static_value for x in node.inputs)
+    if not all(isinstance(value, np.ndarray) and value.dtype.kind in "iu" for value in (x, y)):
+        return None
+    places = np.flatnonzero(~np.isin(x, y))
+    return [x[places], places.astype(node.attributes["out_idx"].as_numpy_dtype)]
+
+
 def _is_in(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if x.is_complex():  # of which ATen has no `isin`
         return (x[:, None] == y).any(1)
@@ -400,7 +409,13 @@ def _stitch(name: str) -> OpDeclaration:
     return declaration
 
 
-dynamic_stitch_op = _stitch("DynamicStitch")
+def _stitched_sizes(*parts: Any) -> Any:
+    pairs = zip(parts[: len(parts) // 2], parts[len(parts) // 2 :])
+    found = dict([n for each in pairs for n in zip(*[np.ravel(x).tolist() for x in each], strict=True)])
+    return [found[i] for i in range(len(found))]
+
+
+dynamic_stitch_op = _stitch("DynamicStitch").sizes(_stitched_sizes)
 parallel_dynamic_stitch_op = _stitch("ParallelDynamicStitch")
 
 # ---- public functions

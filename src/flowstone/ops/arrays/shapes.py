@@ -241,7 +241,7 @@ def _completed(sizes: list[int], given: Any) -> list[int]:
 
 @reshape_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    return F.Reshape(convert_to_tensor(dy), shape(op.inputs[0])), None
+    return F.Reshape(dy, shape(op.inputs[0])), None
 
 
 @reshape_op.fold
@@ -263,7 +263,7 @@ def _(node: Node) -> Known | list[Known]:
 
 
 def _back_to_shape(op: Operation, dy: Tensor) -> Tensor:
-    return F.Reshape(convert_to_tensor(dy), shape(op.inputs[0]))
+    return F.Reshape(dy, shape(op.inputs[0]))
 
 
 expand_dims_op = op(

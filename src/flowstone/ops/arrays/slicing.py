@@ -20,7 +20,8 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import boxed, computed, elements, invalid, is_handle, is_text, unboxing
 from flowstone.ops.arrays.constants import ones_like
-from flowstone.ops.arrays.shapes import shape
+from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.shapes import rank, shape
 from flowstone.ops.arrays.slice_geometry import Masks, PythonSlice, dense_entries, forward, sliced_dims
 
 __all__ = ["slice", "strided_slice"]
@@ -369,16 +370,12 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
 @slice_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     x, begin, _ = op.inputs
-    known = op.constant(1)
-    dims, sliced = op.static_shape(0), op.outputs[0].static_shape
-    if known is not None and dims is not None and sliced is not None:
-        after = [n - m - first for n, m, first in zip(dims, sliced, known.tolist())]
-        paddings: Any = np.stack([known, np.array(after, known.dtype)], 1)
-    else:
-        column = F.Pack([F.Rank(x), 1])
-        sizes = shape(x, out_type=begin.dtype.base_dtype)
-        left = F.Sub(F.Sub(sizes, shape(op.outputs[0], out_type=begin.dtype.base_dtype)), begin)
-        paddings = F.ConcatV2([F.Reshape(begin, column), F.Reshape(left, column)], 1)
+    count, kind = rank(x), begin.dtype.base_dtype
+    sizes = shape(op.outputs[0], out_type=kind)
+    column = stack([count, 1])
+    before = F.Reshape(begin, column)
+    after = F.Sub(F.Sub(shape(x, out_type=kind), sizes, name="sub"), begin, name="sub")
+    paddings = F.ConcatV2([before, F.Reshape(after, column)], np.int32(1), name="concat")
     return F.Pad(dy, paddings), None, None
 
 

@@ -158,7 +158,7 @@ def _modes_of(op: Operation) -> dict[str, Any]:
 def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0]
     dims = (None,) * 4 if x.dims is None else x.dims
-    lengths = F.StridedSlice(F.Shape(x), [1], [3], [1]) if None in dims[1:3] else list(dims[1:3])
+    lengths = F.Shape(x)[1:3] if None in dims[1:3] else list(dims[1:3])
     return F.ResizeNearestNeighborGrad(dy, lengths, **_modes_of(op)), None
 
 

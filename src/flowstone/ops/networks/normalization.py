@@ -240,6 +240,8 @@ def _batch_norm_gradient(grad: OpDeclaration) -> GradientFunction:
             dy = F.Transpose(dy, list(channels_last(rank)), name="transpose")
             attributes["data_format"] = "NHWC" if rank == 4 else "NDHWC"
         found = grad(dy, x, scale, *reserves, **attributes)
+        if attributes["is_training"]:
+            return found
         dx = found[0]
         if swaps:
             dx = F.Transpose(dx, list(channels_first(len(layout))), name="transpose")

@@ -198,7 +198,13 @@ def _sparse_cross_entropy_unchecked(
 
 @sparse_cross_entropy_op.gradient
 def _(op: Operation, d_loss: Tensor, d_backprop: Tensor) -> Gradients:
-    dx = times_rows(d_loss, op.outputs[1])
+    backprop = F.PreventGradient(
+        op.outputs[1],
+        message="Currently there is no way to take the second derivative of "
+        "sparse_softmax_cross_entropy_with_logits due to the fused implementation's interaction with "
+        "tf.gradients()",
+    )
+    dx = times_rows(d_loss, backprop)
     return (dx if is_zeros(d_backprop) else second_order(dx, d_backprop, op.inputs[0])), None
 
 

@@ -20,6 +20,9 @@ from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node, Output
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.constants import ones_like, zeros, zeros_like
+from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.numbers.broadcast_gradients import broadcast_sums, have_one_shape, sums_to_shapes
 from flowstone.ops.numbers.elementwise import (
     ARITHMETIC,
     FLOATS,
@@ -35,7 +38,6 @@ from flowstone.ops.numbers.elementwise import (
     constant_like,
     same_shape,
     square_call,
-    sum_to,
     unary,
     undone,
 )
@@ -93,7 +95,10 @@ add_v2.sizes(np.add)
 @add_v2.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
-    return sum_to(dz, x, y), sum_to(dz, y, x)
+    if have_one_shape(x, y, dz):
+        return dz, dz
+    back = broadcast_sums(x, y, dz)
+    return back(dz, 0), back(dz, 1)
 
 
 def is_constant(value: np.ndarray | None, number: int) -> bool:
@@ -131,7 +136,16 @@ sub_op.sizes(np.subtract)
 @sub_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
-    return sum_to(dz, x, y), F.Neg(sum_to(dz, y, x))
+    if have_one_shape(x, y, dz):
+        return dz, F.Neg(dz)
+    back = broadcast_sums(x, y, dz)
+    return back(dz, 0), back(_negated(dz), 1)
+
+
+def _negated(x: Any) -> Any:
+    return (
+        IndexedSlices(F.Neg(x.values), x.indices, x.dense_shape) if isinstance(x, IndexedSlices) else F.Neg(x)
+    )
 
 
 @sub_op.fold
@@ -147,7 +161,11 @@ mul_op.sizes(np.multiply)
 @mul_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
-    return sum_to(F.Mul(dz, conjugate(y)), x, y), sum_to(F.Mul(conjugate(x), dz), y, x)
+    if have_one_shape(x, y, dz) and dz.dtype.base_dtype in (dtypes.int32, dtypes.float32):
+        return F.Mul(dz, y), F.Mul(dz, x)
+    back = broadcast_sums(x, y, dz)
+    x, y = conjugate(x), conjugate(y)
+    return back(F.Mul(dz, y), 0), back(F.Mul(x, dz), 1)
 
 
 @mul_op.fold
@@ -188,19 +206,31 @@ def _squared_complex_difference(x: torch.Tensor, y: torch.Tensor) -> torch.Tenso
 @squared_difference_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
-    dx = F.Mul(F.Mul(constant_like(2, dz), dz), F.Sub(x, y))
-    return sum_to(dx, x, y), F.Neg(sum_to(dx, y, x))
+    dz = convert_to_tensor(dz)
+    with x.graph.control_dependencies([dz]):
+        two = convert_to_tensor(dz.dtype.base_dtype.as_numpy_dtype(2), name="scalar")
+        dx = F.Mul(F.Mul(two, dz), F.Sub(x, y, name="sub"), name="mul")
+    if have_one_shape(x, y, dz):
+        return dx, F.Neg(dx)
+    back = broadcast_sums(x, y, dz)
+    return back(dx, 0), F.Neg(back(dx, 1))
 
 
 # ---- signs and squares
 
 neg_op = unary("Neg", torch.neg, SIGNED, in_place=torch.Tensor.neg_, elementwise=True)
-neg_op.gradient(lambda op, dy: (F.Neg(dy),))
+neg_op.gradient(lambda op, dy: (_negated(dy),))
 neg_op.fold(undone)
 abs_op = unary("Abs", torch.abs, (*FLOATS, *SIGNED_INTEGERS), in_place=torch.Tensor.abs_, elementwise=True)
-abs_op.gradient(lambda op, dy: (F.Mul(dy, F.Sign(op.inputs[0])),))
+abs_op.gradient(lambda op, dy: (F.Mul(dy, F.Sign(op.inputs[0]), name="mul"),))
 square_op = unary("Square", torch.square, ARITHMETIC, adapter=modular, call=square_call, elementwise=True)
-square_op.gradient(lambda op, dy: (F.Mul(dy, F.Mul(constant_like(2, dy), conjugate(op.inputs[0]))),))
+
+
+@square_op.gradient
+def _(op: Operation, dy: Tensor) -> Gradients:
+    x, dy = op.inputs[0], convert_to_tensor(dy)
+    with x.graph.control_dependencies([dy]):
+        return (F.Mul(dy, F.Mul(conjugate(x), constant_like(2, dy))),)
 
 
 _SCALES = {  # (what makes the least number, a subnormal one, a normal one, which is the second)
@@ -265,21 +295,17 @@ def _integer_power(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 @pow_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
+    """The second is dz z log(x), and 0 where x has no logarithm: 0, and negative reals."""
     x, y = op.inputs
-    base, exponent, z = conjugate(x), conjugate(y), conjugate(op.outputs[0])
-    dx = F.Mul(F.Mul(dz, exponent), F.Pow(base, F.Sub(exponent, constant_like(1, exponent))))
-    return sum_to(dx, x, y), _exponent_gradient(dz, z, base, x, y)
-
-
-def _exponent_gradient(dz: Tensor, z: Tensor, base: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """dz z log(base), and 0 where the base has no logarithm: 0, and negative reals."""
-    if base.dtype.is_complex:
-        has_logarithm = F.NotEqual(base, constant_like(0, base))
-    else:
-        has_logarithm = F.Greater(base, constant_like(0, base))
-    safe = F.Select(has_logarithm, base, F.OnesLike(base))
-    logarithm = F.Select(has_logarithm, F.Log(safe), F.ZerosLike(base))
-    return sum_to(F.Mul(F.Mul(dz, z), logarithm), y, x)
+    back = broadcast_sums(x, y, dz)
+    x, y = conjugate(x), conjugate(y)
+    one, zero = x.dtype.base_dtype.as_numpy_dtype(1), x.dtype.base_dtype.as_numpy_dtype(0)
+    power = F.Mul(F.Mul(dz, y, name="mul"), F.Pow(x, F.Sub(y, one, name="sub")), name="mul")
+    dx, z = back(power, 0), conjugate(op.outputs[0])
+    has_logarithm = F.NotEqual(x, zero) if x.dtype.is_complex else F.Greater(x, zero)
+    safe = F.Select(has_logarithm, x, ones_like(x))
+    logarithm = F.Select(has_logarithm, F.Log(safe), zeros_like(x))
+    return dx, back(F.Mul(F.Mul(dz, z, name="mul"), logarithm, name="mul"), 1)
 
 
 # ---- extremes
@@ -292,9 +318,11 @@ minimum_op = binary("Minimum", torch.minimum, types=REAL, adapter=ordered, commu
 def _extreme_gradient(wins: Callable[[Tensor, Tensor], Tensor]) -> GradientFunction:
     def gradient(op: Operation, dz: Tensor) -> Gradients:
         x, y = op.inputs
+        shapes, dz = (shape_of(x), shape_of(y)), convert_to_tensor(dz)
+        zero = zeros(shape_of(dz), dz.dtype.base_dtype)
         first = wins(x, y)
-        zero = constant_like(0, dz)
-        return sum_to(F.SelectV2(first, dz, zero), x, y), sum_to(F.SelectV2(first, zero, dz), y, x)
+        back = sums_to_shapes(*shapes)
+        return back(F.Select(first, dz, zero), 0), back(F.Select(first, zero, dz), 1)
 
     return gradient
 

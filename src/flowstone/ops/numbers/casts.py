@@ -11,7 +11,7 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.declarations.building import graph_of
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
-from flowstone.framework.declarations.operation import Equal, F, Gradients, Shapes, op
+from flowstone.framework.declarations.operation import Equal, F, Gradients, Known, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.composite import IndexedSlices, SparseTensor
 from flowstone.framework.tensors.dispatch import dispatched
@@ -19,6 +19,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
+from flowstone.ops.arrays.arrays import computed
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, same_shape
 
 __all__ = [
@@ -36,6 +37,12 @@ cast_op = op(
     elementwise=True,
 )
 cast_op.infer(same_shape)
+
+
+@cast_op.value(0)
+def _(node: Node) -> Known | list[Known]:
+    known = node.inputs[0]._static_value
+    return known if type(known) is tuple and node.attributes["DstT"].is_integer else computed(node)
 
 
 @cast_op.kernel(CPU, GPU)

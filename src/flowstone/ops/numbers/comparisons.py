@@ -25,13 +25,13 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import broadcast, merge
 from flowstone.ops.arrays.choosing import choice
+from flowstone.ops.arrays.constants import zeros, zeros_like
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.numbers.elementwise import (
     ALL_NUMBERS,
     REAL,
     broadcast_shape,
-    constant_like,
     same_shape,
-    sum_to,
     undone,
 )
 from flowstone.ops.numbers.unsigned_integers import needs_help, ordered
@@ -316,15 +316,24 @@ def _(node: Node, env: Environment) -> Kernel:
 @select_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     condition = op.inputs[0]
-    zero = F.ZerosLike(dy)
+    zero = zeros_like(op.inputs[1])
     return None, F.Select(condition, dy, zero), F.Select(condition, zero, dy)
 
 
 @select_v2_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    condition, t, e = op.inputs
-    zero = constant_like(0, dy)
-    return None, sum_to(F.SelectV2(condition, dy, zero), t), sum_to(F.SelectV2(condition, zero, dy), e)
+    condition, *sides = op.inputs
+    zero = zeros((), dy.dtype.base_dtype)
+    chosen = F.SelectV2(condition, dy, zero)
+    sizes, whole = shape_of(sides[0]), shape_of(op.outputs[0])
+    flows: list[Tensor | None] = [None, _kept_sum(chosen, sizes, whole)]
+    chosen = F.SelectV2(condition, zero, dy)
+    return [*flows, _kept_sum(chosen, shape_of(sides[1]), whole)]
+
+
+def _kept_sum(dz: Tensor, sizes: Tensor, whole: Tensor) -> Tensor:
+    axes, _ = F.BroadcastGradientArgs(sizes, whole)
+    return F.Reshape(F.Sum(dz, axes, keep_dims=True), sizes)
 
 
 @select_op.fold

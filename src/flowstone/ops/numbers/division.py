@@ -6,6 +6,7 @@ InvalidArgumentError; on a GPU, where a check would wait for the device, the res
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.ops.numbers.arithmetic import is_constant, same_as
+from flowstone.ops.numbers.broadcast_gradients import shape_sums
 from flowstone.ops.numbers.elementwise import (
     ARITHMETIC,
     FLOATS,
@@ -33,7 +35,6 @@ from flowstone.ops.numbers.elementwise import (
     broadcast_shape,
     complex_call,
     conjugate,
-    sum_to,
     zero_where_zero,
 )
 from flowstone.ops.numbers.unsigned_integers import divided, needs_help
@@ -159,17 +160,21 @@ def _(node: Node) -> Equal:
 @real_div_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
-    divide_by = F.RealDiv if op.type == "RealDiv" else F.Div
-    divisor = conjugate(y)
-    dx = divide_by(dz, divisor)
-    dy = F.Mul(dz, divide_by(divide_by(F.Neg(conjugate(x)), divisor), divisor))
-    return sum_to(dx, x, y), sum_to(dy, y, x)
+    back = shape_sums(x, y)
+    x, y = conjugate(x), conjugate(y)
+    divide_by: Callable[..., Tensor] = F.RealDiv
+    if op.type == "Div":
+        divide_by = functools.partial(F.Div, name="div")
+    dx = back(divide_by(dz, y), 0)
+    return dx, back(F.Mul(dz, divide_by(divide_by(F.Neg(x), y), y), name="mul"), 1)
 
 
 @floor_mod_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
-    return sum_to(dz, x, y), sum_to(F.Mul(dz, F.Neg(F.FloorDiv(x, y))), y, x)
+    back = shape_sums(x, y)
+    floors = F.FloorDiv(x, y)
+    return back(dz, 0), back(F.Mul(dz, F.Neg(floors), name="mul"), 1)
 
 
 def _div_no_nan(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -182,10 +187,11 @@ div_no_nan_op = binary("DivNoNan", _div_no_nan, types=FLOATS_AND_COMPLEX)
 @div_no_nan_op.gradient
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
-    divisor = conjugate(y)
-    dx = F.DivNoNan(dz, divisor)
-    dy = F.Mul(dz, F.DivNoNan(F.DivNoNan(F.Neg(conjugate(x)), divisor), divisor))
-    return sum_to(dx, x, y), sum_to(dy, y, x)
+    back = shape_sums(x, y)
+    x, y = conjugate(x), conjugate(y)
+    divide_by = functools.partial(F.DivNoNan, name="div_no_nan")
+    dx = back(divide_by(dz, y), 0)
+    return dx, back(F.Mul(dz, divide_by(divide_by(F.Neg(x), y), y), name="mul"), 1)
 
 
 # ---- public functions

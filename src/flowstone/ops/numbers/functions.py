@@ -99,53 +99,69 @@ is_finite_op = unary("IsFinite", _is_finite, FLOATS, result="bool")
 # ---- gradients with respect to the argument
 
 
-def _gradient(declaration: OpDeclaration, derivative: Callable[..., Tensor]) -> None:
-    """Sets the gradient dy * derivative(x), conjugated; `derivative` is asked for the conjugate of x."""
+def _gradient(
+    declaration: OpDeclaration, flow: Callable[[Tensor, Tensor], Tensor], of_result: bool = False
+) -> None:
+    """Sets the gradient ``flow(dy, x)``, or of the result, asked for the conjugate of x once dy is there."""
 
     @declaration.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:
-        return (F.Mul(dy, derivative(conjugate(op.inputs[0]))),)
+        with op.graph.control_dependencies([dy]):
+            return (flow(dy, conjugate(op.outputs[0] if of_result else op.inputs[0])),)
+
+
+def _times(x: Tensor, y: Tensor) -> Tensor:
+    return F.Mul(x, y, name="mul")
+
+
+def _minus_times(x: Tensor, y: Tensor) -> Tensor:
+    return _times(F.Neg(x), y)
 
 
 def _one_minus_square(x: Tensor) -> Tensor:
-    return F.Sub(constant_like(1, x), F.Square(x))
+    square = F.Square(x)
+    return F.Sub(constant_like(1, x), square)
 
 
-_gradient(sin_op, lambda x: F.Cos(x))
-_gradient(cos_op, lambda x: F.Neg(F.Sin(x)))
-_gradient(sinh_op, lambda x: F.Cosh(x))
-_gradient(cosh_op, lambda x: F.Sinh(x))
-_gradient(expm1_op, lambda x: F.Exp(x))
-_gradient(log_op, lambda x: F.Reciprocal(x))
-_gradient(log1p_op, lambda x: F.Reciprocal(F.AddV2(constant_like(1, x), x)))
-_gradient(tan_op, lambda x: F.Square(F.Reciprocal(F.Cos(x))))
-_gradient(asin_op, lambda x: F.Reciprocal(F.Sqrt(_one_minus_square(x))))
-_gradient(acos_op, lambda x: F.Neg(F.Reciprocal(F.Sqrt(_one_minus_square(x)))))
-_gradient(atan_op, lambda x: F.Reciprocal(F.AddV2(constant_like(1, x), F.Square(x))))
-_gradient(atanh_op, lambda x: F.Reciprocal(_one_minus_square(x)))
-_gradient(erf_op, lambda x: F.Mul(constant_like(2 / math.sqrt(math.pi), x), F.Exp(F.Neg(F.Square(x)))))
-_gradient(erfc_op, lambda x: F.Mul(constant_like(-2 / math.sqrt(math.pi), x), F.Exp(F.Neg(F.Square(x)))))
-_gradient(lgamma_op, lambda x: F.Digamma(x))
-_gradient(digamma_op, lambda x: F.Polygamma(constant_like(1, x), x))
+def _one_and_square(x: Tensor) -> Tensor:
+    square = F.Square(x)
+    return F.Add(constant_like(1, x), square)
+
+
+_gradient(sin_op, lambda dy, x: _times(dy, F.Cos(x)))
+_gradient(cos_op, lambda dy, x: _times(F.Neg(dy), F.Sin(x)))
+_gradient(sinh_op, lambda dy, x: _times(dy, F.Cosh(x)))
+_gradient(cosh_op, lambda dy, x: _times(dy, F.Sinh(x)))
+_gradient(expm1_op, lambda dy, x: _times(dy, F.Exp(x)))
+_gradient(log_op, lambda dy, x: _times(dy, F.Reciprocal(x)))
+_gradient(
+    log1p_op,
+    lambda dy, x: _times(dy, F.Reciprocal(F.AddV2(x.dtype.base_dtype.as_numpy_dtype(1), x, name="add"))),
+)
+_gradient(tan_op, lambda dy, x: _times(F.Square(F.Reciprocal(F.Cos(x))), dy))
+_gradient(asin_op, lambda dy, x: _times(dy, F.Reciprocal(F.Sqrt(_one_minus_square(x)))))
+
+_gradient(acos_op, lambda dy, x: _minus_times(dy, F.Reciprocal(F.Sqrt(_one_minus_square(x)))))
+_gradient(atan_op, lambda dy, x: _times(dy, F.Reciprocal(_one_and_square(x))))
+_gradient(atanh_op, lambda dy, x: _times(dy, F.Reciprocal(_one_minus_square(x))))
+_gradient(lgamma_op, lambda dy, x: _times(dy, F.Digamma(x)))
+_gradient(exp_op, lambda dy, y: _times(dy, y), of_result=True)
+_gradient(asinh_op, lambda dy, y: F.RealDiv(dy, F.Cosh(y), name="truediv"), of_result=True)
+_gradient(acosh_op, lambda dy, y: F.RealDiv(dy, F.Sinh(y), name="truediv"), of_result=True)
+_gradient(digamma_op, lambda dy, x: _times(dy, F.Polygamma(constant_like(1, x), x)))
 for _declaration in (ceil_op, floor_op, rint_op, round_op):
     _declaration.gradient(lambda op, dy: (None,))
 for _declaration in (is_nan_op, is_inf_op, is_finite_op):
     _declaration.no_gradient()
 
 
-@exp_op.gradient
+@erf_op.gradient
+@erfc_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    return (F.Mul(dy, conjugate(op.outputs[0])),)
-
-
-@asinh_op.gradient
-def _(op: Operation, dy: Tensor) -> Gradients:
-    return (F.RealDiv(dy, F.Cosh(conjugate(op.outputs[0]))),)
-
-
-@acosh_op.gradient
-def _(op: Operation, dy: Tensor) -> Gradients:
-    return (F.RealDiv(dy, F.Sinh(conjugate(op.outputs[0]))),)
+    x, height = op.inputs[0], 2 / math.sqrt(math.pi)
+    scaled = _times(dy, constant_like(height if op.type == "Erf" else -height, x))
+    with op.graph.control_dependencies([dy]):
+        return (_times(scaled, F.Exp(F.Neg(F.Square(x)))),)
 
 
 # ---- gradients with respect to the result

@@ -17,11 +17,13 @@ from flowstone.framework.declarations.operation import Equal, F, Gradients, OpDe
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node, Output, static_value
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
-from flowstone.ops.arrays.constants import zeros_like
+from flowstone.ops.arrays.constants import constant, zeros_like
 from flowstone.ops.arrays.shapes import rank
 from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.arrays.shapes import size as size_of
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, QUANTIZED, REAL, conjugate, constant_like
 from flowstone.ops.numbers.reduction_calls import (
     axes_of,
@@ -127,117 +129,123 @@ def _everywhere(x: Output) -> float | None:
 # ---- gradients
 
 
-def _kept_shape(op: Operation) -> Tensor | np.ndarray:
-    """The shape of the output had it kept its reduced dimensions: an array, or a tensor that the step
-    computes.
+def _reduced_shape(shape: Tensor, axes: Tensor) -> Tensor:
+    """The shape of what is reduced over the axes, had it kept its reduced dimensions: the nodes say so, which
+    are TensorFlow's."""
+    if axes.dtype is not dtypes.int32:
+        axes = F.Cast(axes, DstT=dtypes.int32, name="Cast")
+    rank = size_of(shape)
+    axes = F.FloorMod(F.AddV2(axes, rank, name="add"), rank, name="mod")
+    sizes = shape_of(axes)
+    every = F.Range(np.int32(0), rank, np.int32(1), name="range")
+    return F.DynamicStitch([every, axes], [shape, F.Fill(sizes, np.int32(1), name="Fill")])
+
+
+def _repetitions(shape: Any, reduced: Any) -> Tensor:
+    """How often each dimension of the reduced shape is repeated in `shape`."""
+    return F.FloorDiv(shape, F.Maximum(reduced, np.int32(1), name="Maximum"), name="floordiv")
+
+
+def _known_reduction(x: Tensor, axes: np.ndarray) -> tuple[Any, Any]:
+    """`_reduced_shape` and `_repetitions` of known sizes, as arrays.
+
+    TensorFlow finds them by nodes, which stay in the graph, unread, and remembers what it found.
     """
-    x, axes = op.inputs[0].dims, op.constant(1)
-    if x is not None and axes is not None:
-        reduced = set(positive_axes(axes, len(x)))
-        kept = [1 if i in reduced else size for i, size in enumerate(x)]
-        if kept.count(None) <= 1:
-            return np.array([-1 if size is None else size for size in kept], np.int32)
-    shape = F.Shape(op.inputs[0])
-    rank = F.Size(shape)
-    indices = F.FloorMod(F.AddV2(F.Cast(op.inputs[1], DstT=dtypes.int32), rank), rank)
-    indices = F.Reshape(indices, np.array([-1], np.int32))
-    ones = F.Fill(F.Shape(indices), np.int32(1))
-    every = F.Range(np.int32(0), rank, np.int32(1))
-    return F.DynamicStitch([every, indices], [shape, ones])
+    shape, wanted = np.array(x.dims, np.int32), axes.astype(np.int32).ravel()
+    reduced = shape.copy()
+    reduced[positive_axes(wanted, len(shape))] = 1
+    asked, question = get_default_graph().shapes_asked, ("reduce", x.dims, tuple(wanted.tolist()))
+    if question not in asked:
+        asked.add(question)
+        sizes = constant(shape, name="Cast/x")
+        given = constant(wanted if wanted.size else np.zeros(0, np.float32), name="Cast_1/x")
+        if not wanted.size:
+            given = F.Cast(given, DstT=dtypes.int32, name="Cast_1")
+        _reduced_shape(sizes, given)
+        _repetitions(shape, reduced)
+    return reduced, shape // np.maximum(reduced, 1)
 
 
-def _full_shape(x: Tensor) -> Tensor | np.ndarray:
-    """The shape of a tensor: an array where it is known, else a Shape node."""
-    dims = x.dims
-    return F.Shape(x) if dims is None or None in dims else np.array(dims, np.int32)
+def _repeated(op: Operation, dy: Tensor) -> Tensor:
+    """The gradient `dy` of each sum at each of its terms."""
+    x, axes = op.inputs[0], op.constant(1)
+    if x.dims is not None and axes is not None:
+        known = None not in x.dims
+        if np.array_equal(axes, np.arange(len(x.dims))):
+            dy = F.Reshape(dy, np.ones(len(x.dims), np.int32))
+            return F.Tile(dy, constant(np.array(x.dims, np.int32)) if known else F.Shape(x))
+        if known:
+            reduced, repetitions = _known_reduction(x, axes)
+            return F.Tile(F.Reshape(dy, reduced), repetitions)
+    shape = shape_of(x)
+    with x.graph.colocate_with(shape.op):
+        reduced = _reduced_shape(shape, op.inputs[1])
+        repetitions = _repetitions(shape, reduced)
+    return F.Tile(F.Reshape(dy, reduced), repetitions)
 
 
-def _with_kept_dims(op: Operation, *values: Tensor) -> tuple[Tensor, ...]:
-    """The values, shaped as the output, with the reduced dimensions as 1."""
-    if op.attributes["keep_dims"]:
-        return values
-    shape = _kept_shape(op)
-    return tuple([F.Reshape(value, shape) for value in values])
-
-
-@sum_op.gradient
-def _(op: Operation, dy: Tensor) -> Gradients:
-    x = op.inputs[0]
-    (dy,) = _with_kept_dims(op, dy)
-    return F.BroadcastTo(dy, _full_shape(x)), None
+sum_op.gradient(lambda op, dy: (_repeated(op, dy), None))
 
 
 @mean_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     x, y = op.inputs[0], op.outputs[0]
+    dx = _repeated(op, dy)
     size, results = x.shape.num_elements(), y.shape.num_elements()
     if size is not None and results is not None:
-        factor = constant_like(size // max(results, 1), dy)
-    else:
-        count = F.FloorDiv(F.Size(x), F.Maximum(F.Size(y), np.int32(1)))
-        factor = F.Cast(count, DstT=dy.dtype)
-    (dy,) = _with_kept_dims(op, F.RealDiv(dy, factor))
-    return F.BroadcastTo(dy, _full_shape(x)), None
+        return F.RealDiv(dx, constant_like(size // max(results, 1), dx), name="truediv"), None
+    sizes, kept = shape_of(x), shape_of(y)
+    elements = F.Prod(sizes, constant(np.array([0], np.int32)))
+    count = _repetitions(elements, F.Prod(kept, constant(np.array([0], np.int32))))
+    return F.RealDiv(dx, F.Cast(count, DstT=dx.dtype), name="truediv"), None
 
 
 @max_op.gradient
 @min_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0]
-    y, dy = _with_kept_dims(op, op.outputs[0], dy)
+    reduced = _reduced_shape(shape_of(x), op.inputs[1])
+    y, dy = F.Reshape(op.outputs[0], reduced), F.Reshape(dy, reduced)
     chosen = F.Cast(F.Equal(y, x), DstT=dy.dtype)
-    ties = F.Reshape(F.Sum(chosen, op.inputs[1]), F.Shape(dy))
-    return F.Mul(F.RealDiv(chosen, ties), dy), None
+    ties = F.Reshape(F.Sum(chosen, op.inputs[1]), reduced)
+    return F.Mul(F.RealDiv(chosen, ties, name="truediv"), dy, name="mul"), None
 
 
 @prod_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    x, given = op.inputs[0], op.constant(1)
-    (dy,) = _with_kept_dims(op, dy)
-    dims = x.dims
-    if dims is None or given is None:
-        return _product_gradient_of_unknown(x, op.inputs[1], dy), None
-    axes = positive_axes(given, len(dims))
-    if len(axes) == 0:
-        return dy, None
-    if len(axes) == 1:
-        return F.Mul(dy, conjugate(_products_of_others(x, np.int32(axes[0])))), None
-    order = axes + [i for i in range(len(dims)) if i not in axes]
-    moved = F.Transpose(x, np.array(order, np.int32))
-    rows = F.Prod(
-        F.GatherV2(F.Shape(moved), np.arange(len(axes), dtype=np.int32), np.int32(0)), np.array([0], np.int32)
-    )
-    return F.Mul(dy, conjugate(_others_of_rows(moved, rows, np.argsort(order).astype(np.int32)))), None
-
-
-def _products_of_others(x: Tensor, axis: np.int32) -> Tensor:
-    """For each element the product of all others along the axis."""
-    return F.Mul(F.Cumprod(x, axis, exclusive=True), F.Cumprod(x, axis, exclusive=True, reverse=True))
-
-
-def _others_of_rows(moved: Tensor, rows: Tensor, back: Tensor | np.ndarray) -> Tensor:
-    """`_products_of_others` over the leading axes, `rows` elements together, with the axes moved `back`."""
-    flat = F.Reshape(moved, F.Pack([rows, F.FloorDiv(F.Size(moved), F.Maximum(rows, np.int32(1)))]))
-    return F.Transpose(F.Reshape(_products_of_others(flat, np.int32(0)), F.Shape(moved)), back)
-
-
-def _product_gradient_of_unknown(x: Tensor, indices: Tensor, dy: Tensor) -> Tensor:
-    rank = F.Rank(x)
-    axes = F.Reshape(F.Cast(indices, DstT=dtypes.int32), np.array([-1], np.int32))
-    axes = F.FloorMod(F.AddV2(axes, rank), rank)
-    every = F.Range(np.int32(0), rank, np.int32(1))
+    """The products of all others, element by element, with the reduced axes in front as rows."""
+    x = op.inputs[0]
+    shape = shape_of(x)
+    axes = F.Reshape(op.inputs[1], np.array([-1], np.int32))
+    reduced = _reduced_shape(shape, op.inputs[1])
+    repetitions = _repetitions(shape, reduced)
+    dy = F.Tile(F.Reshape(dy, reduced), repetitions)
+    count = rank(x)
+    if axes.dtype is not dtypes.int32:
+        axes = F.Cast(axes, DstT=dtypes.int32, name="Cast")
+    axes = F.FloorMod(F.AddV2(axes, count, name="add"), count, name="mod")
+    every = F.Range(np.int32(0), count, np.int32(1), name="range")
     others = F.ListDiff(every, axes)[0]
-    order = F.ConcatV2([axes, others], np.int32(0))
-    rows = F.Prod(F.GatherV2(F.Shape(x), axes, np.int32(0)), np.array([0], np.int32))
-    back = F.InvertPermutation(order)
-    return F.Mul(dy, conjugate(_others_of_rows(F.Transpose(x, order), rows, back)))
+    order = F.ConcatV2([axes, others], np.int32(0), name="concat")
+    rows = F.Prod(F.GatherV2(shape, axes, np.int32(0)), constant(np.array([0], np.int32)))
+    columns = F.Prod(F.GatherV2(shape, others, np.int32(0)), constant(np.array([0], np.int32)))
+    moved = F.Transpose(x, order, name="transpose")
+    sizes = shape_of(moved)
+    flat = F.Reshape(moved, [rows, columns])
+    before = F.Cumprod(flat, np.int32(0), exclusive=True)
+    products = F.Mul(before, F.Cumprod(flat, np.int32(0), exclusive=True, reverse=True), name="mul")
+    products = F.Reshape(conjugate(products), sizes)
+    back = F.Transpose(products, F.InvertPermutation(order), name="transpose")
+    return F.Reshape(F.Mul(dy, back, name="mul"), shape), None
 
 
 @euclidean_norm_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    x = op.inputs[0]
-    y, dy = _with_kept_dims(op, op.outputs[0], dy)
-    return F.Mul(x, F.RealDiv(dy, y)), None
+    x, y = op.inputs[0], op.outputs[0]
+    if not op.attributes["keep_dims"]:
+        reduced = _reduced_shape(shape_of(x), op.inputs[1])
+        y, dy = F.Reshape(y, reduced), F.Reshape(dy, reduced)
+    return F.Mul(x, F.RealDiv(dy, y, name="truediv"), name="mul"), None
 
 
 # ---- public functions

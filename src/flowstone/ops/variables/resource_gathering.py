@@ -10,17 +10,11 @@ from flowstone.framework.tensors.composite import IndexedSlices
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.gathering import slices_of
 from flowstone.ops.arrays.shapes import squeeze
 from flowstone.ops.variables.scatter import gather_elements, gather_rows, rows_or_zeros, string_rows
 from flowstone.ops.variables.stateful import check_handle_dtype, handle_dims
-
-
-def _gather_gradient_indices(op: Operation) -> tuple[Tensor, Tensor]:
-    """The indices as a vector, and how many there are."""
-    indices = op.inputs[1]
-    size = F.ExpandDims(F.Size(indices, out_type=dtypes.int32), 0)
-    return F.Reshape(indices, size), size
-
 
 resource_gather = op(
     "ResourceGather",
@@ -53,11 +47,10 @@ def _(node: Node, env: Environment) -> Kernel:
 
 @resource_gather.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    shape = F.VariableShape(op.inputs[0], out_type=dtypes.int32)
-    indices, size = _gather_gradient_indices(op)
-    row_shape = F.StridedSlice(shape, [1], [0], [1], end_mask=1)
-    values = F.Reshape(dy, F.ConcatV2([size, row_shape], 0))
-    return IndexedSlices(values, indices, shape), None
+    dims = handle_dims(op)
+    known = dims is not None and None not in dims
+    whole = constant(dims, dtypes.int32) if known else F.VariableShape(op.inputs[0], out_type=dtypes.int32)
+    return slices_of(dy, op.inputs[1], whole), None
 
 
 resource_gather_nd = op(

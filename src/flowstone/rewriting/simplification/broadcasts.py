@@ -18,6 +18,7 @@ import numpy as np
 
 from flowstone.framework.declarations.operation import registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
+from flowstone.framework.tensors.node import static_value
 from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import is_text
 from flowstone.rewriting.patterns import Replacement, rewrite
@@ -34,7 +35,7 @@ def narrow_broadcasts(subgraph: Subgraph) -> None:
             return _broadcast(subgraph, node)
         if node.declaration.reshapes:
             return _reshaped_before(subgraph, node)
-        if not node.declaration.broadcasts or len(node.inputs) != 2:
+        if not (node.declaration.broadcasts or node.type == "RealDiv") or len(node.inputs) != 2:
             return None
         dims = node.outputs[0].dims
         if dims is None or None in dims:
@@ -130,6 +131,11 @@ def _replacement(subgraph: Subgraph, node: PlanNode, i: int, reason: str) -> Rep
 def _broadcast_afterwards(subgraph: Subgraph, node: PlanNode, i: int) -> Replacement:
     broadcast = node.inputs[i].op
     new = _narrowed(subgraph, node, i)
+    value = static_value(new.outputs[0])
+    if isinstance(value, np.ndarray):
+        waits = [control for x in new.inputs for control in x.op.control_inputs]
+        new = subgraph.new_constant(value, node, "number")
+        new.control_inputs = waits
     attributes = {**broadcast.attributes, "T": new.outputs[0].dtype}
     inputs = [new.outputs[0], broadcast.inputs[1]]
     after = subgraph.new_node(

@@ -5,6 +5,7 @@
 - The sum or mean of all elements of a sum that nobody else takes, reshaped or not, is one sum.
 - The sum of products with one number, which nobody else takes, is that number times the sum.
 - The sum over the number of its terms is the mean, and DivNoNan by numbers that are not 0 a division.
+- The sum over axes of size 1 is a reshape; gradients sum over those that both operands have.
 
 Sums of values of branches are in `branch_sums.py`.
 
@@ -96,6 +97,26 @@ _QUOTIENT = Pattern(
     _Quotient,
     where=lambda found: found.root.dtype(0) in _TYPES,
 )
+
+
+class _Single(NamedTuple):
+    """The sum of x over axes."""
+
+    x: PlanOutput
+    axes: Any
+    root: PlanNode
+
+
+def _are_of_size_one(found: _Single) -> bool:
+    shape, rank = found.x.static_shape, len(found.x.dims or ())
+    return shape is not None and all(-rank <= i < rank and shape[i] == 1 for i in found.axes.ravel().tolist())
+
+
+_SINGLE = Pattern(
+    Op("Sum", Value("x", where=lambda x: not x.dtype.is_ref), Number("axes"), waits=False),
+    _Single,
+    where=_are_of_size_one,
+)
 _ENDS = frozenset[str]().union(*[each.types for each in (_ROWS, _TOTAL, _SCALED, _QUOTIENT)])
 
 
@@ -107,6 +128,7 @@ def sum_directly(subgraph: Subgraph) -> None:
             sums.around,
             (_ROWS, sums.along_rows),
             (_COLUMNS, sums.along_columns),
+            (_SINGLE, sums.reshaped),
             (_TOTAL, sums.total),
             (_SCALED, sums.scaled),
             (_QUOTIENT, sums.mean),
@@ -149,6 +171,14 @@ class _Sums:
         inputs = [one.outputs[0], divisor.outputs[0]]
         mean = self.subgraph.new_node(registry["RealDiv"], inputs, {"T": x.dtype.base_dtype}, node)
         return Replacement([mean.outputs[0]], "one sum for two", (*one.nodes, divisor, mean))
+
+    def reshaped(self, found: _Single) -> Replacement:
+        """What the sum of single elements is."""
+        shape = self._constant(found.root, list(found.root.outputs[0].dims or ()), "shape")
+        attributes = {"T": found.x.dtype.base_dtype, "Tshape": dtypes.int32}
+        new = self.subgraph.new_node(registry["Reshape"], [found.x, shape.outputs[0]], attributes, found.root)
+        self._succeed(found.root, new)
+        return Replacement([new.outputs[0]], "the axes have one element each", (shape, new))
 
     def scaled(self, found: _Scaled) -> Replacement:
         """What the sum of products with a number is."""

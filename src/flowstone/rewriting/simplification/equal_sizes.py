@@ -211,13 +211,24 @@ def _repeated(x: PlanOutput, other: PlanOutput, known: KnownSizes) -> PlanOutput
         if num_elements(source.dims) == 1:
             break
     else:
-        if x.op.type != "BroadcastTo" or x.op.control_inputs:
+        if not _broadcasts(x.op, known) or x.op.control_inputs:
             return None
         source = x.op.inputs[0]
     fits = source.dims is not None and other.dims is not None and len(source.dims) <= len(other.dims)
     return source if fits and source.dtype == other.dtype else None
 
 
+def _broadcasts(node: PlanNode, known: KnownSizes) -> bool:
+    """Whether the node repeats its operand along axes of size 1 alone."""
+    if node.type != "Tile":
+        return node.type == "BroadcastTo"
+    dims, value = known.of(node.inputs[0]), node.constant(1)
+    if dims is None:
+        return False
+    counts = [None] * len(dims) if value is None else value.tolist()
+    return all([count == 1 or (type(size) is int and size == 1) for size, count in zip(dims, counts)])
+
+
 def _repeats(node: PlanNode, known: KnownSizes) -> bool:
     """Whether the node repeats its operand if that is one element."""
-    return node.type == "BroadcastTo" or (node.declaration.reshapes and _keeps_elements(node, known))
+    return _broadcasts(node, known) or (node.declaration.reshapes and _keeps_elements(node, known))

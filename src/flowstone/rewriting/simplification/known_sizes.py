@@ -189,8 +189,8 @@ class KnownSizes:
             return values[0]
         compute = node.declaration.sizes_function
         if compute is not None:
-            a, b = [static_value(x) if value is None else value for x, value in zip(node.inputs, values)]
-            return None if a is None or b is None else np.asarray(compute(a, b), object)
+            parts = [static_value(x) if value is None else value for x, value in zip(node.inputs, values)]
+            return None if any([part is None for part in parts]) else np.asarray(compute(*parts), object)
         is_kept = node.type == "Cast" and node.outputs[0].dtype in (dtypes.int32, dtypes.int64)
         return values[0] if is_kept else None
 
@@ -258,7 +258,7 @@ def tried(compute: Callable[[], Any]) -> Any:
     """The result; None if it depends on how large a size is, or asks a `Size` for what it is not."""
     try:
         return compute()
-    except (Undecided, TypeError, ValueError, AttributeError):
+    except (Undecided, TypeError, ValueError, AttributeError, LookupError):
         return None
 
 
