@@ -838,6 +838,11 @@ def static_shape(output: Any) -> list[int | None] | None:
     return None if output.shape.ndims is None else output.shape.as_list()
 
 
+def _is_nothing(gradient: Any) -> bool:
+    """Later TensorFlows have no gradient where 1.15 has one of no elements."""
+    return gradient is None or np.size(gradient) == 0
+
+
 @cases("grad/", "nograd")
 def test_gradients(case: Case) -> None:
     """The gradients are the oracle's, None where its are None, and asking fails where it has none."""
@@ -851,7 +856,7 @@ def test_gradients(case: Case) -> None:
             return
         for position, gradient in zip(wanted, subject.gradients(session, wanted), strict=True):
             expected = golden[f"grad/{position}"]
-            assert (gradient is None) == (expected is None), f"gradient {position}"
+            assert _is_nothing(gradient) == _is_nothing(expected), f"gradient {position}"
             if gradient is not None and expected is not None:
                 assert_agrees(case, f"gradient {position}", gradient, expected)
 

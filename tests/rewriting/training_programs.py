@@ -479,5 +479,5 @@ def _(d: Draft) -> list[Any]:
     for i in range(4):
         y = tf.exp(y * 0.1, name=f"exp{i}")
     found = tf.gradients(tf.reduce_sum(y), x)
-    x.graph.get_operation_by_name("gradients/exp2_grad/Mul")._set_attr("_swap_to_host", [1])
+    x.graph.get_operation_by_name("gradients/exp2_grad/mul")._set_attr("_swap_to_host", [1])
     return found

@@ -30,22 +30,22 @@ def inputs(*shape: Any) -> Any:
     return tf.keras.Input(shape)
 
 
-class Constrained(tf.keras.layers.Layer):  # type: ignore[misc]
-    def __init__(self, spec: Any) -> None:
-        super().__init__(name="a")
-        self.input_spec = spec
+def of_a_program() -> Any:
+    class OfAProgram(tf.keras.Model):  # type: ignore[misc]
+        def call(self, x: Any) -> Any:
+            return x
 
-    def call(self, x: Any) -> Any:
-        return x
-
-
-class OfAProgram(tf.keras.Model):  # type: ignore[misc]
-    def call(self, x: Any) -> Any:
-        return x
+    return OfAProgram()
 
 
 def constrained(**spec: Any) -> Any:
-    return Constrained(tf.keras.layers.InputSpec(**spec))(inputs(3))
+    class Constrained(tf.keras.layers.Layer):  # type: ignore[misc]
+        def call(self, x: Any) -> Any:
+            return x
+
+    layer = Constrained(name="a")
+    layer.input_spec = tf.keras.layers.InputSpec(**spec)
+    return layer(inputs(3))
 
 
 def batches() -> Any:
@@ -143,7 +143,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         "Only provide the `shape` OR `batch_input_shape` argument to Input",
     ),
     (
-        lambda: tf.keras.models.clone_model(OfAProgram()),
+        lambda: tf.keras.models.clone_model(of_a_program()),
         ValueError,
         "Expected `model` argument to be a functional `Model` instance, but got a subclass model instead.",
     ),

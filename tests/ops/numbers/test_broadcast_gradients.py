@@ -47,10 +47,11 @@ def test_sums_have_the_shapes_of_operands(make, known, dims) -> None:
 
 
 def test_known_shapes_are_asked_once_a_graph() -> None:
-    x, y = tf.placeholder(tf.float32, [3, 4]), tf.placeholder(tf.float32, [4])
-    for _ in range(3):
-        tf.gradients(x * y, [x, y])
-    types = [op.type for op in tf.get_default_graph().get_operations()]
+    with tf.Graph().as_default() as graph:
+        x, y = tf.placeholder(tf.float32, [3, 4]), tf.placeholder(tf.float32, [4])
+        for _ in range(3):
+            tf.gradients(x * y, [x, y])
+    types = [op.type for op in graph.get_operations()]
     assert types.count("BroadcastGradientArgs") == 1 and types.count("Sum") == 3
 
 

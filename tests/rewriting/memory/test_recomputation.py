@@ -65,10 +65,10 @@ def test_text_before_and_after():
     assert after[-4:] == [
         "%15 = Add(%0, %1) : float32[8,4]  # sum0/recomputed",
         "%16 = Exp(%15) : float32[8,4]  # exp0/recomputed",
-        "%17 = Mul(%14, %16) : float32[8,4]  # gradients/exp0_grad/Mul",
+        "%17 = Mul(%14, %16) : float32[8,4]  # gradients/exp0_grad/mul",
         "return %17",
     ]
-    assert before[-2:] == ["%15 = Mul(%14, %3) : float32[8,4]  # gradients/exp0_grad/Mul", "return %15"]
+    assert before[-2:] == ["%15 = Mul(%14, %3) : float32[8,4]  # gradients/exp0_grad/mul", "return %15"]
     assert peak_memory(subgraph) < peak
 
 

@@ -68,8 +68,8 @@ def test_text_before_and_after():
         "%1 = Exp(%0) : float32[8,4]  # exp0",
         "%2 = Exp(%1) : float32[8,4]  # exp1",
         "%3 = Exp(%2) : float32[8,4]  # exp2",
-        "%4 = Mul(%3, %2) : float32[8,4]  # gradients/exp1_grad/Mul",
-        "%5 = Mul(%4, %1) : float32[8,4]  # gradients/exp0_grad/Mul",
+        "%4 = Mul(%3, %2) : float32[8,4]  # gradients/exp1_grad/mul",
+        "%5 = Mul(%4, %1) : float32[8,4]  # gradients/exp0_grad/mul",
         "return %5",
     ]
     swap_peak(subgraph)
@@ -80,9 +80,9 @@ def test_text_before_and_after():
         "%2 = Exp(%1) : float32[8,4]  # exp1",
         "%3 = _CopyToHost(%1) : float32[8,4]  # exp0/swapped_out",
         "%4 = Exp(%2) : float32[8,4]  # exp2",
-        "%5 = Mul(%4, %2) : float32[8,4]  # gradients/exp1_grad/Mul",
+        "%5 = Mul(%4, %2) : float32[8,4]  # gradients/exp1_grad/mul",
         "%6 = _CopyFromHost(%3) : float32[8,4]  # exp0/swapped_in",
-        "%7 = Mul(%5, %6) : float32[8,4]  # gradients/exp0_grad/Mul",
+        "%7 = Mul(%5, %6) : float32[8,4]  # gradients/exp0_grad/mul",
         "return %7",
     ]
 
@@ -129,7 +129,7 @@ def test_without_a_gpu_nothing_happens(monkeypatch):
 def test_only_hinted_inputs_go(monkeypatch):
     monkeypatch.setattr(swapping, "has_gpu", lambda: True)
     x, gradients = exponentials(4)
-    x.graph.get_operation_by_name("gradients/exp1_grad/Mul")._set_attr("_swap_to_host", [1])
+    x.graph.get_operation_by_name("gradients/exp1_grad/mul")._set_attr("_swap_to_host", [1])
     subgraph = passed(gradients, [x])
     swap_hinted(subgraph)
     check(subgraph)

@@ -239,10 +239,8 @@ def _(node: Node) -> Shapes:
     if params is None or indices is None or indices[-1] is None:
         return None
     if indices[-1] > len(params):
-        raise ValueError(
-            f"indices.shape[-1] must be <= params.rank, but saw indices shape: {indices} and params "
-            f"shape: {params}"
-        )
+        saw = f"indices shape: {indices} and params shape: {params}"
+        raise ValueError(f"indices.shape[-1] must be <= params.rank, but saw {saw}")
     return (*indices[:-1], *params[indices[-1] :])
 
 

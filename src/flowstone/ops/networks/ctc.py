@@ -183,7 +183,8 @@ def _kept(row: Any, values: Any, classes: int, collapse: bool, blank_first: bool
 
 def _gradient(op: Operation, dloss: Tensor, dgradient: Tensor | None) -> Gradients:
     computed = F.PreventGradient(
-        op.outputs[1], message="Currently there is no way to take the second derivative of ctc_loss."
+        op.outputs[1],
+        message="The gradient of ctc_loss is made by the loss itself, and is not differentiated.",
     )
     return F.Mul(F.ExpandDims(dloss, -1), computed, name="mul"), None, None, None
 

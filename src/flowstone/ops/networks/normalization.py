@@ -225,6 +225,10 @@ def _infer_batch_norm_grad(node: Node) -> Shapes:
     return [dims, channels, channels, spare, spare]
 
 
+def _may_be_empty(x: Tensor) -> bool:
+    return x.dims is None or x.dims in ((0,), (None,))
+
+
 def _batch_norm_gradient(grad: OpDeclaration) -> GradientFunction:
     def gradient(op: Operation, dy: Tensor, *_: Tensor) -> Gradients:
         x, scale, _offset, mean, variance = op.inputs
@@ -240,7 +244,7 @@ def _batch_norm_gradient(grad: OpDeclaration) -> GradientFunction:
             dy = F.Transpose(dy, list(channels_last(rank)), name="transpose")
             attributes["data_format"] = "NHWC" if rank == 4 else "NDHWC"
         found = grad(dy, x, scale, *reserves, **attributes)
-        if attributes["is_training"]:
+        if attributes["is_training"] and _may_be_empty(mean):  # as they are in TensorFlow 1.15's programs
             return found
         dx = found[0]
         if swaps:

@@ -200,9 +200,8 @@ def _sparse_cross_entropy_unchecked(
 def _(op: Operation, d_loss: Tensor, d_backprop: Tensor) -> Gradients:
     backprop = F.PreventGradient(
         op.outputs[1],
-        message="Currently there is no way to take the second derivative of "
-        "sparse_softmax_cross_entropy_with_logits due to the fused implementation's interaction with "
-        "tf.gradients()",
+        message="The gradient of sparse_softmax_cross_entropy_with_logits is made by the loss itself, and is "
+        "not differentiated here.",
     )
     dx = times_rows(d_loss, backprop)
     return (dx if is_zeros(d_backprop) else second_order(dx, d_backprop, op.inputs[0])), None

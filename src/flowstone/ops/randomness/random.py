@@ -238,7 +238,10 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 
 
 random_gamma_grad = op(
-    "RandomGammaGrad", "alpha: T, sample: T -> output: T", T=(dtypes.float32, dtypes.float64)
+    "RandomGammaGrad",
+    "alpha: T, sample: T -> output: T",
+    T=(dtypes.float32, dtypes.float64),
+    capturable=False,  # it sums a series as far as the numbers ask for
 )
 random_gamma_grad.infer(broadcast_shape)
 random_gamma_grad.no_gradient()
