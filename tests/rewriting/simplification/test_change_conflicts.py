@@ -99,6 +99,23 @@ def test_queues_are_waited_for() -> None:
     assert any("^" in line for line in waits([total.assign_add(y)], [], []))
 
 
+def test_what_comes_after_the_end_of_a_dataset_does_not_come() -> None:
+    element = tf.data.Dataset.range(2).make_initializable_iterator()
+    value = element.get_next()
+    with tf.control_dependencies([value]):
+        y = tf.exp(tf.placeholder_with_default(0.0, []))
+    count = tf.Variable(0.0)
+    change = count.assign_add(y)
+    assert any("^" in line for line in waits([change], [], []))
+    with tf.Session() as session:
+        session.run([count.initializer, element.initializer])
+        session.run([change, change])
+        session.run(change)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(change)
+        assert session.run(count) == 2.0
+
+
 def test_in_a_loop_waits_say_in_which_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
     count = tf.Variable(0.0)
 

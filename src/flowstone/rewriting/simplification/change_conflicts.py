@@ -1,9 +1,9 @@
 """Which nodes may tell whether a change of state, or a read of one, comes before or after them.
 
-A wait orders something only if they may: what has another effect (printing, queues, random numbers, checks),
-and what reads or changes the same state, with one of both changing it, unless what stays of the edges keeps
-them in order. Moving averages that gradients wait for order nothing, for what comes after the gradients does
-not look at them.
+A wait orders something only if they may: what does more than change or read variables (printing, queues,
+iterators, random numbers, checks), and what reads or changes the same variable, one of both changing it,
+unless what stays of the edges keeps them in order. Moving averages that gradients wait for order nothing, for
+what comes after the gradients does not look at them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.rewriting.analyses.frames import ENTERS, LOOP_TYPES, Frames, is_head
-from flowstone.rewriting.analyses.state_access import UNKNOWN
+from flowstone.rewriting.analyses.state_access import state_name
 from flowstone.rewriting.analyses.state_versions import References, changed_by
 from flowstone.rewriting.analyses.stored_values import MADE, lives_in_a_step, storage_of
 
@@ -34,7 +34,8 @@ class ChangeConflicts:
         self._known: dict[int, int] = {}
         self._effects = 0
         references, sharing = References(), References(memory=True)
-        known = [_states(node, references, sharing) for node in numbers]
+        variables = {state_name(node) for node in subgraph.nodes if node.declaration.role == "variable"}
+        known = [_states(node, references, sharing, variables) for node in numbers]
         for number, found in enumerate(known):
             if found is None:
                 self._effects |= 1 << number
@@ -94,7 +95,9 @@ class ChangeConflicts:
         return frame is not None and (node.type not in ENTERS or frame.parent is not None)
 
 
-def _states(node: PlanNode, references: References, sharing: References) -> tuple[_States, _States] | None:
+def _states(
+    node: PlanNode, references: References, sharing: References, variables: set[Any]
+) -> tuple[_States, _States] | None:
     """The states that a node touches, and those of them that it changes; None if it does something else."""
     declaration = node.declaration
     if declaration.asynchronous:
@@ -107,7 +110,7 @@ def _states(node: PlanNode, references: References, sharing: References) -> tupl
     touched = changed.union(*[sharing[x] for x in node.inputs])
     makes_state = not node.inputs and all(x.dtype.is_ref or x.dtype.name == "resource" for x in node.outputs)
     is_known = changed or declaration.is_pure or declaration.reads or (makes_state and node.outputs)
-    return (touched, changed) if is_known and UNKNOWN not in touched else None
+    return (touched, changed) if is_known and touched <= variables else None
 
 
 def _is_of_loop(node: PlanNode) -> bool:
