@@ -183,7 +183,9 @@ def to_tensor(rt_input: Any, default_value: Any = None, name: str | None = None)
             row_partition_types=["ROW_SPLITS"] * len(splits),
         )  # fmt: skip
         known = [static_value(each) for each in splits]
-        widths = [None if each is None else int(np.diff(each).max(initial=0)) for each in known]
+        widths = [
+            int(np.diff(each).max(initial=0)) if isinstance(each, np.ndarray) else None for each in known
+        ]
         result.set_shape([*ragged.shape.as_list()[:1], *widths, *result.shape.as_list()[len(splits) + 1 :]])
         return result
 
