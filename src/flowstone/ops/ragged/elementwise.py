@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.node import static_value
 from flowstone.framework.tensors.scope import get_default_graph
@@ -134,6 +136,6 @@ def _is_single(x: RaggedTensor) -> bool:
     """Whether it is known that each row has one value."""
     rows, count = x.shape.as_list()[0], x.values.shape.as_list()[0]
     splits = static_value(x.row_splits)
-    if splits is not None:
+    if isinstance(splits, np.ndarray):
         return bool((splits[1:] - splits[:-1] == 1).all())
     return rows is not None and rows == count and rows == 1

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.dispatch import Ragged
 from flowstone.framework.tensors.node import static_value
@@ -89,7 +91,7 @@ class RaggedTensor(Ragged):
             known, last = (None if nrows is None else _number(nrows)), static_value(ids)
             if known is not None and known < 0:
                 raise ValueError(f"Expected nrows >= 0; got {known}")
-            if known is not None and last is not None and last.size and last[-1] >= known:
+            if known is not None and isinstance(last, np.ndarray) and last.size and last[-1] >= known:
                 raise ValueError(
                     f"Expected nrows >= value_rowids[-1] + 1; got nrows={known}, value_rowids[-1]={last[-1]}"
                 )
