@@ -55,7 +55,7 @@ ROOMS = {
         {"clusters"},
         {"products"},
         {"matrices", "randomness"},
-        {"networks", "images", "arrays", "records"},
+        {"networks", "images", "arrays", "strings", "records"},
         {"programs"},
         {"updates"},
     ],

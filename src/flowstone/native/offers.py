@@ -1,5 +1,5 @@
 """What the native tier offers to kernels of the rooms below it: the slots of `machine_code`, `array_code`,
-`image_code`, `network_code`, `number_code` and `record_code` in `framework/machine`."""
+`image_code`, `network_code`, `number_code`, `record_code` and `string_code` in `framework/machine`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from flowstone.framework.machine import (
     network_code,
     number_code,
     record_code,
+    string_code,
 )
 from flowstone.native.arrays import (
-    byte_strings,
     counting,
     distinct,
-    distinct_texts,
     filled_rows,
     framed_rows,
     histograms,
@@ -28,9 +27,6 @@ from flowstone.native.arrays import (
     spaced_numbers,
     spread_rows,
     step_passes,
-    string_codecs,
-    string_hashes,
-    text_automata,
     tuple_rows,
 )
 from flowstone.native.images import box_choice, colours, image_sampling, image_windows, resampling
@@ -55,6 +51,13 @@ from flowstone.native.numerics import complex_functions, incomplete_functions, q
 from flowstone.native.products import integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
 from flowstone.native.records import csv_lines, examples
+from flowstone.native.strings import (
+    byte_strings,
+    distinct_texts,
+    string_codecs,
+    string_hashes,
+    text_automata,
+)
 
 __all__ = ["offer_all"]
 
@@ -70,7 +73,7 @@ def offer_all() -> None:
     machine_code.gamma_series.offer(incomplete_functions.gamma_series)
     machine_code.zeta.offer(incomplete_functions.zeta)
     image_code.box_choice.offer(box_choice.box_choice)
-    machine_code.byte_strings.offer(byte_strings.byte_strings)
+    string_code.byte_strings.offer(byte_strings.byte_strings)
     image_code.colour_change.offer(colours.colour_change)
     number_code.complex_eigenvalues.offer(complex_eigenvalues.complex_eigenvalues)
     number_code.complex_function.offer(complex_functions.complex_function)
@@ -83,16 +86,16 @@ def offer_all() -> None:
     image_code.glimpse_cut.offer(image_windows.glimpse_cut)
     image_code.box_drawing.offer(image_windows.box_drawing)
     array_code.distinct.offer(distinct.distinct)
-    array_code.distinct_texts.offer(distinct_texts.distinct_texts)
+    string_code.distinct_texts.offer(distinct_texts.distinct_texts)
     record_code.csv_reader.offer(csv_lines.csv_reader)
     record_code.example_reader.offer(examples.example_reader)
     array_code.filled_rows.offer(filled_rows.filled_rows)
     array_code.framed_rows.offer(framed_rows.framed_rows)
     array_code.spread_rows.offer(spread_rows.spread_rows)
     array_code.stepped_numbers.offer(spaced_numbers.stepped_numbers)
-    array_code.string_codecs.offer(string_codecs.string_codecs)
-    array_code.string_hashes.offer(string_hashes.string_hashes)
-    array_code.text_automata.offer(text_automata.text_automata)
+    string_code.string_codecs.offer(string_codecs.string_codecs)
+    string_code.string_hashes.offer(string_hashes.string_hashes)
+    string_code.text_automata.offer(text_automata.text_automata)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import flowstone as tf
-from flowstone.native.arrays.byte_strings import StringCode
 from flowstone.native.codegen import host
+from flowstone.native.strings.byte_strings import StringCode
 from flowstone.ops.strings import packed
 from flowstone.ops.strings.packed import Packed, character_counts, lengths_of, texts_of
 

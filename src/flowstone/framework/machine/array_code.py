@@ -3,16 +3,14 @@
 `framed_rows(size)` pads, joins and fills arrays and keeps bands of matrices, of elements of so many bytes,
 `distinct(dtype)` finds distinct integers, `filled_rows(dtype)` gives rows of sparse tensors that have no
 element one, of values of this type, `spread_rows(how, dtype, ids)` gives elements the scaled rows of their
-segments, `stepped_numbers(dtype)` counts by a step. Of strings, `distinct_texts()` finds distinct ones,
-`string_hashes()` puts them into buckets, `string_codecs()` counts characters, and writes and reads base64,
-`text_automata()` matches patterns. They are None where there is no machine code, or none yet; kernels then do
-the same by ATen, NumPy or Python, with the same results.
+segments, `stepped_numbers(dtype)` counts by a step. They are None where there is no machine code, or none
+yet; kernels then do the same by ATen and NumPy, with the same results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
@@ -20,24 +18,15 @@ from flowstone.framework.machine.machine_code import Slot
 
 __all__ = [
     "Distinct",
-    "DistinctTexts",
     "FilledRows",
     "FramedRows",
     "SpreadRows",
     "SteppedNumbers",
-    "StringCodecs",
-    "StringHashes",
-    "TextAutomata",
-    "TextIndex",
     "distinct",
-    "distinct_texts",
     "filled_rows",
     "framed_rows",
     "spread_rows",
     "stepped_numbers",
-    "string_codecs",
-    "string_hashes",
-    "text_automata",
 ]
 
 
@@ -47,25 +36,6 @@ class Distinct(Protocol):
     def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Each number's rank among the distinct ones, int32, and where these appear first, int64; None for
         none, or too many numbers."""
-
-
-class TextIndex(Protocol):
-    """Strings and their numbers: the distinct ones have 0, 1, … as they came first."""
-
-    numbers: Any
-    """Of the strings that it was made of: int64."""
-    distinct: int
-    """How many are distinct."""
-
-    def find(self, texts: list[bytes]) -> Any:
-        """The number of each string, -1 for others: int64; None where something is no bytes."""
-
-
-class DistinctTexts(Protocol):
-    """Distinct strings."""
-
-    def index(self, texts: list[bytes]) -> TextIndex | None:
-        """The index of these strings; None where something is no bytes. The list must not change."""
 
 
 class FilledRows(Protocol):
@@ -120,41 +90,8 @@ class SteppedNumbers(Protocol):
         """start + k step for k below `count`: integers wrap around, floats are rounded as float64 first."""
 
 
-class StringHashes(Protocol):
-    """Hashes of strings, modulo a number of buckets: "fingerprint" (FarmHash's Fingerprint64), "sip_hash"
-    (SipHash-2-4, by a key of two int64) and "murmur_hash" (MurmurHash64A with TensorFlow's seed)."""
-
-    def __call__(self, name: str, strings: Any, buckets: int, key: tuple[int, int] = (0, 0)) -> Any:
-        """Of a contiguous object array, the buckets in its shape, int64; None where something is no bytes."""
-
-
-class StringCodecs(Protocol):
-    """Lists of bytes; None where something in it is none."""
-
-    def character_counts(self, strings: list[bytes]) -> Any:
-        """The number of bytes of each that do not continue a character of UTF-8: int64."""
-
-    def encoded(self, strings: list[bytes], pads: bool) -> Any:
-        """Each as base64 for addresses of the web, filled up to fours or not: an object array of bytes."""
-
-    def decoded(self, strings: list[bytes]) -> Any:
-        """What each is the base64 of: an object array of bytes; None where something is no base64."""
-
-
-class TextAutomata(Protocol):
-    """Automata that read bytes."""
-
-    def __call__(self, strings: list[bytes], table: Any) -> Any:
-        """The state after all bytes of each string, int32; None where something is no bytes. `table`: int32
-        [states, 256], the state after a byte; the first state is 2, and 0 and 1 are not left."""
-
-
 distinct: Slot[[torch.dtype | None], Distinct] = Slot()
-distinct_texts: Slot[[], DistinctTexts] = Slot()
 filled_rows: Slot[[torch.dtype | None], FilledRows] = Slot()
 framed_rows: Slot[[int], FramedRows] = Slot()
 spread_rows: Slot[[str, torch.dtype | None, torch.dtype | None], SpreadRows] = Slot()
 stepped_numbers: Slot[[torch.dtype | None], SteppedNumbers] = Slot()
-string_codecs: Slot[[], StringCodecs] = Slot()
-string_hashes: Slot[[], StringHashes] = Slot()
-text_automata: Slot[[], TextAutomata] = Slot()

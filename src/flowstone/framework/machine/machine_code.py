@@ -1,33 +1,28 @@
 """What the native tier offers to kernels of the rooms below it: slots, which `native` fills.
 
-`byte_strings()` is what reads and makes many strings of bytes at once, `random_words()` what computes many
-blocks of random words, `row_moves()` what moves the rows of shuffling queues. `random_values(how, dtype)`
-draws arrays of numbers, `rejection_values(how)` gamma and Poisson values, `class_choice(logits)` chooses
-classes, `sparse_product(values, indices)` multiplies sparse matrices of these types, `segment_sums(how, rows,
-indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces all, `unsorted_rows` in any order,
-`step_passes(dtype)` and `requantizer(old, new)` quantise, `integer_product(x, y)` multiplies quantised
-numbers, `quotients(dtype)` divides integers, `beta_fraction()` and `gamma_series()` compute parts of the
-incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
+`random_words()` is what computes many blocks of random words, `row_moves()` what moves the rows of shuffling
+queues. `random_values(how, dtype)` draws arrays of numbers, `rejection_values(how)` gamma and Poisson values,
+`class_choice(logits)` chooses classes, `sparse_product(values, indices)` multiplies sparse matrices of these
+types, `segment_sums(how, rows, indices, ids)` sums up picked rows, `segment_rows(how, rows, ids)` reduces
+all, `unsorted_rows` in any order, `step_passes(dtype)` and `requantizer(old, new)` quantise,
+`integer_product(x, y)` multiplies quantised numbers, `quotients(dtype)` divides integers, `beta_fraction()`
+and `gamma_series()` compute parts of the incomplete beta and gamma functions, `zeta(is_short)` is Hurwitz's.
 `band_solver(dtype, pivots)` solves systems of few diagonals, `small_matrices(dtype)` those of few rows,
 `matrix_batches(dtype)` decomposes many matrices (`framework/machine/matrix_kernels.py`), `hot_places` makes
 one-hot arrays, `spaced_numbers(dtype)` equal distances, `placing(indices)` puts rows at places,
 `row_additions(dtype, indices)` adds them there, `bin_counts(dtype)` and `group_counts(values, weights)`
 count, `size_histogram(dtype, limits)` does between limits, `tuple_rows(indices)` picks rows by tuples,
-`largest(dtype)` finds the largest of rows. More are in `array_code`, `image_code` and `network_code`. They
-are None where there is no machine code, the first three, `hot_places`, `placing`, `quotients`,
-`row_additions`, `spaced_numbers`, `tuple_rows` and `largest` also where there is none yet. Without them
-kernels do the same by Python, NumPy and ATen, with the same results (products, other sums, solutions, normal
-numbers and gamma values within rounding).
-
->>> offered = byte_strings()
->>> offered is None or isinstance(offered, ByteStrings)
-True
+`largest(dtype)` finds the largest of rows. More are in `array_code`, `image_code`, `network_code` and
+`string_code`. They are None where there is no machine code, the first two, `hot_places`, `placing`,
+`quotients`, `row_additions`, `spaced_numbers`, `tuple_rows` and `largest` also where there is none yet.
+Without them kernels do the same by Python, NumPy and ATen, with the same results (products, other sums,
+solutions, normal numbers and gamma values within rounding).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import torch
 
@@ -36,7 +31,6 @@ from flowstone.framework.machine.matrix_kernels import BandSolver, MatrixBatches
 __all__ = [
     "BetaFraction",
     "BinCounts",
-    "ByteStrings",
     "ClassChoice",
     "GammaSeries",
     "GroupCounts",
@@ -65,7 +59,6 @@ __all__ = [
     "band_solver",
     "beta_fraction",
     "bin_counts",
-    "byte_strings",
     "class_choice",
     "gamma_series",
     "group_counts",
@@ -97,21 +90,6 @@ _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 Move = Callable[..., None]
 """A function of addresses and whole numbers, which it does not check."""
-
-
-@runtime_checkable
-class ByteStrings(Protocol):
-    """Lists of bytes, and buffers (uint8) of many strings, with their places and lengths (int64)."""
-
-    def lengths(self, strings: list[bytes]) -> Any:
-        """The number of bytes of each string; None if one is no bytes."""
-
-    def packed(self, strings: list[bytes], room: int) -> tuple[Any, Any, Any] | None:
-        """A buffer, the places and the lengths of the strings in it, which a zero byte follows each, and
-        behind the last `room` of them; None if one is no bytes."""
-
-    def pieces(self, buffer: Any, starts: Any, lengths: Any) -> Any:
-        """The parts of the buffer as an object array of bytes."""
 
 
 class RandomCode(NamedTuple):
@@ -418,7 +396,6 @@ class Slot(Generic[_Given, _Made]):
         return None if self._ask is None else self._ask(*arguments, **named)
 
 
-byte_strings: Slot[[], ByteStrings] = Slot()
 band_solver: Slot[[torch.dtype | None, bool], BandSolver] = Slot()
 beta_fraction: Slot[[], BetaFraction] = Slot()
 bin_counts: Slot[[torch.dtype | None], BinCounts] = Slot()

@@ -1,1 +1,1 @@
-"""Kernels of arrays: rows moved, picked, counted and reduced by indices; strings, quantised numbers."""
+"""Kernels of arrays: rows moved, picked, counted and reduced by indices; quantised numbers."""

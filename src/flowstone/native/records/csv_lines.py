@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.native.arrays.byte_strings import OBJECT, are_as_expected
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 from flowstone.native.codegen.structured import Code
 from flowstone.native.records.number_code import float_text, integer_text, number_constants
+from flowstone.native.strings.byte_strings import are_as_expected, bytes_of, each_string
 
 __all__ = ["CsvCode", "csv_code", "csv_reader"]
 
@@ -30,7 +30,7 @@ _SKIPPED = 0
 _KINDS = {"O": 1, "f": 2, "d": 3, "i": 4, "q": 5, "l": 5}
 _STRINGS, _FLOATS, _DOUBLES, _SHORT, _LONG = 1, 2, 3, 4, 5
 _PARAMETERS = (
-    "ptr objects", "i64 rows", "ptr type", "i64 delimiter", "i64 quote", "ptr missing", "i64 missing_length",
+    "ptr objects", "i64 count", "ptr type", "i64 delimiter", "i64 quote", "ptr missing", "i64 missing_length",
     "ptr table", "i64 columns", "i64 is_exact", "ptr status",
 )  # fmt: skip
 _MEMCMP = "declare i32 @memcmp(ptr, ptr, i64)"
@@ -43,20 +43,13 @@ def csv_code() -> str:
         "declare void @Py_DecRef(ptr)"
     )
     e = Code("read", _PARAMETERS, 1, {}, is_public=True)
-    e.set("i64", "%status", "1")
-    with e.repeat() as unusual:
-        with e.loop(0, "%rows") as row:
-            text = e.get("ptr", e.at("%objects", row, "ptr"))
-            unusual(e.let(f"icmp ne ptr {e.get('ptr', e.at(text, OBJECT['type'], 'i8'))}, %type"))
-            start = e.at(text, OBJECT["bytes"], "i8")
-            end = e.at(start, e.get("i64", e.at(text, OBJECT["length"], "i8")), "i8")
-            count = _fields(e, row, start, end, unusual)
-            is_short = e.let(f"icmp slt i64 {count}, %columns")
-            is_other = e.let(f"icmp ne i64 {count}, %columns")
-            is_exact = e.let("icmp ne i64 %is_exact, 0")
-            unusual(e.let(f"select i1 {is_exact}, i1 {is_other}, i1 {is_short}"))
-        e.set("i64", "%status", "0")
-        unusual("true")
+    with each_string(e, "%status") as (row, text, length, unusual):
+        start = bytes_of(e, text)
+        count = _fields(e, row, start, e.at(start, length, "i8"), unusual)
+        is_short = e.let(f"icmp slt i64 {count}, %columns")
+        is_other = e.let(f"icmp ne i64 {count}, %columns")
+        is_exact = e.let("icmp ne i64 %is_exact, 0")
+        unusual(e.let(f"select i1 {is_exact}, i1 {is_other}, i1 {is_short}"))
     return "\n".join([number_constants(), objects, _MEMCMP, e.text()])
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.machine import array_code
+from flowstone.framework.machine import string_code
 
 _MANY = 64  # texts, from which machine code pays
 
 
 def numbered(texts: Sequence[Any]) -> tuple[list[Any], np.ndarray[Any, Any]]:
     """The distinct ones in the order in which they come, and which of them each is: int64."""
-    code = array_code.distinct_texts() if len(texts) >= _MANY else None
+    code = string_code.distinct_texts() if len(texts) >= _MANY else None
     index = None if code is None or not isinstance(texts, list) else code.index(texts)
     if index is not None:
         first = first_of_each(index.numbers, index.distinct)

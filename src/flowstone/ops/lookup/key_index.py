@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.machine import array_code
+from flowstone.framework.machine import string_code
 from flowstone.ops.arrays.distinct_texts import numbers_in
 
 Rows = np.ndarray[Any, Any]
@@ -155,7 +155,7 @@ class ObjectIndex:
 
     def _changed(self) -> None:
         self._asked = 0
-        self._texts: array_code.TextIndex | None = None
+        self._texts: string_code.TextIndex | None = None
         self._rows: Rows = np.empty(0, np.int64)  # by the index's numbers
 
     def find(self, keys: Sequence[Any]) -> Rows:
@@ -170,7 +170,7 @@ class ObjectIndex:
         return numbers_in(self._row_of, keys)
 
     def _index(self) -> None:
-        code = array_code.distinct_texts()
+        code = string_code.distinct_texts()
         self._texts = None if code is None else code.index(list(self._row_of))
         self._rows = np.array([*self._row_of.values(), -1])  # the last one is that of no key
 

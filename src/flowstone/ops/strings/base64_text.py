@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.machine import array_code
+from flowstone.framework.machine import string_code
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
@@ -39,7 +39,7 @@ def _encoder(node: Node) -> Callable[[list[bytes]], Any]:
         return mapped(lambda text: text.translate(_TO_WEB, unwanted), texts)
 
     def encode_all(strings: list[bytes]) -> Any:
-        code = array_code.string_codecs() if len(strings) > _FEW else None
+        code = string_code.string_codecs() if len(strings) > _FEW else None
         found = None if code is None else code.encoded(strings, pads)
         return _by_blocks(encode, strings) if found is None else found
 
@@ -73,7 +73,7 @@ def _encoded(packed: Packed, pads: bool) -> Any:
 
 
 def _decode_all(strings: list[bytes]) -> Any:
-    code = array_code.string_codecs() if len(strings) > _FEW else None
+    code = string_code.string_codecs() if len(strings) > _FEW else None
     found = None if code is None else code.decoded(strings)
     return _by_blocks(_decode, strings) if found is None else found
 

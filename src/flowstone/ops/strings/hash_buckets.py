@@ -10,7 +10,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import OpDeclaration, op
-from flowstone.framework.machine import array_code
+from flowstone.framework.machine import string_code
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
@@ -44,7 +44,7 @@ def _declare(
         key = tuple(node.attributes.get("key", (0, 0)))
 
         def sort(strings: Strings) -> torch.Tensor:
-            native = array_code.string_hashes() if strings.flags.c_contiguous else None
+            native = string_code.string_hashes() if strings.flags.c_contiguous else None
             fast = None if native is None else native(code, strings, buckets, key)
             if fast is not None:
                 return torch.from_numpy(fast)

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.framework.machine.array_code import string_codecs
-from flowstone.framework.machine.machine_code import byte_strings
+from flowstone.framework.machine.string_code import byte_strings, string_codecs
 
 WORD = 8
 BLOCK = 16384  # so many short strings end to end stay in the processor's cache

@@ -19,7 +19,7 @@ from typing import Any, AnyStr
 
 import numpy as np
 
-from flowstone.framework.machine import array_code
+from flowstone.framework.machine import string_code
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.linear_matching import LinearMatcher
 from flowstone.ops.strings.re2_automata import STRANGE, Automaton, automaton
@@ -146,7 +146,7 @@ class Pattern:
 
     def fit(self, strings: list[bytes]) -> list[bool]:
         """Whether the pattern fits all of each string."""
-        code = array_code.text_automata() if len(strings) >= _FEW else None
+        code = string_code.text_automata() if len(strings) >= _FEW else None
         found = self._automaton if code is not None else None
         states = None if code is None or found is None else code(strings, found.table)
         if found is not None and states is not None:

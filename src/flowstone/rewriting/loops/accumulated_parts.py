@@ -45,12 +45,14 @@ def accumulate_parts(subgraph: Subgraph) -> None:
         replaced: dict[PlanOutput, PlanOutput] = {}
         for each in found:
             _replace(subgraph, each, places, replaced)
-            subgraph.log.append(("accumulate_parts", each.add.name, f"adds up {len(each.parts)} parts"))
         subgraph.invalidate()
-        substitute(subgraph, places, replaced)
-        if any(each.add in subgraph.nodes for each in found):
-            break  # not admitted
+        is_admitted = substitute(subgraph, places, replaced)
+        for each in found:
+            if each.add not in subgraph.nodes:
+                subgraph.log.append(("accumulate_parts", each.add.name, f"adds up {len(each.parts)} parts"))
         remove_unneeded(subgraph)
+        if not is_admitted:
+            break
 
 
 def _find(subgraph: Subgraph) -> list[_Joined]:

@@ -9,9 +9,9 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.machine import array_code
+from flowstone.framework.machine import string_code
 from flowstone.native import offers
-from flowstone.native.arrays.distinct_texts import DistinctTexts
+from flowstone.native.strings.distinct_texts import DistinctTexts
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +73,6 @@ def test_ops_give_the_same_with_and_without(monkeypatch):
 
 def test_kernels_are_offered_it_where_there_is_a_native_tier(monkeypatch):
     offers.offer_all()
-    assert isinstance(array_code.distinct_texts(), DistinctTexts)
+    assert isinstance(string_code.distinct_texts(), DistinctTexts)
     monkeypatch.setattr(flags, "NATIVE", 0)
-    assert array_code.distinct_texts() is None
+    assert string_code.distinct_texts() is None

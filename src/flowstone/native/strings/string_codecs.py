@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from flowstone.native.arrays.byte_strings import OBJECT, are_as_expected, items_of
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 from flowstone.native.codegen.structured import Code
+from flowstone.native.strings.byte_strings import are_as_expected, bytes_of, each_string, items_of
 
 __all__ = ["StringCodecs", "string_codecs", "string_codecs_code"]
 
@@ -56,21 +56,12 @@ def _byte(e: Code, address: str) -> str:
 
 
 @contextlib.contextmanager
-def _each(e: Code) -> Iterator[tuple[str, _String, Any]]:
-    """(number, string, leave) of each object: what is written within reads it, and may leave as failed."""
-    e.set("i64", "%failed", "1")
-    with e.repeat() as leave:
-        with e.loop(0, "%count") as i:
-            text = e.get("ptr", e.at("%objects", i, "ptr"))
-            kind = e.get("ptr", e.at(text, OBJECT["type"], "i8"))
-            leave(e.let(f"icmp ne ptr {kind}, %type"))
-            length = e.get("i64", e.at(text, OBJECT["length"], "i8"))
-            yield i, _String(e, e.at(text, OBJECT["bytes"], "i8"), length), leave
-        e.set("i64", "%failed", "0")
-        leave("true")
+def _each(e: Code) -> Iterator[tuple[str, _String, Callable[[str], None]]]:
+    with each_string(e, "%failed") as (i, text, length, leave):
+        yield i, _String(e, bytes_of(e, text), length), leave
 
 
-def _made(e: Code, i: str, size: str, leave: Any) -> str:
+def _made(e: Code, i: str, size: str, leave: Callable[[str], None]) -> str:
     """The place of the bytes of a new object of so many, which is the i-th of ``out`` from now on."""
     made = e.let(f"call ptr @PyBytes_FromStringAndSize(ptr null, i64 {size})")
     leave(e.let(f"icmp eq ptr {made}, null"))
@@ -79,7 +70,7 @@ def _made(e: Code, i: str, size: str, leave: Any) -> str:
     e.set("ptr", place, made)
     with e.when(e.let(f"icmp ne ptr {before}, null")):
         e.do(f"call void @Py_DecRef(ptr {before})")
-    return e.at(made, OBJECT["bytes"], "i8")
+    return bytes_of(e, made)
 
 
 def _put(e: Code, place: str, offset: int, bits: str) -> None:
@@ -206,7 +197,7 @@ def _bits_table() -> np.ndarray[Any, Any]:
 
 
 class StringCodecs:
-    """`array_code.StringCodecs` by machine code."""
+    """`string_code.StringCodecs` by machine code."""
 
     def __init__(self) -> None:
         self._module = compiler.compiled(string_codecs_code(), list(_NAMES))

@@ -8,15 +8,27 @@ is None.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
+from flowstone.native.codegen.structured import Code
 
-__all__ = ["OBJECT", "StringCode", "are_as_expected", "byte_strings", "items_of", "string_code_text"]
+__all__ = [
+    "OBJECT",
+    "StringCode",
+    "are_as_expected",
+    "byte_strings",
+    "bytes_of",
+    "each_string",
+    "items_of",
+    "string_code_text",
+]
 
 OBJECT = {"type": 8, "length": 16, "bytes": 32}
 """Offsets in an object of bytes."""
@@ -124,7 +136,7 @@ def string_code_text() -> str:
 
 
 class StringCode:
-    """`machine_code.ByteStrings` by machine code."""
+    """`string_code.ByteStrings` by machine code."""
 
     def __init__(self) -> None:
         self._module = compiler.compiled(string_code_text(), list(_NAMES))
@@ -160,6 +172,26 @@ class StringCode:
         found = np.empty(len(starts), object)
         self._cut(buffer.ctypes.data, starts.ctypes.data, lengths.ctypes.data, len(starts), found.ctypes.data)
         return found
+
+
+@contextlib.contextmanager
+def each_string(e: Code, status: str) -> Iterator[tuple[str, str, str, Callable[[str], None]]]:
+    """(number, object, length, leave) of each of ``%count`` objects at ``%objects``: what is written within
+    reads it, and may leave all. `status` (i64) is 1 where it did, or something is not of the type ``%type``,
+    else 0."""
+    e.set("i64", status, "1")
+    with e.repeat() as leave:
+        with e.loop(0, "%count") as i:
+            text = e.get("ptr", e.at("%objects", i, "ptr"))
+            leave(e.let(f"icmp ne ptr {e.get('ptr', e.at(text, _TYPE, 'i8'))}, %type"))
+            yield i, text, e.get("i64", e.at(text, _LENGTH, "i8")), leave
+        e.set("i64", status, "0")
+        leave("true")
+
+
+def bytes_of(e: Code, text: str) -> str:
+    """Where the bytes of an object begin."""
+    return e.at(text, _BYTES, "i8")
 
 
 def items_of(strings: list[bytes]) -> int:

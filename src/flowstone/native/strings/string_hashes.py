@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.native.arrays.byte_strings import OBJECT, are_as_expected
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 from flowstone.native.codegen.structured import Code
+from flowstone.native.strings.byte_strings import are_as_expected, bytes_of, each_string
 
 __all__ = ["StringHashes", "Words", "fingerprint", "string_hashes", "string_hashes_code"]
 
@@ -36,18 +36,9 @@ def string_hashes_code() -> str:
 def _function(name: str, hashed: Callable[[Words], str]) -> str:
     parameters = ["ptr objects", "i64 count", "ptr type", "i64 buckets", "ptr out", "i64 k0", "i64 k1"]
     e = Code(name, parameters, 1, {}, is_public=True)
-    status = e.at("%out", "%count", "i64")
-    e.set("i64", status, "1")
-    with e.repeat() as leave:
-        with e.loop(0, "%count") as i:
-            text = e.get("ptr", e.at("%objects", i, "ptr"))
-            kind = e.get("ptr", e.at(text, OBJECT["type"], "i8"))
-            leave(e.let(f"icmp ne ptr {kind}, %type"))
-            length = e.get("i64", e.at(text, OBJECT["length"], "i8"))
-            found = hashed(Words(e, e.at(text, OBJECT["bytes"], "i8"), length))
-            e.set("i64", e.at("%out", i, "i64"), e.let(f"urem i64 {found}, %buckets"))
-        e.set("i64", status, "0")
-        leave("true")
+    with each_string(e, e.at("%out", "%count", "i64")) as (i, text, length, _):
+        found = hashed(Words(e, bytes_of(e, text), length))
+        e.set("i64", e.at("%out", i, "i64"), e.let(f"urem i64 {found}, %buckets"))
     return e.text()
 
 
@@ -268,7 +259,7 @@ _HASHES = {"fingerprint": fingerprint, "sip_hash": _sip_hash, "murmur_hash": _mu
 
 
 class StringHashes:
-    """`array_code.StringHashes` by machine code."""
+    """`string_code.StringHashes` by machine code."""
 
     def __init__(self) -> None:
         self._module = compiler.compiled(string_hashes_code(), list(_HASHES))

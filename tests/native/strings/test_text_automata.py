@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from flowstone.framework import flags
-from flowstone.framework.machine import array_code
+from flowstone.framework.machine import string_code
 from flowstone.native import offers
-from flowstone.native.arrays.text_automata import TextAutomata
+from flowstone.native.strings.text_automata import TextAutomata
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,6 @@ def test_nothing_and_what_is_no_bytes(code):
 
 def test_kernels_are_offered_it_where_there_is_a_native_tier(monkeypatch):
     offers.offer_all()
-    assert isinstance(array_code.text_automata(), TextAutomata)
+    assert isinstance(string_code.text_automata(), TextAutomata)
     monkeypatch.setattr(flags, "NATIVE", 0)
-    assert array_code.text_automata() is None
+    assert string_code.text_automata() is None

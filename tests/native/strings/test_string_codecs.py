@@ -11,9 +11,9 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.machine import array_code
+from flowstone.framework.machine import string_code
 from flowstone.native import offers
-from flowstone.native.arrays.string_codecs import StringCodecs
+from flowstone.native.strings.string_codecs import StringCodecs
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,6 @@ def test_the_ops_give_the_same_with_and_without(monkeypatch):
 
 def test_kernels_are_offered_it_where_there_is_a_native_tier(monkeypatch):
     offers.offer_all()
-    assert isinstance(array_code.string_codecs(), StringCodecs)
+    assert isinstance(string_code.string_codecs(), StringCodecs)
     monkeypatch.setattr(flags, "NATIVE", 0)
-    assert array_code.string_codecs() is None
+    assert string_code.string_codecs() is None

@@ -9,9 +9,9 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
-from flowstone.framework.machine import array_code
+from flowstone.framework.machine import string_code
 from flowstone.native import offers
-from flowstone.native.arrays.string_hashes import StringHashes
+from flowstone.native.strings.string_hashes import StringHashes
 from flowstone.ops.strings.fingerprints import fingerprint64, hash64, sip_hash
 
 
@@ -82,6 +82,6 @@ def test_the_op_gives_the_same_with_and_without(name, monkeypatch):
 
 def test_kernels_are_offered_it_where_there_is_a_native_tier(monkeypatch):
     offers.offer_all()
-    assert isinstance(array_code.string_hashes(), StringHashes)
+    assert isinstance(string_code.string_hashes(), StringHashes)
     monkeypatch.setattr(flags, "NATIVE", 0)
-    assert array_code.string_hashes() is None
+    assert string_code.string_hashes() is None

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from flowstone.native.arrays.byte_strings import OBJECT, are_as_expected, items_of
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 from flowstone.native.codegen.structured import Code
+from flowstone.native.strings.byte_strings import are_as_expected, bytes_of, each_string, items_of
 
 __all__ = ["TextAutomata", "text_automata", "text_automata_code"]
 
@@ -26,31 +26,24 @@ def text_automata_code() -> str:
     """The text of ``read``: ``states`` (i32) become those after all bytes of each string, and ``failed`` 0 if
     all were bytes."""
     e = Code("read", _PARAMETERS, 1, {}, is_public=True)
-    e.set("i64", "%failed", "1")
-    with e.repeat() as leave:
-        with e.loop(0, "%count") as i:
-            text = e.get("ptr", e.at("%objects", i, "ptr"))
-            leave(e.let(f"icmp ne ptr {e.get('ptr', e.at(text, OBJECT['type'], 'i8'))}, %type"))
-            length = e.get("i64", e.at(text, OBJECT["length"], "i8"))
-            start, at = e.at(text, OBJECT["bytes"], "i8"), e.variable("i64", "0")
-            state = e.variable("i64", str(_FIRST))
-            with e.repeat() as end:
-                place = e.get("i64", at)
-                end(e.let(f"icmp sge i64 {place}, {length}"))
-                before = e.get("i64", state)
-                end(e.let(f"icmp slt i64 {before}, {_FIRST}"))
-                byte = e.let(f"zext i8 {e.get('i8', e.at(start, place, 'i8'))} to i64")
-                entry = e.add(e.mul(before, 256), byte)
-                e.set("i64", state, e.let(f"sext i32 {e.get('i32', e.at('%table', entry, 'i32'))} to i64"))
-                e.set("i64", at, e.add(place, 1))
-            e.set("i32", e.at("%states", i, "i32"), e.let(f"trunc i64 {e.get('i64', state)} to i32"))
-        e.set("i64", "%failed", "0")
-        leave("true")
+    with each_string(e, "%failed") as (i, text, length, _):
+        start, at = bytes_of(e, text), e.variable("i64", "0")
+        state = e.variable("i64", str(_FIRST))
+        with e.repeat() as end:
+            place = e.get("i64", at)
+            end(e.let(f"icmp sge i64 {place}, {length}"))
+            before = e.get("i64", state)
+            end(e.let(f"icmp slt i64 {before}, {_FIRST}"))
+            byte = e.let(f"zext i8 {e.get('i8', e.at(start, place, 'i8'))} to i64")
+            entry = e.add(e.mul(before, 256), byte)
+            e.set("i64", state, e.let(f"sext i32 {e.get('i32', e.at('%table', entry, 'i32'))} to i64"))
+            e.set("i64", at, e.add(place, 1))
+        e.set("i32", e.at("%states", i, "i32"), e.let(f"trunc i64 {e.get('i64', state)} to i32"))
     return e.text()
 
 
 class TextAutomata:
-    """`array_code.TextAutomata` by machine code."""
+    """`string_code.TextAutomata` by machine code."""
 
     def __init__(self) -> None:
         self._module = compiler.compiled(text_automata_code(), ["read"])

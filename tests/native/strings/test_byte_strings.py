@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from flowstone.framework import flags
-from flowstone.framework.machine import machine_code
+from flowstone.framework.machine import string_code
 from flowstone.native import offers
-from flowstone.native.arrays.byte_strings import StringCode
+from flowstone.native.strings.byte_strings import StringCode
 
 LENGTHS = (0, 1, 2, 7, 8, 15, 16, 31, 100, 5000)
 
@@ -70,6 +70,6 @@ def test_pieces_of_other_layouts(code):
 def test_kernels_are_offered_it_where_there_is_a_native_tier(monkeypatch):
     offers.offer_all()
     monkeypatch.setattr(flags, "NATIVE", 2)
-    assert isinstance(machine_code.byte_strings(), StringCode)
+    assert isinstance(string_code.byte_strings(), StringCode)
     monkeypatch.setattr(flags, "NATIVE", 0)
-    assert machine_code.byte_strings() is None
+    assert string_code.byte_strings() is None

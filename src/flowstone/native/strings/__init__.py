@@ -1,0 +1,1 @@
+"""Kernels of strings: CPython's objects of bytes read and made where they are."""
