@@ -36,6 +36,17 @@ def test_how_a_dataset_prints() -> None:
     assert repr(lines) == "<TextLineDatasetV1 shapes: (), types: tf.string>"
 
 
+def test_what_is_no_function_of_elements_and_no_loop() -> None:
+    """TensorFlow 1.15's classes."""
+    with tf.Graph().as_default():
+        numbers = D.range(3)
+        for function in (lambda x: None, lambda x: (x, None), lambda x: {"a": x, "b": (x, None)}):
+            with pytest.raises(TypeError, match="must return tensors, not None"):
+                numbers.map(function)
+        with pytest.raises(RuntimeError, match="make_one_shot_iterator"):
+            list(numbers)
+
+
 @pytest.mark.parametrize(
     ("shards", "index", "message"),
     [

@@ -125,6 +125,7 @@ _add("concat_mixed", [[3, 4], [None, 4]], lambda tf, x, y: tf.concat([x, y], 0))
 _add("concat_many", [[3, 4]], lambda tf, x: tf.concat([x] * 17, 1))
 _add("products", [[None, 3, 4], [None, 4, 2]], lambda tf, x, y: tf.matmul(x, y))
 _add("products_of_one", [[5, 3, 4], [1, 2, 4]], lambda tf, x, y: tf.matmul(x, y, adjoint_b=True))
+_add("products_of_equals", [[5, 3, 4], [5, 3, 4]], lambda tf, x, y: tf.matmul(x, y, transpose_b=True))
 _add("tensordot", [[None, 3, 4], [4, 2]], lambda tf, x, y: tf.tensordot(x, y, 1))
 _add(
     "sparse_loss",

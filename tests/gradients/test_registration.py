@@ -45,9 +45,9 @@ def test_an_override_may_name_another_op(graph):
 def test_a_name_is_registered_once(name):
     tf.RegisterGradient(name)(lambda op, dy: dy)
     with pytest.raises(KeyError, match="Registering two gradient with name"):
-        tf.RegisterGradient(name)
+        tf.RegisterGradient(name)(lambda op, dy: dy)
     with pytest.raises(KeyError, match="Registering two gradient with name 'MatMul'"):
-        tf.RegisterGradient("MatMul")
+        tf.RegisterGradient("MatMul")(lambda op, dy: dy)
     with pytest.raises(KeyError):
         tf.NotDifferentiable("MatMul")
     with pytest.raises(TypeError, match="op_type must be a string"):

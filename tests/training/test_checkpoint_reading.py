@@ -32,7 +32,7 @@ def test_what_a_checkpoint_holds(saved: str) -> None:
     assert reader.get_variable_to_dtype_map()["old/b"] is tf.int32
     assert reader.has_tensor("old/a") and not reader.has_tensor("a")
     assert reader.get_tensor("old/b").tolist() == [[3, 4]]
-    assert b"old/b (DT_INT) [1,2]" in reader.debug_string()
+    assert b"old/a (DT_FLOAT) [2]\nold/b (DT_INT32) [1,2]\n" in reader.debug_string()
     with pytest.raises(errors.NotFoundError, match="Key no not found"):
         reader.get_tensor("no")
     with pytest.raises(errors.NotFoundError):

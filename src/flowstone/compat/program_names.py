@@ -13,10 +13,10 @@ Imports and plain assignments say what a name of the program stands for:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["Use", "uses_of"]
+__all__ = ["Use", "names_in", "uses_in", "uses_of"]
 
 ROOT = "tensorflow"
 
@@ -38,7 +38,11 @@ class Use(NamedTuple):
 def uses_of(text: str, filename: str = "<program>") -> list[Use]:
     """The uses in a program's text, in the order of its lines. SyntaxError if it is no Python 3."""
     tree = ast.parse(text, filename)
-    aliases = _aliases(tree)
+    return uses_in(tree, names_in(tree))
+
+
+def uses_in(tree: ast.AST, aliases: Mapping[str, str]) -> list[Use]:
+    """The uses in a program whose names stand for `aliases` (`names_in`), in the order of its lines."""
     return sorted(_uses(tree, aliases), key=lambda use: use.line)
 
 
@@ -46,9 +50,10 @@ def _is_tensorflow(module: str | None) -> bool:
     return module is not None and (module == ROOT or module.startswith(f"{ROOT}."))
 
 
-def _aliases(tree: ast.AST) -> dict[str, str]:
-    """What the program's names stand for, by name."""
-    aliases: dict[str, str] = {}
+def names_in(tree: ast.AST, imported: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What the program's names stand for, by name; `imported`: what those stand for that come from its other
+    modules."""
+    aliases = dict(imported or {})
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -72,7 +77,7 @@ def _aliases(tree: ast.AST) -> dict[str, str]:
     return aliases
 
 
-def _dotted(node: ast.AST, aliases: dict[str, str]) -> str | None:
+def _dotted(node: ast.AST, aliases: Mapping[str, str]) -> str | None:
     """The dotted name that an expression stands for, if it begins with one of the program's names for it."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
@@ -83,7 +88,7 @@ def _dotted(node: ast.AST, aliases: dict[str, str]) -> str | None:
     return ".".join([aliases[node.id], *reversed(parts)])
 
 
-def _uses(tree: ast.AST, aliases: dict[str, str]) -> Iterator[Use]:
+def _uses(tree: ast.AST, aliases: Mapping[str, str]) -> Iterator[Use]:
     inner: set[int] = set()
     called: dict[int, ast.Call] = {}
     for node in ast.walk(tree):

@@ -71,6 +71,13 @@ class Dataset(Described, Tunable, Windowed, ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._structure}>"
 
+    def __iter__(self) -> Any:
+        """RuntimeError: the elements of a dataset are tensors, which an iterator's `get_next` has."""
+        raise RuntimeError(
+            "Only functions that AutoGraph converts (tf.function) loop over a dataset. "
+            "In a graph, take the tensors of its iterator: dataset.make_one_shot_iterator().get_next()."
+        )
+
     # ---- iterators
 
     def make_one_shot_iterator(self) -> Iterator:

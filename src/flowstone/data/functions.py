@@ -8,6 +8,7 @@ from typing import Any
 from flowstone import conversion
 from flowstone.data.structure import Structure, as_results, components
 from flowstone.framework.functions.function import Defun
+from flowstone.framework.tensors import nest
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor
 
@@ -81,8 +82,8 @@ class MapFunction(ElementFunction):
         self.structure: Structure
 
         def returned(result: Any) -> list[Tensor]:
-            if result is None:
-                raise TypeError("The function of a dataset must return tensors, not None")
+            if any(leaf is None for leaf in nest.flatten(result)):
+                raise TypeError(f"A dataset's function must return tensors, not None: {result}")
             values = as_results(tuple(result) if isinstance(result, list) else result)
             self.structure = Structure.of_values(values)
             return components(values)

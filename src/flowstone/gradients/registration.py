@@ -5,7 +5,7 @@ functions under names of its own (`RegisterGradient`) and make nodes use them wi
 `Graph.gradient_override_map`, which leaves the attribute ``_gradient_op_type`` on the node; or it may give a
 gradient to an op whose declaration has none.
 
->>> RegisterGradient("Square")
+>>> RegisterGradient("Square")(lambda op, grad: grad)
 Traceback (most recent call last):
     ...
 KeyError: "Registering two gradient with name 'Square'! (its declaration has one)"
@@ -24,9 +24,13 @@ GradientFunction = Callable[..., Any]
 _registered: dict[str, GradientFunction | None] = {}
 
 
-def _check_free(name: Any) -> str:
+def _check_name(name: Any) -> str:
     if not isinstance(name, str):
         raise TypeError("op_type must be a string")
+    return name
+
+
+def _check_free(name: str) -> str:
     if name in _registered:
         raise KeyError(f"Registering two gradient with name '{name}'! (registered by this program)")
     declaration = registry.get(name)
@@ -44,10 +48,11 @@ class RegisterGradient:
             return tf.clip_by_value(grad, -1.0, 1.0)
 
     The function gets the operation and a gradient for each output, and returns a gradient (or None) for each
-    input. Raises TypeError if the name is no string, KeyError if it already has a gradient."""
+    input. Raises TypeError if the name is no string; used as a decorator, KeyError if it already has a
+    gradient."""
 
     def __init__(self, op_type: str) -> None:
-        self._op_type = _check_free(op_type)
+        self._op_type = _check_name(op_type)
 
     def __call__(self, f: GradientFunction) -> GradientFunction:
         """Registers `f`; returns it."""
@@ -57,7 +62,7 @@ class RegisterGradient:
 
 def NotDifferentiable(op_type: str) -> None:
     """Registers that no gradient flows through this op type. TypeError and KeyError as `RegisterGradient`."""
-    _registered[_check_free(op_type)] = None
+    _registered[_check_free(_check_name(op_type))] = None
 
 
 NoGradient = NotDifferentiable

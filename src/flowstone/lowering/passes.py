@@ -123,6 +123,7 @@ LOWERING = (
         normalize_batches,
         "normalise batches by machine code, with the activations after them",
         joins=True,
+        loses=True,  # in training, the statistics that are given
         hosts=True,
     ),
     Pass(convolve_directly, "leave convolutions of small images to machine code", hosts=True),

@@ -4,7 +4,8 @@
     flowstone check --names program.py     also lists the names that fit
     flowstone check --json program.py      the same as data
 
-The program is read, never run. A finding is a line: where, the name, and
+The program is read, never run: the files that are named, and the modules beside them that they import. A
+finding is a line: where, the name, and
 
     missing     flowstone does not have it; the line says which TensorFlow had it, or what is nearest
     refused     it needs eager execution or the like; the line says what to use instead
@@ -20,13 +21,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from flowstone.compat import tensorflow_name
 from flowstone.compat.older_python import python_2
-from flowstone.compat.program_names import Use, uses_of
+from flowstone.compat.program_files import ProgramFiles
+from flowstone.compat.program_names import Use
 from flowstone.compat.verdicts import Verdict, verdict_of
 
 NAME = "check"
@@ -57,7 +58,8 @@ def execute(options: argparse.Namespace) -> int:
             print(f"flowstone check: no such file: {path}", file=sys.stderr)
             return 2
     tensorflow_name.install()
-    findings = [each for path in options.paths for file in _python_files(Path(path)) for each in check(file)]
+    program = ProgramFiles(Path(path) for path in options.paths)
+    findings = [each for file in program for each in check(program, file)]
     wrong = [each for each in findings if each.kind != "fits"]
     if options.json:
         shown = findings if options.names else wrong
@@ -67,15 +69,10 @@ def execute(options: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _python_files(path: Path) -> Iterator[Path]:
-    return iter(sorted(path.rglob("*.py"))) if path.is_dir() else iter([path])
-
-
-def check(file: Path) -> list[Finding]:
+def check(program: ProgramFiles, file: Path) -> list[Finding]:
     """What is found in a file, names that fit among them; a name once for each way in which it is called."""
-    text = file.read_text(encoding="utf-8", errors="replace")
     try:
-        uses = uses_of(text, str(file))
+        uses = program.uses(file)
     except SyntaxError as error:
         said = python_2.describe(error)
         line = error.lineno or 0

@@ -150,6 +150,7 @@ CASES: list[tuple[Callable[[], Any], str, Any]] = [
         [[0.2068351, 0.0, -0.4136702], [0.1034175, 0.6205052, 0.2068351]],
     ),
     (lambda: tf.global_norm([A, None, B]), "float32", 4.83477),
+    (lambda: tf.global_norm([None]), "float32", 0.0),
     (lambda: tf.clip_by_value(A, -0.5, 0.5), "float32", [[0.5, -0.5], [0.5, 0.25], [-0.5, 0.5]]),
 ]
 

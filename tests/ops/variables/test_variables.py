@@ -349,3 +349,10 @@ def test_modes_of_copies_are_checked(resource: bool) -> None:
     variable = tf.get_variable("w", [], synchronization=3, aggregation=None, use_resource=resource)
     assert variable.synchronization is tf.VariableSynchronization.ON_READ and not variable.trainable
     assert variable.aggregation is tf.VariableAggregation.NONE
+
+
+def test_what_is_placed_with_a_resource_variable_is_placed_with_its_handle() -> None:
+    with tf.Graph().as_default() as graph:
+        variable = tf.get_variable("resource", [2], use_resource=True)
+        with graph.colocate_with(variable):
+            assert tf.constant(1).op.colocation_groups() == [b"loc:@resource"]

@@ -372,10 +372,11 @@ class Graph(GraphElements):
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Operations created inside are placed with `op` (None with `ignore_existing`: no colocation)."""
+        """Operations created inside are placed with `op`, a resource variable's with its handle (None with
+        `ignore_existing`: no colocation)."""
         if op is None and not ignore_existing:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
-        element = None if op is None else self.as_graph_element(op)
+        element = None if op is None else self.as_graph_element(getattr(op, "handle", op))
         if isinstance(element, Tensor):
             element = element.op
         before = () if ignore_existing else self._scopes.colocation

@@ -23,6 +23,7 @@ from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims, broadcast, merge
 from flowstone.ops.algebra.matrices import SIGNED_TYPES, TYPES, call_of, product_dims, refuse
 from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.numbers.broadcast_gradients import have_one_shape
 from flowstone.ops.numbers.elementwise import sum_to
 
 BATCH_ATTRIBUTES = "adj_x: bool = false ; adj_y: bool = false ; grad_x: bool = false ; grad_y: bool = false"
@@ -169,7 +170,7 @@ def _(op: Operation, dz: Tensor) -> Gradients:
 def _(op: Operation, dz: Tensor) -> Gradients:
     x, y = op.inputs
     dx, dy = batch_gradients(F.BatchMatMulV2, x, y, op.attributes["adj_x"], op.attributes["adj_y"], dz)
-    return batch_sums(dx, dy, x, y)
+    return (dx, dy) if have_one_shape(x, y) else batch_sums(dx, dy, x, y)
 
 
 def batch_sums(dx: Tensor, dy: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -19,6 +19,7 @@ from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import ones_like
+from flowstone.ops.arrays.packing import stack
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, constant_like, same_shape, sum_to
 from flowstone.ops.numbers.reductions import reduce_sum
 from flowstone.ops.numbers.unsigned_integers import ordered
@@ -162,7 +163,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     graph = graph_of([_values(t) for t in t_list])
     with graph.as_default(), graph.name_scope(name or "global_norm"):
         halves = [F.L2Loss(convert_to_tensor(_values(t), name="t")) for t in t_list]
-        total = reduce_sum(F.Pack(halves, axis=0, name="stack"))
+        total = reduce_sum(stack(halves))
         return F.Sqrt(F.Mul(total, constant_like(2, total), name="mul"), name="global_norm")
 
 

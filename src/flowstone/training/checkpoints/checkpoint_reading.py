@@ -11,6 +11,7 @@ from flowstone.framework.process import logging
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape
+from flowstone.framework.types.tensor_proto import messages
 from flowstone.io.checkpoint_files.checkpoints import open_checkpoint
 from flowstone.io.file_system import as_path, is_directory
 from flowstone.ops.variables.partitioned_variables import PartitionedVariable
@@ -37,11 +38,12 @@ class CheckpointReader:
 
     def debug_string(self) -> bytes:
         """A line for each tensor: its name, type and shape."""
+        type_name = messages("types_pb2").DataType.Name
         lines = []
         for name in self._reader.names():
             entry = self._reader.entry(name)
             sizes = ",".join(map(str, entry.shape))
-            lines.append(f"{name} (DT_{entry.dtype.name.upper().replace('32', '')}) [{sizes}]\n")
+            lines.append(f"{name} ({type_name(entry.dtype.as_datatype_enum)}) [{sizes}]\n")
         return "".join(lines).encode()
 
     def get_tensor(self, tensor_str: Any) -> Any:
