@@ -41,6 +41,8 @@ CASES: dict[str, tuple[tuple[int, ...], Callable[[Any], list[Any]]]] = {
     "depthwise": (IMAGES, lambda k: [k.DepthwiseConv2D(3)]),
     "transposed": (IMAGES, lambda k: [k.Conv2DTranspose(3, 2, strides=2)]),
     "transposed_3d": ((3, *IMAGES), lambda k: [k.Conv3DTranspose(3, 2)]),
+    "local": (SEQUENCE, lambda k: [k.LocallyConnected1D(3, 2)]),
+    "local_2d": (IMAGES, lambda k: [k.LocallyConnected2D(3, 2)]),
     "regularized": (IMAGES, lambda k: [k.Conv2D(3, 2, kernel_regularizer="l2", bias_regularizer="l1")]),
 }
 OTHER_NAMES = ("bidirectional", "bidirectional_sum", "distributed")  # as many, in other scopes

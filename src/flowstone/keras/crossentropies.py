@@ -86,10 +86,9 @@ def _sparse_entropy(target: Any, logits: Any, rank: int | None) -> Any:
     shape = tf.shape(logits)
     if rank is not None and (rank > 2 or rank == 1 or target.shape.ndims != rank - 1):
         static = logits.shape[:-1]
-        flat_logits = tf.reshape(logits, [-1, logits.shape[-1].value or shape[-1]])
-        entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=tf.reshape(target, [-1]), logits=flat_logits
-        )
+        labels = tf.reshape(target, [-1])
+        flat_logits = tf.reshape(logits, [-1, shape[-1]])
+        entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=flat_logits)
         if rank > 2 or rank == 1:
             entropy = tf.reshape(entropy, shape[:-1])
             entropy.set_shape(static)

@@ -139,7 +139,7 @@ def _optimizer_step(optimizer: Any) -> OptimizerStep:
     kind, config = type(optimizer), optimizer.get_config()
 
     def step(loss: Any, trained: Sequence[Any]) -> list[Any]:
-        with tf.name_scope("training"), tf.name_scope(kind.__name__):
+        with tf.name_scope("training"):
             made = kind.from_config(config)
             made.iterations = tf.train.get_or_create_global_step()
             updates = made.get_updates(loss, trained)

@@ -24,7 +24,7 @@ class Function:
         inputs: placeholders or other tensors.
         outputs: tensors, in any nested form; the values come in the same form.
         updates: pairs of a variable and its new value, or operations. They run after the outputs.
-        name: of the operation that runs the updates.
+        name: of the function; the graph does not have it.
         session_kwargs: what else the step does. `fetches`: further operations or tensors, whose values go to
             the functions in `fetch_callbacks`. `feed_dict`: values of further tensors. `options`,
             `run_metadata`: as in `Session.run`.
@@ -54,7 +54,7 @@ class Function:
         self.run_metadata = session_kwargs.get("run_metadata")
         self._form = outputs
         self._is_list = type(outputs) is list and not any(nest.is_nested(x) for x in outputs)
-        self.updates_op = _grouped_updates(updates, self.outputs, name)
+        self.updates_op = _grouped_updates(updates, self.outputs)
         self._is_dense = not any(isinstance(tensor, tf.SparseTensor) for tensor in self.inputs)
         self._step: tuple[Any, Callable[..., Any]] | None = None  # of a plain function: the session, the step
 
@@ -116,7 +116,7 @@ def _fetched(item: Any) -> Any:
     return tf.identity(item) if isinstance(item, tf.Tensor) else item
 
 
-def _grouped_updates(updates: Sequence[Any], outputs: Sequence[Any], name: str | None) -> Any:
+def _grouped_updates(updates: Sequence[Any], outputs: Sequence[Any]) -> Any:
     """An operation that makes all updates once the outputs are computed."""
     first = [output for output in outputs if not isinstance(output, tf.SparseTensor)]
     with tf.control_dependencies(first):
@@ -127,7 +127,7 @@ def _grouped_updates(updates: Sequence[Any], outputs: Sequence[Any], name: str |
                 made.append(tf.assign(variable, value))
             else:
                 made.append(update)
-        return tf.group(*made, name=name)
+        return tf.group(*made)
 
 
 def _computed(values: Sequence[Any], session: Any) -> list[Any]:

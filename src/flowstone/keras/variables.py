@@ -109,14 +109,14 @@ def batch_set_value(tuples: Sequence[tuple[Any, Any]]) -> None:
         return
     given = dict(tuples)  # of a variable that comes twice, the last value
     values = [np.asarray(value, dtype=x.dtype.base_dtype.as_numpy_dtype) for x, value in given.items()]
-    _assigning(get_session(list(given)), list(given), values)(*values)
+    pairs = [_assignment(x, value.ndim) for x, value in zip(given, values)]
+    _assigning(get_session(list(given)), list(given), pairs)(*values)
 
 
-def _assigning(session: Any, variables: list[Any], values: list[Any]) -> Any:
+def _assigning(session: Any, variables: list[Any], pairs: list[tuple[Any, Any]]) -> Any:
     """The step of a session that gives these variables values; the first variable keeps the last one made."""
     known = getattr(variables[0], "_assign_step", None)
     if known is None or known[0] is not session or known[1] != variables:
-        pairs = [_assignment(x, value.ndim) for x, value in zip(variables, values)]
         step = session.make_callable([step for _, step in pairs], [source for source, _ in pairs])
         known = variables[0]._assign_step = (session, variables, step)
     return known[2]

@@ -75,3 +75,12 @@ def test_metrics_of_a_program_in_a_model(given: str) -> None:
     model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
     model.compile("sgd", "mse", metrics=[_counting_metric(given), tf.keras.metrics.MeanIoU(2)])
     assert model.evaluate(np.ones([4, 2]), np.ones([4, 1]), batch_size=2, verbose=0)[1] == 204.0
+
+
+def test_binary_accuracy_is_by_the_threshold() -> None:
+    """Predictions above 1 are of the class 1: rounded they would be of none."""
+    accuracy = tf.keras.metrics.binary_accuracy(
+        np.array([[1.0, 1.0, 0.0]], "f"), np.array([[2.7, 0.4, -3.0]], "f")
+    )
+    with tf.Session() as session:
+        assert session.run(accuracy).tolist() == pytest.approx([2 / 3])

@@ -42,7 +42,7 @@ def test_batches_have_all_examples_of_an_epoch_in_order_or_shuffled() -> None:
     assert len(batches) == 3 and sizes(batches, 4) == [4, 4, 2, 4]
     x, y, weights = next(batches.read())
     np.testing.assert_array_equal([x[0], y[0]], [X[:4], X[:4]])
-    np.testing.assert_array_equal(weights, np.ones((1, 4)))
+    assert weights == []  # the model has none yet
     np.random.seed(0)
     shuffled = list(islice(batches_for(made, X, X, batch_size=4, shuffle=True).read(True), 3))
     found = np.concatenate([each[0] for each in shuffled])

@@ -8,7 +8,7 @@ regularisers, and a model's `_lasting_metrics`, pairs of a tensor and its metric
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +18,15 @@ from flowstone.keras.extensions import added_tensors
 from flowstone.keras.published import own
 from flowstone.ops.variables.replicas import current_replica
 
-__all__ = ["Added", "changed_add", "changed_add_metric", "collecting", "computing", "regularize"]
+__all__ = [
+    "Added",
+    "changed_add",
+    "changed_add_metric",
+    "collecting",
+    "computing",
+    "regularize",
+    "repeat_regularizers",
+]
 
 
 class Added:
@@ -82,9 +90,21 @@ def changed_add(published: Callable[..., None], kind: str) -> Callable[..., None
 
 def regularize(layer: Any) -> None:
     """Adds the losses of the layer's weights, of which it has noted the regularisers."""
-    for variable, regularizer in vars(layer).pop("_regularized", ()):
+    noted = vars(layer).pop("_regularized", ())
+    for variable, regularizer in noted:
         with computing(False), tf.name_scope(f"{variable.op.name}/Regularizer"):
             layer.add_loss(regularizer(variable))
+    vars(layer).setdefault("_regularizers", []).extend(noted)
+
+
+def repeat_regularizers(layers: Iterable[Any]) -> None:
+    """Makes the losses of weights that have been made once more, though nothing uses these: so does
+    TensorFlow 1.15 whenever it asks a model for its losses, and random operations are numbered behind them.
+    """
+    for layer in layers:
+        for variable, regularizer in vars(layer).get("_regularizers", ()):
+            with tf.name_scope(f"{variable.op.name}/Regularizer"):
+                regularizer(variable)
 
 
 def changed_add_metric(published: Callable[..., None]) -> Callable[..., None]:

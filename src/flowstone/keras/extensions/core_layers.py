@@ -53,7 +53,14 @@ def _changed_call(published: Callable[..., Any]) -> Callable[..., Any]:
         policy = getattr(self, "_policy", None)
         casts = policy is not None and policy.should_cast_variables
         kind = compute_dtype(self, inputs) if casts else self.kernel.dtype.base_dtype
-        return published(self, tf.cast(inputs, kind))
+        inputs = tf.cast(inputs, kind)
+        rank = inputs.shape.ndims
+        if isinstance(inputs, tf.SparseTensor) or rank is None or rank < 3:
+            return published(self, inputs)
+        outputs = tf.tensordot(inputs, self.kernel, [[rank - 1], [0]])
+        outputs.set_shape([*inputs.shape.as_list()[:-1], self.units])
+        outputs = tf.nn.bias_add(outputs, self.bias) if self.use_bias else outputs
+        return outputs if self.activation is None else self.activation(outputs)
 
     return call
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import flowstone as tf
 from flowstone.framework.tensors import nest
-from flowstone.keras.extensions import known_data, replicated_models
+from flowstone.keras.extensions import known_data, replicated_models, sample_weights
 from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.published import own
 
@@ -99,7 +99,13 @@ def changed_standardize(published: Callable[..., Any]) -> Callable[..., Any]:
         prepare(self, x, y)
         if isinstance(x, dict) and not getattr(self, "_is_graph_network", True):
             x = nest.flatten(x)
+        if sample_weights.are_given(
+            *arguments[:2], options.get("sample_weight"), options.get("class_weight")
+        ):
+            sample_weights.want(self)
         feeds = published(self, x, y, *arguments, **options)
+        if isinstance(feeds, tuple) and feeds[2] and hasattr(self, "_skipped_weights"):
+            feeds = (*feeds[:2], sample_weights.fed(self, feeds[2]))
         replicated_models.check_batch(self, feeds[0] if isinstance(feeds, tuple) else [])
         if is_plain:
             known_data.remember(self, x, y, feeds)

@@ -22,7 +22,11 @@ _LISTS = (
     "_feed_output_shapes",
     "_feed_loss_fns",
     "_feed_sample_weight_modes",
+    "_feed_sample_weights",
 )
+
+
+_NO_WEIGHTS: Any = object()
 
 
 class _Known:
@@ -51,7 +55,9 @@ def feeds(model: Any, x: Any, y: Any) -> tuple[list[Any], list[Any], list[Any]] 
     if known is None or not _suit(x, y) or not known.holds_for(model):
         return None
     dtype = known.types.get((x.shape, y.shape))
-    return None if dtype is None else ([x], [y], [np.ones(len(x), dtype)])
+    if dtype is None:
+        return None
+    return [x], [y], [] if dtype is _NO_WEIGHTS else [np.ones(len(x), dtype)]
 
 
 def remember(model: Any, x: Any, y: Any, found: Any) -> None:
@@ -59,17 +65,20 @@ def remember(model: Any, x: Any, y: Any, found: Any) -> None:
     if not _suit(x, y):
         return
     inputs, targets, weights = found
-    if not (_is_only(inputs, x) and _is_only(targets, y) and len(weights) == 1):
+    if not (_is_only(inputs, x) and _is_only(targets, y) and len(weights) < 2):
         return
-    ones = weights[0]
-    if type(ones) is not np.ndarray or ones.shape != (len(x),) or not (ones == 1).all():
+    if weights and not _are_ones(weights[0], len(x)):
         return
     known = model.__dict__.get("_known_data")
     if known is None or not known.holds_for(model):
         lists = [model.__dict__.get(name) for name in _LISTS]
         known = model.__dict__["_known_data"] = _Known(lists, own("backend").image_data_format())
     if len(known.types) < 1000:  # sequences have many lengths
-        known.types[x.shape, y.shape] = ones.dtype
+        known.types[x.shape, y.shape] = weights[0].dtype if weights else _NO_WEIGHTS
+
+
+def _are_ones(array: Any, count: int) -> bool:
+    return type(array) is np.ndarray and array.shape == (count,) and bool((array == 1).all())
 
 
 def _is_only(arrays: Any, array: Any) -> bool:

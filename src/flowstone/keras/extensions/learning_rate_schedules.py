@@ -55,9 +55,7 @@ class _Decay(LearningRateSchedule):
     def __call__(self, step: Any) -> Any:
         """The learning rate of this step."""
         given = {key: value for key, value in self._arguments.items() if key != "initial_learning_rate"}
-        rate = tf.convert_to_tensor(self._arguments["initial_learning_rate"])
-        function = getattr(tf.train, self._FUNCTION)
-        return function(rate, tf.cast(step, rate.dtype), **given)
+        return getattr(tf.train, self._FUNCTION)(self._arguments["initial_learning_rate"], step, **given)
 
     def get_config(self) -> dict[str, Any]:
         """What it is made of."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from flowstone.keras.extensions.loss_functions import FUNCTIONS
 from flowstone.keras.published import own
 
 __all__ = ["cosine_similarity", "extend"]
@@ -55,6 +56,8 @@ def extend(module: ModuleType) -> None:
     """Gives `keras.losses` what TensorFlow's has."""
     names = vars(module)
     names.update(dict.fromkeys(("cosine_similarity", "cosine_proximity", "cosine"), cosine_similarity))
+    for name, (function, others) in FUNCTIONS.items():
+        names.update(dict.fromkeys((name, *others.split()), function))
     if "Loss" not in names:  # Keras 2.2
         return
     loss = names["Loss"]

@@ -182,6 +182,14 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
     return tf.cast(tf.equal(true, found), tf.keras.backend.floatx())
 
 
+def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
+    """The share of predictions that are on the labels' side of the threshold, along the last axis."""
+    predicted = tf.convert_to_tensor(y_pred)
+    limit = tf.cast(threshold, predicted.dtype.base_dtype)
+    predicted = tf.cast(predicted > limit, predicted.dtype.base_dtype)
+    return tf.reduce_mean(tf.cast(tf.equal(y_true, predicted), tf.keras.backend.floatx()), -1)
+
+
 def _with_configurations(published: Any, names: Any) -> Any:
     def get(identifier: Any) -> Any:
         """The metric of a name, a function or a configuration, which models that are loaded give."""
@@ -223,10 +231,30 @@ def _changes_since(graph: Any, version: int) -> list[Any]:
     ]
 
 
+def _changed_reduced(published: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def result(self: Any) -> Any:
+        """The sum, or the mean: 0 of no values."""
+        return tf.div_no_nan(self.total, self.count) if hasattr(self, "count") else published(self)
+
+    return result
+
+
+def _update_squared_error(self: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+    y_true, y_pred = (tf.cast(y, self.dtype) for y in (y_true, y_pred))
+    y_pred, y_true = own("utils.losses_utils").squeeze_or_expand_dimensions(y_pred, y_true)
+    error = tf.squared_difference(y_pred, y_true)
+    return own("metrics").Mean.update_state(self, error, sample_weight=sample_weight)
+
+
+def _root_of_mean(self: Any) -> Any:
+    return tf.sqrt(tf.div_no_nan(self.total, self.count))
+
+
 def extend(module: ModuleType) -> None:
     """Puts the functions and classes into `keras.metrics`."""
     names = vars(module)
     names["sparse_categorical_accuracy"] = sparse_categorical_accuracy
+    names["binary_accuracy"] = binary_accuracy
     if "Metric" not in names:  # Keras 2.2
         return
     names["Metric"].__call__ = _changed_call(names["Metric"].__call__)
@@ -234,6 +262,9 @@ def extend(module: ModuleType) -> None:
     utilities.update_state_wrapper = _counted(utilities.update_state_wrapper)
     names["get"] = _with_configurations(names["get"], names)
     names["Metric"].add_weight = add_weight
+    names["Reduce"].result = _changed_reduced(names["Reduce"].result)
+    names["RootMeanSquaredError"].update_state = _update_squared_error
+    names["RootMeanSquaredError"].result = _root_of_mean
     names["MeanTensor"] = _tensor_class(names["Metric"])
     names["MeanRelativeError"] = _relative_error_class(names["Mean"])
     names["MeanIoU"] = _iou_class(names["Metric"])

@@ -18,7 +18,13 @@ import numpy as np
 import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
 from flowstone.keras import sessions, weight_checkpoints
-from flowstone.keras.extensions import first_data, replicated_data, replicated_models
+from flowstone.keras.extensions import (
+    first_data,
+    replicated_data,
+    replicated_models,
+    sample_weights,
+    step_functions,
+)
 from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.extensions.dataset_validation import validation_by
 from flowstone.keras.extensions.generator_batches import with_lists
@@ -97,6 +103,7 @@ def _changed_fit(published: Method) -> Method:
         if replicated_models.strategy_of(self) is not None:
             return _fit_replicas(self, x, y, options)
         data = options.get("validation_data")
+        sample_weights.look_for(self, options)
         if not is_symbolic(x) and not is_symbolic(data):
             return published(self, x, y, **_known(published, options))
         steps, validated = options.pop("validation_steps", None), ""
@@ -406,9 +413,6 @@ _CHANGES: dict[str, Callable[[Method], Method]] = {
     "predict_generator": _changed_predict_generator,
     "save": _changed_save,
     "save_weights": _changed_save_weights,
-    "_make_predict_function": lambda method: _with_awaited(replicated_models.changed_make(method, "predict")),
-    "_make_test_function": lambda method: _with_awaited(replicated_models.changed_make(method, "test")),
-    "_make_train_function": lambda method: _with_awaited(replicated_models.changed_make(method, "train")),
     "_set_inputs": first_data.changed_set_inputs,
     "_standardize_user_data": first_data.changed_standardize,
 }
@@ -416,7 +420,14 @@ _CHANGES: dict[str, Callable[[Method], Method]] = {
 
 _CHANGES_OF_LATER_KERAS: dict[str, Callable[[Method], Method]] = {
     "_handle_metrics": replicated_models.changed_handle_metrics,
+    "_set_sample_weight_attributes": sample_weights.changed_attributes,
     "_prepare_total_loss": lambda _: replicated_models.changed_total_loss(prepare_total_loss),
+}
+
+_STEPS = {
+    "train": step_functions.make_train_function,
+    "test": step_functions.make_test_function,
+    "predict": step_functions.make_predict_function,
 }
 
 
@@ -428,6 +439,10 @@ def extend(module: ModuleType) -> None:
     for name, change in _CHANGES_OF_LATER_KERAS.items():
         if hasattr(model, name):  # Keras 2.2 has neither
             setattr(model, name, change(getattr(model, name)))
+    for kind, make in _STEPS.items():
+        name = f"_make_{kind}_function"
+        made = make if hasattr(model, "_get_training_eval_metrics") else getattr(model, name)
+        setattr(model, name, _with_awaited(replicated_models.changed_make(made, kind)))
     for name in ("evaluate", "evaluate_generator", "fit", "fit_generator", "test_on_batch", "train_on_batch"):
         setattr(model, name, _if_compiled(getattr(model, name)))
     model._uses_dynamic_learning_phase = _phase_is_fed

@@ -22,6 +22,7 @@ import flowstone as tf
 from flowstone.framework.tensors import nest
 from flowstone.keras import sessions, variables
 from flowstone.keras.extensions import learning_rate_schedules as schedules
+from flowstone.keras.published import own
 from flowstone.ops.variables.replicas import container_of, current_replica
 
 __all__ = ["Optimizer", "OptimizerV2"]
@@ -82,7 +83,9 @@ class Optimizer:
             return value
         if callable(value) and not isinstance(value, (tf.Variable, tf.Tensor)):
             value = value()
-        return tf.cast(value, dtype) if dtype is not None else value
+        if dtype is None or (isinstance(value, tf.Variable) and value.dtype.base_dtype == dtype):
+            return value
+        return tf.cast(value, dtype)
 
     def _create_hypers(self) -> None:
         if self._hypers_created:
@@ -162,12 +165,12 @@ class Optimizer:
     ) -> Any:
         """A new variable; `initializer`: a value, an initialiser or its name."""
         kind = tf.as_dtype(dtype or tf.float32)
-        if initializer == "zeros" if isinstance(initializer, str) else False:
-            value: Any = np.zeros(shape, kind.as_numpy_dtype)
-        elif callable(initializer):
-            value = lambda: initializer(shape, dtype=kind)  # noqa: E731
+        make = own("initializers").get(initializer) if isinstance(initializer, str) else initializer
+        value: Any
+        if callable(make):
+            value = lambda: make(shape, dtype=kind)  # noqa: E731
         else:
-            value = np.full(shape, initializer, kind.as_numpy_dtype)
+            value = np.full(shape, make, kind.as_numpy_dtype)
         with tf.control_dependencies(None):
             made = _new(value, trainable=bool(trainable), name=name, dtype=kind, use_resource=True)
         sessions.track_variable(made)
@@ -177,18 +180,11 @@ class Optimizer:
         """The variable `slot_name` of a variable, made at the first call; zeros by default."""
         slots = self._slots.setdefault(var, {})
         if slot_name not in slots:
-            shape, kind = var.shape.as_list(), var.dtype.base_dtype
-            made = (
-                initializer(shape, dtype=kind)
-                if callable(initializer)
-                else np.zeros(shape, kind.as_numpy_dtype)
+            name = f"{var.op.name}/{slot_name}"
+            slots[slot_name] = made = self.add_weight(
+                name, var.shape.as_list(), var.dtype.base_dtype, initializer, trainable=False
             )
-            with tf.control_dependencies(None):
-                slots[slot_name] = _new(
-                    made, trainable=False, name=f"{var.op.name}/{slot_name}", dtype=kind, use_resource=True
-                )
-            sessions.track_variable(slots[slot_name])
-            self._weights.append(slots[slot_name])
+            self._weights.append(made)
         return slots[slot_name]
 
     def get_slot(self, var: Any, slot_name: str) -> Any:
@@ -236,6 +232,10 @@ class Optimizer:
     def get_gradients(self, loss: Any, params: Any) -> list[Any]:
         """The gradients by a list of parameters, or one, clipped; ValueError if `loss` is without it."""
         params = params if isinstance(params, (list, tuple)) else [params]
+        with tf.name_scope(f"{self._name}/gradients"):
+            return self._gradients(loss, params)
+
+    def _gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
         gradients = _gradients(loss, params)
         for gradient, param in zip(gradients, params):
             if gradient is None:
@@ -281,11 +281,12 @@ class Optimizer:
         replica = current_replica()
         if replica is not None:
             return replica.merge_call(self._apply_for_all, (pairs, name))
-        state = self._begin([variable for _, variable in pairs])
-        with tf.name_scope(name or self._name):
-            updates = [self._update(gradient, variable, state) for gradient, variable in pairs]
-            with tf.control_dependencies(updates):
-                return self.iterations.assign_add(1, read_value=False)
+        with tf.name_scope(self._name):
+            state = self._begin([variable for _, variable in pairs])
+            with tf.name_scope(name or self._name):
+                updates = [self._update(gradient, variable, state) for gradient, variable in pairs]
+                with tf.control_dependencies(updates):
+                    return self.iterations.assign_add(1).op
 
     def _begin(self, params: Sequence[Any]) -> dict[Any, Any]:
         """Makes the variables of a step, and what its updates share."""
@@ -299,14 +300,15 @@ class Optimizer:
         of a variable on its device."""
         extended = strategy.extended
         totals = extended.batch_reduce_to("SUM", pairs)
-        state = self._begin([variable for _, variable in pairs])
-        with tf.name_scope(name or self._name):
-            updates = [
-                extended.update(variable, lambda part, total: self._update(total, part, state), (total,))
-                for total, (_, variable) in zip(totals, pairs)
-            ]
-            with tf.control_dependencies(updates):
-                return self.iterations.assign_add(1, read_value=False)
+        with tf.name_scope(self._name):
+            state = self._begin([variable for _, variable in pairs])
+            with tf.name_scope(name or self._name):
+                updates = [
+                    extended.update(variable, lambda part, total: self._update(total, part, state), (total,))
+                    for total, (_, variable) in zip(totals, pairs)
+                ]
+                with tf.control_dependencies(updates):
+                    return self.iterations.assign_add(1, read_value=False)
 
     def _prepare(self, var_list: Sequence[Any]) -> dict[Any, Any]:
         """What updates of variables of one device and type share: `apply_state[device, type][name]`."""
@@ -340,6 +342,10 @@ class Optimizer:
 
     def _update(self, gradient: Any, variable: Any, state: dict[Any, Any]) -> Any:
         """The operation that updates one variable, and applies its constraint."""
+        with tf.name_scope(f"update_{variable.op.name}"):
+            return self._update_in_scope(gradient, variable, state)
+
+    def _update_in_scope(self, gradient: Any, variable: Any, state: dict[Any, Any]) -> Any:
         if isinstance(gradient, tf.IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError("Cannot use a constraint function on a sparse variable.")

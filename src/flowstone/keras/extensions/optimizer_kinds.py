@@ -14,8 +14,6 @@ from flowstone.keras.extensions.optimizer_base import Optimizer
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Configured", "Ftrl", "RMSprop"]
 
-_OVERRIDDEN = ("_prepare_local", "_resource_apply_dense", "_resource_apply_sparse")
-
 
 class Configured(Optimizer):
     """An optimiser whose configuration is its hyperparameters, and the attributes in `_PLAIN`."""
@@ -36,50 +34,37 @@ class Configured(Optimizer):
         for name, value in hypers.items():
             self._set_hyper(name, value)
 
-    def _rate(self, var: Any) -> Any:
-        return self._decayed_lr(var.dtype.base_dtype)
+    def _shared(self, var: Any, apply_state: Any) -> Any:
+        """What the updates of all variables of this one's device and type share."""
+        device, kind = var.device, var.dtype.base_dtype
+        return (apply_state or {}).get((device, kind)) or self._fallback_apply_state(device, kind)
 
-    def _number(self, name: str, var: Any) -> Any:
-        return self._get_hyper(name, var.dtype.base_dtype)
-
-    def _step(self, var: Any) -> Any:
-        """The number of this step, from 1 on."""
-        return tf.cast(self.iterations + 1, var.dtype.base_dtype)
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
         """The operation that updates `var` by a dense gradient."""
         raise NotImplementedError
 
-    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any, shared: Any) -> Any:
         """The operation that updates the rows `indices` of `var`, each there once."""
         raise NotImplementedError
 
     def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:
-        return self._apply_dense(grad, var)
+        return self._apply_dense(grad, var, self._shared(var, apply_state))
 
     def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any, apply_state: Any = None) -> Any:
-        return self._apply_sparse(grad, var, indices)
+        return self._apply_sparse(grad, var, indices, self._shared(var, apply_state))
 
-    def _prepare(self, var_list: Sequence[Any]) -> dict[Any, Any]:
-        """What subclasses of a program's own share; the kinds here read their hyperparameters themselves."""
-        if all(getattr(type(self), name) is getattr(Configured, name) for name in _OVERRIDDEN):
-            return {}
-        return super()._prepare(var_list)
+    def _read(self, name: str, var_dtype: Any) -> Any:
+        """A hyperparameter as it is when the step begins."""
+        return tf.identity(self._get_hyper(name, var_dtype))
 
-    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
-        super()._prepare_local(var_device, var_dtype, apply_state)
-        shared = apply_state[var_device, var_dtype]
-        shared["neg_lr_t"] = -shared["lr_t"]
-        for name in self._HYPERS[1:]:
-            key = f"{name}_t" if name.startswith("beta") else name
-            shared[key] = tf.identity(self._get_hyper(name, var_dtype))
-            shared[f"one_minus_{key}"] = 1 - shared[key]
-        if "epsilon" in self._PLAIN:
-            shared["epsilon"] = tf.convert_to_tensor(getattr(self, "epsilon"), var_dtype)  # noqa: B009
+    def _moved(self, var: Any, slot_name: str, scaled: Any, indices: Any, beta: Any) -> Any:
+        """A slot after it moved: times beta, and with `scaled` added to the rows `indices`."""
+        slot = self.get_slot(var, slot_name)
+        with tf.control_dependencies([slot.assign(slot * beta)]):
+            return self._resource_scatter_add(slot, indices, scaled)
 
-
-def _handles(*variables: Any) -> list[Any]:
-    return [variable.handle for variable in variables]
+    def _epsilon(self, var_dtype: Any) -> Any:
+        return tf.convert_to_tensor(getattr(self, "epsilon"), var_dtype)  # noqa: B009
 
 
 class SGD(Configured):
@@ -107,22 +92,30 @@ class SGD(Configured):
             for var in var_list:
                 self.add_slot(var, "momentum")
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        apply_state[var_device, var_dtype]["momentum"] = self._read("momentum", var_dtype)
+
+    def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
         if not self._momentum:
-            return tf.raw_ops.ResourceApplyGradientDescent(var=var.handle, alpha=self._rate(var), delta=grad)
+            return tf.raw_ops.ResourceApplyGradientDescent(var=var.handle, alpha=shared["lr_t"], delta=grad)
         return tf.raw_ops.ResourceApplyKerasMomentum(
-            var=var.handle, accum=self.get_slot(var, "momentum").handle, lr=self._rate(var), grad=grad,
-            momentum=self._number("momentum", var), use_nesterov=self.nesterov,
+            var=var.handle, accum=self.get_slot(var, "momentum").handle, lr=shared["lr_t"], grad=grad,
+            momentum=shared["momentum"], use_nesterov=self.nesterov,
         )  # fmt: skip
 
-    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
-        if not self._momentum:
-            return tf.raw_ops.ResourceScatterAdd(
-                resource=var.handle, indices=indices, updates=-grad * self._rate(var)
-            )
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Any, var: Any, indices: Any, **kwargs: Any
+    ) -> Any:
+        if self._momentum:
+            return super()._resource_apply_sparse_duplicate_indices(grad, var, indices, **kwargs)
+        rate = self._shared(var, kwargs.get("apply_state"))["lr_t"]
+        return tf.raw_ops.ResourceScatterAdd(resource=var.handle, indices=indices, updates=-grad * rate)
+
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any, shared: Any) -> Any:
         return tf.raw_ops.ResourceSparseApplyKerasMomentum(
-            var=var.handle, accum=self.get_slot(var, "momentum").handle, lr=self._rate(var), grad=grad,
-            indices=indices, momentum=self._number("momentum", var), use_nesterov=self.nesterov,
+            var=var.handle, accum=self.get_slot(var, "momentum").handle, lr=shared["lr_t"], grad=grad,
+            indices=indices, momentum=shared["momentum"], use_nesterov=self.nesterov,
         )  # fmt: skip
 
 
@@ -154,42 +147,46 @@ class RMSprop(Configured):
             for var in var_list if is_there else ():
                 self.add_slot(var, name)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        shared = apply_state[var_device, var_dtype]
+        shared["rho"] = self._read("rho", var_dtype)
+        shared["neg_lr_t"] = -shared["lr_t"]
+        shared["epsilon"] = self._epsilon(var_dtype)
+        shared["momentum"] = self._read("momentum", var_dtype)
+        shared["one_minus_rho"] = 1.0 - shared["rho"]
+
+    def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
         if self._momentum:
-            return self._with_momentum(grad, var, {}, "Apply")
-        rate, rho, rms = self._rate(var), self._number("rho", var), self.get_slot(var, "rms")
-        rms_t = rms.assign(rho * rms + (1.0 - rho) * tf.square(grad))
-        spread = rms_t
+            return self._with_momentum(grad, var, shared, {}, "Apply")
+        rho, rest, rms = shared["rho"], shared["one_minus_rho"], self.get_slot(var, "rms")
+        spread = rms_t = rms.assign(rho * rms + rest * tf.square(grad))
         if self.centered:
             mean = self.get_slot(var, "mg")
-            mean_t = mean.assign(rho * mean + (1.0 - rho) * grad)
+            mean_t = mean.assign(rho * mean + rest * grad)
             spread = rms_t - tf.square(mean_t)
-        return var.assign(var - rate * grad / (tf.sqrt(spread) + self.epsilon))
+        return var.assign(var - shared["lr_t"] * grad / (tf.sqrt(spread) + shared["epsilon"])).op
 
-    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any, shared: Any) -> Any:
         if self._momentum:
-            return self._with_momentum(grad, var, {"indices": indices}, "SparseApply")
-        rate, rho, rms = self._rate(var), self._number("rho", var), self.get_slot(var, "rms")
-        with tf.control_dependencies([rms.assign(rms * rho)]):
-            rms_t = self._resource_scatter_add(rms, indices, tf.square(grad) * (1.0 - rho))
-        spread = tf.gather(rms_t, indices)
+            return self._with_momentum(grad, var, shared, {"indices": indices}, "SparseApply")
+        moved = [self._moved(var, "rms", (grad * grad) * shared["one_minus_rho"], indices, shared["rho"])]
+        spread = tf.gather(moved[0], indices)
         if self.centered:
-            mean = self.get_slot(var, "mg")
-            with tf.control_dependencies([mean.assign(mean * rho)]):
-                mean_t = self._resource_scatter_add(mean, indices, grad * (1.0 - rho))
-            spread = spread - tf.square(tf.gather(mean_t, indices))
-        update = -rate * grad / (tf.sqrt(spread) + self.epsilon)
-        return self._resource_scatter_add(var, indices, update).op
+            moved.append(self._moved(var, "mg", grad * shared["one_minus_rho"], indices, shared["rho"]))
+            spread = spread - tf.square(tf.gather(moved[1], indices))
+        change = (shared["neg_lr_t"] * grad) / (tf.sqrt(spread) + shared["epsilon"])
+        return tf.group(self._resource_scatter_add(var, indices, change), *moved)
 
-    def _with_momentum(self, grad: Any, var: Any, rows: dict[str, Any], form: str) -> Any:
+    def _with_momentum(self, grad: Any, var: Any, shared: Any, rows: dict[str, Any], form: str) -> Any:
         slots = {"ms": self.get_slot(var, "rms").handle, "mom": self.get_slot(var, "momentum").handle}
         if self.centered:
             slots["mg"] = self.get_slot(var, "mg").handle
         kind = "CenteredRMSProp" if self.centered else "RMSProp"
         operation = getattr(tf.raw_ops, f"Resource{form}{kind}")
         return operation(
-            var=var.handle, lr=self._rate(var), rho=self._number("rho", var), grad=grad,
-            momentum=self._number("momentum", var), epsilon=self.epsilon, **slots, **rows,
+            var=var.handle, lr=shared["lr_t"], rho=shared["rho"], grad=grad, momentum=shared["momentum"],
+            epsilon=shared["epsilon"], **slots, **rows,
         )  # fmt: skip
 
 
@@ -226,17 +223,23 @@ class Adagrad(Configured):
         """An optimiser of this configuration; of one without an initial value, as Keras 2's, with 0."""
         return super().from_config({"initial_accumulator_value": 0.0, **config}, custom_objects)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return tf.raw_ops.ResourceApplyAdagradV2(
-            var=var.handle, accum=self.get_slot(var, "accumulator").handle, lr=self._rate(var),
-            epsilon=self.epsilon, grad=grad,
-        )  # fmt: skip
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        shared = apply_state[var_device, var_dtype]
+        shared["epsilon"] = self._epsilon(var_dtype)
+        shared["neg_lr_t"] = -shared["lr_t"]
+        shared["zero"] = tf.zeros([], tf.int64)
 
-    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
-        return tf.raw_ops.ResourceSparseApplyAdagradV2(
-            var=var.handle, accum=self.get_slot(var, "accumulator").handle, lr=self._rate(var),
-            epsilon=self.epsilon, grad=grad, indices=indices,
-        )  # fmt: skip
+    def _options(self, grad: Any, var: Any, shared: Any) -> dict[str, Any]:
+        accumulated = self.get_slot(var, "accumulator").handle
+        rate = {"lr": shared["lr_t"], "epsilon": shared["epsilon"]}
+        return {"var": var.handle, "accum": accumulated, "grad": grad, **rate}
+
+    def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
+        return tf.raw_ops.ResourceApplyAdagradV2(**self._options(grad, var, shared))
+
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any, shared: Any) -> Any:
+        return tf.raw_ops.ResourceSparseApplyAdagradV2(**self._options(grad, var, shared), indices=indices)
 
 
 class Adadelta(Configured):
@@ -261,17 +264,23 @@ class Adadelta(Configured):
             for var in var_list:
                 self.add_slot(var, name)
 
-    def _options(self, grad: Any, var: Any) -> dict[str, Any]:
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        shared = apply_state[var_device, var_dtype]
+        shared["epsilon"] = self._epsilon(var_dtype)
+        shared["rho"] = self._read("rho", var_dtype)
+
+    def _options(self, grad: Any, var: Any, shared: Any) -> dict[str, Any]:
         slots = {"accum": self.get_slot(var, "accum_grad").handle}
         slots["accum_update"] = self.get_slot(var, "accum_var").handle
-        rates = {"lr": self._rate(var), "rho": self._number("rho", var), "epsilon": self.epsilon}
+        rates = {"lr": shared["lr_t"], "rho": shared["rho"], "epsilon": shared["epsilon"]}
         return {"var": var.handle, "grad": grad, **slots, **rates}
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return tf.raw_ops.ResourceApplyAdadelta(**self._options(grad, var))
+    def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
+        return tf.raw_ops.ResourceApplyAdadelta(**self._options(grad, var, shared))
 
-    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
-        return tf.raw_ops.ResourceSparseApplyAdadelta(**self._options(grad, var), indices=indices)
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any, shared: Any) -> Any:
+        return tf.raw_ops.ResourceSparseApplyAdadelta(**self._options(grad, var, shared), indices=indices)
 
 
 class Ftrl(Configured):
@@ -335,23 +344,29 @@ class Ftrl(Configured):
             "l2_shrinkage_regularization_strength": self._l2_shrinkage_regularization_strength,
         }
 
-    def _options(self, grad: Any, var: Any) -> tuple[str, dict[str, Any]]:
-        slots = [self.get_slot(var, name) for name in ("accumulator", "linear")]
-        accum, linear = _handles(*slots)
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        shared = apply_state[var_device, var_dtype]
+        for name in self._HYPERS[1:]:
+            shared[name] = self._read(name, var_dtype)
+        shrinkage = self._l2_shrinkage_regularization_strength
+        shared["l2_shrinkage_regularization_strength"] = tf.cast(shrinkage, var_dtype)
+
+    def _options(self, grad: Any, var: Any, shared: Any) -> tuple[str, dict[str, Any]]:
+        accum, linear = (self.get_slot(var, name).handle for name in ("accumulator", "linear"))
         options = {
-            "var": var.handle, "accum": accum, "linear": linear, "grad": grad, "lr": self._rate(var),
-            "l1": self._number("l1_regularization_strength", var),
-            "l2": self._number("l2_regularization_strength", var),
-            "lr_power": self._number("learning_rate_power", var),
+            "var": var.handle, "accum": accum, "linear": linear, "grad": grad, "lr": shared["lr_t"],
+            "l1": shared["l1_regularization_strength"], "l2": shared["l2_regularization_strength"],
+            "lr_power": shared["learning_rate_power"],
         }  # fmt: skip
         if self._l2_shrinkage_regularization_strength <= 0.0:
             return "Ftrl", options
-        return "FtrlV2", {**options, "l2_shrinkage": self._l2_shrinkage_regularization_strength}
+        return "FtrlV2", {**options, "l2_shrinkage": shared["l2_shrinkage_regularization_strength"]}
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        kind, options = self._options(grad, var)
+    def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
+        kind, options = self._options(grad, var, shared)
         return getattr(tf.raw_ops, f"ResourceApply{kind}")(**options)
 
-    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
-        kind, options = self._options(grad, var)
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any, shared: Any) -> Any:
+        kind, options = self._options(grad, var, shared)
         return getattr(tf.raw_ops, f"ResourceSparseApply{kind}")(**options, indices=indices)

@@ -32,11 +32,6 @@ class _Moments(Configured):
             for var in var_list:
                 self.add_slot(var, name)
 
-    def _moved(self, slot: Any, beta: Any, values: Any, indices: Any) -> Any:
-        """The slot after it moved: beta · slot, with (1 - beta) · values in the rows `indices`."""
-        with tf.control_dependencies([slot.assign(slot * beta)]):
-            return self._resource_scatter_add(slot, indices, values * (1.0 - beta))
-
 
 class Adam(_Moments):
     """Steps by the moving means of gradients and of their squares; `amsgrad`: by the largest of these."""
@@ -73,35 +68,38 @@ class Adam(_Moments):
         shared = apply_state[var_device, var_dtype]
         step = tf.cast(self.iterations + 1, var_dtype)
         for name in ("beta_1", "beta_2"):
+            shared[f"{name}_t"] = self._read(name, var_dtype)
+        for name in ("beta_1", "beta_2"):
             shared[f"{name}_power"] = tf.pow(shared[f"{name}_t"], step)
-        rest_1, rest_2 = 1 - shared["beta_1_power"], 1 - shared["beta_2_power"]
-        shared["lr"] = shared["lr_t"] * (tf.sqrt(rest_2) / rest_1)
+        root = tf.sqrt(1 - shared["beta_2_power"])
+        shared["lr"] = shared["lr_t"] * (root / (1 - shared["beta_1_power"]))
+        shared["epsilon"] = self._epsilon(var_dtype)
+        for name in ("beta_1", "beta_2"):
+            shared[f"one_minus_{name}_t"] = 1 - shared[f"{name}_t"]
 
-    def _powers(self, var: Any) -> tuple[Any, Any, Any, Any]:
-        beta_1, beta_2, step = self._number("beta_1", var), self._number("beta_2", var), self._step(var)
-        return beta_1, beta_2, tf.pow(beta_1, step), tf.pow(beta_2, step)
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        beta_1, beta_2, power_1, power_2 = self._powers(var)
+    def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
         options = {
             "var": var.handle, "m": self.get_slot(var, "m").handle, "v": self.get_slot(var, "v").handle,
-            "beta1_power": power_1, "beta2_power": power_2, "lr": self._rate(var), "beta1": beta_1,
-            "beta2": beta_2, "epsilon": self.epsilon, "grad": grad,
+            "beta1_power": shared["beta_1_power"], "beta2_power": shared["beta_2_power"],
+            "lr": shared["lr_t"], "beta1": shared["beta_1_t"], "beta2": shared["beta_2_t"],
+            "epsilon": shared["epsilon"], "grad": grad,
         }  # fmt: skip
         if self.amsgrad:
             vhat = self.get_slot(var, "vhat").handle
             return tf.raw_ops.ResourceApplyAdamWithAmsgrad(vhat=vhat, **options)
         return tf.raw_ops.ResourceApplyAdam(**options)
 
-    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
-        beta_1, beta_2, power_1, power_2 = self._powers(var)
-        rate = self._rate(var) * (tf.sqrt(1.0 - power_2) / (1.0 - power_1))
-        m = self._moved(self.get_slot(var, "m"), beta_1, grad, indices)
-        v = self._moved(self.get_slot(var, "v"), beta_2, grad * grad, indices)
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any, shared: Any) -> Any:
+        m = self._moved(var, "m", grad * shared["one_minus_beta_1_t"], indices, shared["beta_1_t"])
+        squares = (grad * grad) * shared["one_minus_beta_2_t"]
+        v = self._moved(var, "v", squares, indices, shared["beta_2_t"])
+        others = [m, v]
         if self.amsgrad:
             vhat = self.get_slot(var, "vhat")
             v = vhat.assign(tf.maximum(vhat, v))
-        return var.assign_sub(rate * m / (tf.sqrt(v) + self.epsilon))
+            others.append(v)
+        root = tf.sqrt(v)
+        return tf.group(var.assign_sub(shared["lr"] * m / (root + shared["epsilon"])), *others)
 
 
 class Adamax(_Moments):
@@ -118,23 +116,33 @@ class Adamax(_Moments):
     ) -> None:
         super().__init__(name, learning_rate, beta_1, beta_2, epsilon, kwargs)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        beta_1 = self._number("beta_1", var)
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        shared = apply_state[var_device, var_dtype]
+        step = tf.cast(self.iterations + 1, var_dtype)
+        for name in ("beta_1", "beta_2"):
+            shared[f"{name}_t"] = self._read(name, var_dtype)
+        shared["beta_1_power"] = tf.pow(shared["beta_1_t"], step)
+        shared["neg_scaled_lr"] = -shared["lr_t"] / (1 - shared["beta_1_power"])
+        shared["epsilon"] = self._epsilon(var_dtype)
+        shared["one_minus_beta_1_t"] = 1 - shared["beta_1_t"]
+        shared["zero"] = tf.zeros([], tf.int64)
+
+    def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
         return tf.raw_ops.ResourceApplyAdaMax(
             var=var.handle, m=self.get_slot(var, "m").handle, v=self.get_slot(var, "v").handle,
-            beta1_power=tf.pow(beta_1, self._step(var)), lr=self._rate(var), beta1=beta_1,
-            beta2=self._number("beta_2", var), epsilon=self.epsilon, grad=grad,
+            beta1_power=shared["beta_1_power"], lr=shared["lr_t"], beta1=shared["beta_1_t"],
+            beta2=shared["beta_2_t"], epsilon=shared["epsilon"], grad=grad,
         )  # fmt: skip
 
-    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
-        beta_1, beta_2 = self._number("beta_1", var), self._number("beta_2", var)
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any, shared: Any) -> Any:
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
-        m_rows = tf.gather(m, indices) * beta_1 + grad * (1.0 - beta_1)
-        v_rows = tf.maximum(tf.gather(v, indices) * beta_2, tf.abs(grad))
-        moved = [tf.scatter_update(m, indices, m_rows), tf.scatter_update(v, indices, v_rows)]
-        rate = -self._rate(var) / (1.0 - tf.pow(beta_1, self._step(var)))
-        with tf.control_dependencies(moved):
-            return self._resource_scatter_add(var, indices, rate * (m_rows / (v_rows + self.epsilon))).op
+        m_rows = tf.gather(m, indices) * shared["beta_1_t"] + grad * shared["one_minus_beta_1_t"]
+        with tf.control_dependencies([self._resource_scatter_update(m, indices, m_rows)]):
+            v_rows = tf.maximum(tf.gather(v, indices) * shared["beta_2_t"], tf.abs(grad))
+        with tf.control_dependencies([self._resource_scatter_update(v, indices, v_rows)]):
+            change = shared["neg_scaled_lr"] * (m_rows / (v_rows + shared["epsilon"]))
+        return tf.group(self._resource_scatter_add(var, indices, change))
 
 
 class Nadam(_Moments):
@@ -152,47 +160,60 @@ class Nadam(_Moments):
         kwargs["decay"] = kwargs.pop("schedule_decay", kwargs.get("decay", 0.004))
         super().__init__(name, learning_rate, beta_1, beta_2, epsilon, kwargs)
         self._m_cache: Any = None
-        self._shared: dict[Any, tuple[Any, ...]] = {}
+        self._m_cache_read: Any = None
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         if self._m_cache is None:
             kind = var_list[0].dtype.base_dtype
-            self._m_cache = self.add_weight("momentum_cache", [], kind, 1.0, trainable=False)
+            self._m_cache = self.add_weight("momentum_cache", [], kind, "ones", trainable=False)
             self._weights.append(self._m_cache)
         super()._create_slots(var_list)
 
     def _prepare(self, var_list: Sequence[Any]) -> dict[Any, Any]:
-        """The weights of the momentum now and in the next step, and the products of all of them."""
-        self._shared = {}
-        first = var_list[0]
-        step, beta_1, decay = self._step(first), self._number("beta_1", first), self._initial_decay
-        base = tf.constant(0.96, first.dtype.base_dtype)
-        now = beta_1 * (1.0 - 0.5 * tf.pow(base, decay * step))
-        following = beta_1 * (1.0 - 0.5 * tf.pow(base, decay * (step + 1)))
-        product = tf.identity(self._m_cache) * now
-        with tf.control_dependencies([product]):
-            cached = self._m_cache.assign(product)
-        with tf.control_dependencies([cached]):
-            product = tf.identity(product)
-        self._shared["all"] = (now, following, product, product * following)
+        self._m_cache_read = tf.identity(self._m_cache)
         return super()._prepare(var_list)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        beta_1, beta_2 = self._number("beta_1", var), self._number("beta_2", var)
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        """The weights of the momentum now and in the next step, and the products of all of them."""
+        shared = apply_state[var_device, var_dtype]
+        for key, name in (("lr_t", "learning_rate"), ("beta_1_t", "beta_1"), ("beta_2_t", "beta_2")):
+            shared[key] = self._read(name, var_dtype)
+        step, following = (tf.cast(self.iterations + i, var_dtype) for i in (1, 2))
+        base = tf.cast(0.96, var_dtype)
+        for key, number in (("m_t", step), ("m_t_1", following)):
+            factor = 1.0 - 0.5 * tf.pow(base, self._initial_decay * number)
+            shared[key] = shared["beta_1_t"] * factor
+        product = tf.cast(self._m_cache_read, var_dtype) * shared["m_t"]
+        if var_dtype is self._m_cache.dtype.base_dtype:
+            product = tf.identity(self._m_cache.assign(product))
+        next_product = product * shared["m_t_1"]
+        shared["neg_lr_t"] = -shared["lr_t"]
+        shared["epsilon"] = self._epsilon(var_dtype)
+        for name in ("beta_1_t", "beta_2_t", "m_t"):
+            shared[f"one_minus_{name}"] = 1 - shared[name]
+        shared["one_minus_m_schedule_new"] = 1 - product
+        shared["one_minus_m_schedule_next"] = 1 - next_product
+        shared["v_t_prime_denominator"] = 1 - tf.pow(shared["beta_2_t"], step)
+
+    def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
-        m_t = m.assign(beta_1 * m + (1.0 - beta_1) * grad)
-        v_t = v.assign(beta_2 * v + (1.0 - beta_2) * tf.square(grad))
-        return var.assign(var - self._change(grad, var, m_t, v_t))
+        now = grad / shared["one_minus_m_schedule_new"]
+        m_t = m.assign(shared["beta_1_t"] * m + shared["one_minus_beta_1_t"] * grad)
+        moved = m_t / shared["one_minus_m_schedule_next"]
+        v_t = v.assign(shared["beta_2_t"] * v + shared["one_minus_beta_2_t"] * tf.square(grad))
+        spread = v_t / shared["v_t_prime_denominator"]
+        mixed = shared["one_minus_m_t"] * now + shared["m_t_1"] * moved
+        return var.assign(var - shared["lr_t"] * mixed / (tf.sqrt(spread) + shared["epsilon"])).op
 
-    def _apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
-        m = self._moved(self.get_slot(var, "m"), self._number("beta_1", var), grad, indices)
-        v = self._moved(self.get_slot(var, "v"), self._number("beta_2", var), grad * grad, indices)
-        change = self._change(grad, var, tf.gather(m, indices), tf.gather(v, indices))
-        return self._resource_scatter_add(var, indices, -change).op
-
-    def _change(self, grad: Any, var: Any, m: Any, v: Any) -> Any:
-        kind = var.dtype.base_dtype
-        now, following, product, next_product = (tf.cast(x, kind) for x in self._shared["all"])
-        rest = 1.0 - tf.pow(self._number("beta_2", var), self._step(var))
-        mixed = (1.0 - now) * (grad / (1.0 - product)) + following * (m / (1.0 - next_product))
-        return self._get_hyper("learning_rate", kind) * mixed / (tf.sqrt(v / rest) + self.epsilon)
+    def _apply_sparse(self, grad: Any, var: Any, indices: Any, shared: Any) -> Any:
+        now = grad / shared["one_minus_m_schedule_new"]
+        m = self._moved(var, "m", grad * shared["one_minus_beta_1_t"], indices, shared["beta_1_t"])
+        m_rows = tf.gather(m, indices)
+        moved = m_rows / shared["one_minus_m_schedule_next"]
+        mixed = shared["one_minus_m_t"] * now + shared["m_t_1"] * moved
+        squares = (grad * grad) * shared["one_minus_beta_2_t"]
+        v = self._moved(var, "v", squares, indices, shared["beta_2_t"])
+        v_rows = tf.gather(v, indices)
+        root = tf.sqrt(v_rows / shared["v_t_prime_denominator"]) + shared["epsilon"]
+        changed = self._resource_scatter_add(var, indices, shared["neg_lr_t"] * mixed / root)
+        return tf.group(changed, m_rows, v_rows)

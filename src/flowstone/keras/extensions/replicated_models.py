@@ -238,7 +238,7 @@ class _Step:
             updates = self._updates(added)
         if self._kind == "train":
             optimizer = model.optimizer
-            with tf.name_scope("training"), tf.name_scope(type(optimizer).__name__):
+            with tf.name_scope("training"):
                 updates += optimizer.get_updates(params=model._collected_trainable_weights, loss=total)
         metrics = [each._call_result for each in model._get_training_eval_metrics() if _is_called(each)]
         return [total, *metrics], tf.group(*updates)

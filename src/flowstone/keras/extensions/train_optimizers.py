@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from flowstone.ops.variables.replicas import current_replica
-
 __all__ = ["extend"]
 
 
@@ -20,20 +18,15 @@ def _weights(self: Any) -> list[Any]:
     return list(self.optimizer.variables())
 
 
-def _changed_get_updates(published: Any) -> Any:
-    def get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
-        """The operations of a step; in a replica's code that of all replicas."""
-        if current_replica() is None:
-            return list(published(self, loss=loss, params=params))
-        pairs = self.optimizer.compute_gradients(loss, var_list=params)
-        return [self.optimizer.apply_gradients(pairs, global_step=self.iterations)]
-
-    return get_updates
+def _get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
+    """The operation of a step, which counts it; in a replica's code that of all replicas."""
+    pairs = self.optimizer.compute_gradients(loss, var_list=params)
+    return [self.optimizer.apply_gradients(pairs, global_step=self.iterations)]
 
 
 def extend(module: ModuleType) -> None:
     """Changes the class `TFOptimizer` of `keras.optimizers`."""
     wrapper: Any = vars(module)["TFOptimizer"]
     wrapper._checkpoint_children = _checkpoint_children
-    wrapper.get_updates = _changed_get_updates(wrapper.get_updates)
+    wrapper.get_updates = _get_updates
     wrapper.weights = property(_weights)

@@ -329,7 +329,7 @@ def _declare_gradients(
     @forward.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:
         x, kernel = op.inputs
-        if depthwise:
+        if depthwise or forward.name == "Conv3D":
             x_shape, kernel_shape = F.Shape(x), F.Shape(kernel)
         else:
             x_shape, kernel_shape = F.ShapeN([x, kernel])

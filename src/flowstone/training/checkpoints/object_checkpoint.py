@@ -83,7 +83,8 @@ class Checkpoint(Root):
         Nothing is counted, and no state file is written.
         """
         session, path = session_or_default(session), as_path(file_prefix)
-        self._start_counter(session)
+        if "_save_counter" in vars(self):
+            self._start_counter(session)
         objects = ObjectGraph(_Saved(self))
         with session.graph.as_default():
             operation, prefix, states = self._writer(objects)

@@ -107,11 +107,10 @@ def polynomial_decay(
         end, exponent = cast(end_learning_rate, rate.dtype), cast(power, rate.dtype)
         step, steps = cast(global_step, rate.dtype), cast(decay_steps, rate.dtype)
         if cycle:
-            at_start = F.Equal(step, 0)
-            cycles = F.SelectV2(at_start, 1.0, F.Ceil(step / decay_steps))
+            cycles = cond(F.Equal(step, 0), lambda: 1.0, lambda: F.Ceil(step / decay_steps))
             steps = F.Mul(steps, cycles)
         else:
-            step = F.Minimum(step, steps)
+            step = F.Minimum(step, decay_steps)
         progress = step / steps
         return F.Add(F.Mul(rate - end, F.Pow(1 - progress, exponent)), end, name=scope)
 
