@@ -188,6 +188,20 @@ def test_state_that_changes_is_read_by_its_own_nodes(monkeypatch: pytest.MonkeyP
     assert (a == 3).all() and (b == 5).all()
 
 
+def test_one_node_that_takes_a_state_that_changes_is_a_cluster_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    total = tf.Variable([6.0, 0.0], use_resource=True)
+    count = tf.Variable([3.0, 0.0], use_resource=True)
+    with tf.control_dependencies([total.assign_add([2.0, 2.0]), count.assign_add([1.0, 0.0])]):
+        mean = tf.div_no_nan(total.read_value(), count.read_value())
+    with tf.control_dependencies([mean]):
+        change = count.assign([5.0, 5.0])
+    assert clusters([mean], []) == ["DivNoNan"]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([mean, change])[0].tolist() == [2.0, 0.0]
+        assert session.run(count).tolist() == [5.0, 5.0]
+
+
 def without_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves loops and conditionals to the plan: whole ones would be compiled before clusters are."""
     monkeypatch.setattr(flags, "DISABLED_PASSES", flags.DISABLED_PASSES | {"join_programs"})

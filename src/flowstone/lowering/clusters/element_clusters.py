@@ -10,8 +10,8 @@ becomes
 
 `members.py` says which nodes are a cluster together. They join while nobody else has taken what the cluster
 computes: then no path leads out of it and back. They are looked at in an order in which element-wise nodes
-come as early as they can. All are in one loop and one branch, wait for nothing, and take nothing that shares
-memory with a state that the step changes.
+come as early as they can. All are in one loop and one branch, and wait for nothing. What takes memory of a
+state that the step changes stays where it is: it is a cluster alone, or none.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ class _Finder:
             facts = facts_of(node)
             if facts is None:
                 continue
-            if changed and any(not changed.isdisjoint(references[x]) for x in node.inputs):
-                continue
+            stays = changed and any(not changed.isdisjoint(references[x]) for x in node.inputs)
             late = 0 if coming is None else coming(node)
-            self.keys[node] = liveness.node(node), frames.home(node), late, node.device, facts.lead
+            place = node if stays else None
+            self.keys[node] = liveness.node(node), frames.home(node), late, node.device, facts.lead, place
             self.facts[node] = facts
 
     def clusters(self, order: Iterable[PlanNode]) -> list[_Group]:
