@@ -18,6 +18,8 @@ def _boxes(tf):
     return tf.ragged.constant([[[1, 2], [3, 4]], [[5, 6]]], ragged_rank=1)
 
 
+_GRID = [[[0, 1], [2, 3], [4, 5]], [[6, 7], [4, 5], [4, 5]]]
+
 PROGRAMS = {
     "constants": lambda tf: [
         _words(tf), _numbers(tf), _deep(tf), _boxes(tf), tf.ragged.constant([[], []]),
@@ -100,6 +102,14 @@ PROGRAMS = {
     ]
     + [tf.reduce_any(_numbers(tf) > 4, axis=1),
        tf.reduce_all(_numbers(tf) > 2, axis=1), tf.reduce_sum(_numbers(tf), axis=1), tf.reduce_max(_numbers(tf), axis=1)],
+    "means of integers": lambda tf: [
+        tf.reduce_mean(tf.cast(_numbers(tf)[:1], kind), axis)
+        for kind in (tf.int32, tf.int64, tf.float32) for axis in (None, 0, 1)
+    ],
+    "of unknown rank": lambda tf: [
+        tf.RaggedTensor.from_tensor(tf.placeholder_with_default(_GRID, None), *arguments)
+        for arguments in ((), ([1, 2],), (None, [4, 5]), (None, 0), (None, None, 2))
+    ],
     "elements": lambda tf: [
         _numbers(tf) + 1, 10 - _numbers(tf), _numbers(tf) * _numbers(tf), -_numbers(tf), abs(_numbers(tf)),
         _numbers(tf) / 2, _numbers(tf) // 2, _numbers(tf) % 2, _numbers(tf) > 2, tf.cast(_numbers(tf), tf.float32),
@@ -134,6 +144,7 @@ ERRORS = {
     "tensor": lambda tf: tf.convert_to_tensor(_numbers(tf)),
     "sparse": lambda tf: tf.RaggedTensor.from_sparse(tf.constant([1])),
     "both": lambda tf: tf.RaggedTensor.from_tensor([[1]], lengths=[1], padding=0),
+    "padding": lambda tf: tf.RaggedTensor.from_tensor(_GRID, padding=0),
     "mask": lambda tf: tf.ragged.boolean_mask([1], True),
     "splits type": lambda tf: tf.ragged.constant([[1]], row_splits_dtype=tf.float32),
     "spec": lambda tf: tf.RaggedTensorSpec(),

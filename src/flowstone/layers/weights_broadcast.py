@@ -14,12 +14,13 @@ from flowstone.framework.graphs.graph_functions import control_dependencies, nam
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import ones_like
-from flowstone.ops.arrays.shapes import rank, shape
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.shapes import expand_dims, rank, shape, size
 from flowstone.ops.control.conditionals import Assert, cond
 from flowstone.ops.control.control_flow import no_op
 from flowstone.ops.numbers.arithmetic import multiply
-from flowstone.ops.numbers.comparisons import equal, logical_or
-from flowstone.ops.numbers.reductions import reduce_all
+from flowstone.ops.numbers.comparisons import equal
+from flowstone.ops.sparse.sets import set_difference
 
 __all__ = ["assert_broadcastable", "broadcast_weights"]
 
@@ -60,16 +61,16 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
 def _static_check(weights: Tensor, values: Tensor) -> str | None:
     """Which check succeeds, ``scalar`` or ``dims``; None if the step has to check. ValueError where one fails
     on what is known."""
-    if weights.dims == ():
-        return "scalar"
     if weights.dims is None or values.dims is None:
         return None
+    if not weights.dims:
+        return "scalar"
     shapes = f"values.shape={values.shape}. weights.shape={weights.shape}."
     if len(weights.dims) != len(values.dims):
         ranks = f"values.rank={len(values.dims)}. weights.rank={len(weights.dims)}."
         raise ValueError(f"{_REFUSAL} {ranks} {shapes}")
-    for i, (size, wanted) in enumerate(zip(weights.dims, values.dims)):
-        if size not in (None, 1) and wanted not in (None, size):
+    for i, (own, wanted) in enumerate(zip(weights.dims, values.dims)):
+        if own not in (None, 1) and wanted not in (None, own):
             raise ValueError(f"{_REFUSAL} Mismatch at dim {i}. {shapes}")
     return None if None in (*weights.dims, *values.dims) else "dims"
 
@@ -81,8 +82,10 @@ def _has_valid_shape(
 
     def has_valid_dims() -> Tensor:
         with name_scope(None, "has_invalid_dims", (weights_shape, values_shape)) as scope:
-            is_valid = logical_or(equal(weights_shape, values_shape), equal(weights_shape, 1))
-            every: Tensor = reduce_all(is_valid, name=scope)
+            sizes = expand_dims(values_shape, -1)
+            valid = concat((sizes, ones_like(sizes)), axis=1)
+            invalid = set_difference(expand_dims(weights_shape, -1), valid)
+            every: Tensor = equal(0, size(invalid.values, name="num_invalid_dims"), name=scope)
             return every
 
     with name_scope(None, "has_valid_nonscalar_shape", (weights_shape, values_shape)) as scope:

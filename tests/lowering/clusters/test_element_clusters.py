@@ -331,3 +331,14 @@ def test_several_open_sizes_are_one(first: tuple[int, ...], second: tuple[int, .
             for got, expected in zip(run(a, b), [wanted - means, wanted.sum((0, 1)), means]):
                 assert got.shape == expected.shape
                 np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_that_takes_a_row_in_another_shape_is_no_member_with_those_that_do_not() -> None:
+    x = fed(1, 2)
+    y = tf.matmul(x, x, transpose_b=True)
+    z = tf.tanh(x) + tf.exp(x) + tf.matmul(y, x) + tf.square(x)
+    value = np.array([[0.5, -2.0]], "f")
+    with tf.Session() as session:
+        found = session.run(z, {x: value})
+    wanted = np.tanh(value) + np.exp(value) + value * (value @ value.T) + value**2
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

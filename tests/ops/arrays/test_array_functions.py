@@ -214,3 +214,13 @@ def test_one_number_is_the_size_of_blocks_in_both_dimensions():
     with tf.Session() as session:
         np.testing.assert_array_equal(*session.run([one, both]))
     assert one.shape == (1, 4, 4, 1)
+
+
+@pytest.mark.parametrize("indices", [[[0, 1], [2, 0]], [[[2]], [[1]]]])
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_texts_of_a_batch_are_gathered_as_numbers_are(indices: Any, axis: int) -> None:
+    numbers = np.arange(6).reshape(2, 3)
+    fed, places = tf.placeholder(tf.int64), tf.placeholder(tf.int64)
+    pair = [tf.gather(x, places, axis=axis, batch_dims=1) for x in (tf.as_string(fed), fed)]
+    texts, found = tf.Session().run(pair, {fed: numbers, places: indices})
+    np.testing.assert_array_equal(texts.astype(np.int64), found)

@@ -116,3 +116,13 @@ def test_gradients() -> None:
         np.testing.assert_allclose(
             s.run(gradient, {x: value}), np.where(value > 0.1, 2 * value, np.cos(value)), rtol=1e-4, atol=1e-5
         )
+
+
+@pytest.mark.parametrize("condition", [[False] * 3, [True] * 3, False])
+def test_a_known_condition_does_not_hide_sides_that_do_not_fit(condition) -> None:
+    x = tf.placeholder(tf.float32)
+    y = tf.where(condition, x, tf.zeros([3, 4]))
+    with tf.Session() as s:
+        assert s.run(y, {x: np.zeros([3, 4])}).shape == (3, 4)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must have the same size"):
+            s.run(y, {x: np.zeros([3, 2])})

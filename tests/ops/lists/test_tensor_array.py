@@ -112,6 +112,17 @@ def test_never_written_elements_of_a_known_shape_are_zeros() -> None:
     assert run(tf.TensorArray(tf.bool, 1, element_shape=[2]).stack()).tolist() == [[False, False]]
 
 
+def test_elements_that_no_step_of_a_loop_wrote_are_zeros() -> None:
+    def array(steps: int) -> tf.TensorArray:
+        initial = [tf.constant(0), tf.TensorArray(tf.float32, 3)]
+        return tf.while_loop(lambda i, _: i < steps, lambda i, a: (i + 1, a.write(i, 1.0)), initial)[1]
+
+    assert run(array(0).stack()).tolist() == [0, 0, 0]
+    assert run(array(1).gather([2, 0])).tolist() == [0, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="element shape is not fully defined"):
+        run(array(0).read(0))
+
+
 def test_empty_arrays() -> None:
     assert run(tf.TensorArray(tf.float32, 0, element_shape=[2]).stack()).shape == (0, 2)
     assert run(tf.TensorArray(tf.float32, 0, element_shape=[None, 2]).concat()).shape == (0, 2)

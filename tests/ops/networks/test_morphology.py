@@ -31,3 +31,14 @@ def test_what_does_not_depend_on_an_image_has_no_gradient_there() -> None:
         found = session.run(gradients, {nothing: np.zeros([0, 2, 1])})
     assert [each.shape for each in found] == [(1, 4, 4, 1), (0, 2, 1)]
     assert not found[0].any()
+
+
+def test_sums_of_small_integers_wrap_before_they_are_compared() -> None:
+    def dilated(image: list[int], kernel: list[int], dtype: str) -> list[int]:
+        x = tf.constant(np.reshape(image, (1, 4, 1, 1)), dtype)
+        y = tf.nn.dilation2d(x, tf.constant(np.reshape(kernel, (2, 1, 1)), dtype), **WINDOWS)
+        return tf.Session().run(y).ravel().tolist()
+
+    # what TensorFlow 1.15 and 2.21 give
+    assert dilated([88, 94, 234, 128], [134, 134], "uint8") == [228, 228, 112]
+    assert dilated([103, 9, 83, 21], [114, 36], "int8") == [45, 123, 57]

@@ -342,3 +342,15 @@ def test_add_n_converts_each_term_alone() -> None:
             tf.add_n(terms)
     with pytest.raises(ValueError, match="must be a list of"):
         tf.add_n([])
+
+
+@pytest.mark.parametrize("inputs", [[1.5, 1], [1, 1.5], [np.float64(1), np.float32(1)]], ids=str)
+def test_accumulated_values_are_tensors_of_one_type_by_themselves(inputs: list[Any]) -> None:
+    with pytest.raises(ValueError, match="at least one Tensor with the same dtype and shape"):
+        tf.accumulate_n([tf.constant(inputs[0]), inputs[1]])
+
+
+def test_a_tensor_is_no_list_of_summands() -> None:
+    for function in (tf.add_n, tf.accumulate_n):
+        with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+            function(tf.ones([2, 2]))

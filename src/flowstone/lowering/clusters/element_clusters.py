@@ -24,7 +24,7 @@ from flowstone.framework.machine import machine
 from flowstone.framework.types.shape import num_elements
 from flowstone.lowering.clusters.cluster_kernel import cluster_op
 from flowstone.lowering.clusters.members import Facts, Members, borders, facts_of, members_of
-from flowstone.lowering.clusters.node_steps import element_of
+from flowstone.lowering.clusters.node_steps import element_of, seen_as, sizes_of
 from flowstone.native.clusters import kernels
 from flowstone.native.numerics.elements import ELEMENTS, Element
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
@@ -139,8 +139,11 @@ class _Finder:
         return result
 
     def _dims(self, node: PlanNode) -> Any:
-        """The shape of an element-wise node; None for others."""
-        return node.outputs[0].dims if self.facts[node].kind == "element" else None
+        """The shape of an element-wise node that takes its inputs in their own shapes; None for others."""
+        is_plain = self.facts[node].kind == "element" and all(
+            [seen_as(x, node) == sizes_of(x.dims) for x in node.inputs[: element_of(node)[2]]]
+        )
+        return node.outputs[0].dims if is_plain else None
 
     def members(self, nodes: Sequence[PlanNode]) -> Members | None:
         """The nodes as a cluster; None if they are not one. The subgraph is still as it was."""

@@ -298,13 +298,13 @@ def row_steps(node: PlanNode, steps: Steps, operands: list[int]) -> list[int]:
 
 
 def _position(node: PlanNode, steps: Steps, dtype: str, x: int) -> int:
-    """The first place of the extreme or, if there is one, of NaN."""
-    best = steps.add(node.type[3:], dtype, x, over="row")
-    is_nan = steps.add("LogicalAnd", "bool", steps.add("IsNan", "bool", x), steps.add("IsNan", "bool", best))
-    found = steps.add("LogicalOr", "bool", steps.add("Equal", "bool", x, best), is_nan)
+    """The first place of the extreme; a NaN is never it."""
+    none = steps.number(dtype, -math.inf if node.type == "ArgMax" else math.inf)
+    x = steps.add("SelectV2", dtype, steps.add("IsNan", "bool", x), none, x)
+    found = steps.add("Equal", "bool", x, steps.add(node.type[3:], dtype, x, over="row"))
     place = steps.add("ColumnIndex", "int32")
-    none = steps.add("Const", "int32", value=str((1 << 31) - 1))
-    first = steps.add("Min", "int32", steps.add("SelectV2", "int32", found, place, none), over="row")
+    after = steps.add("Const", "int32", value=str((1 << 31) - 1))
+    first = steps.add("Min", "int32", steps.add("SelectV2", "int32", found, place, after), over="row")
     target = node.attributes["output_type"]
     return first if target is dtypes.int32 else steps.add("Cast", target.name, first, DstT=target)
 

@@ -16,6 +16,7 @@ Sums are of one accumulator a lane, or four: their order differs from ATen's. Pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -126,6 +127,9 @@ def _place_of_extreme(writer: Writer, each: Statement) -> None:
         "sgt" if each.op == "ArgMax" else "slt"
     )  # fmt: skip
     compare = f"{'fcmp' if dtype in FLOATS else 'icmp'} {order} {kind}"
+    worst = ""  # a NaN is never the extreme
+    if dtype in FLOATS:
+        worst = writer.scalars.constant(dtype, -math.inf if each.op == "ArgMax" else math.inf)
     best, place = f"%best_{writer.label()}", f"%place_{writer.label()}"
     writer.allocate(best, kind)
     writer.allocate(place, "i64", align=8)
@@ -134,17 +138,14 @@ def _place_of_extreme(writer: Writer, each: Statement) -> None:
         outer, inner = let(f"udiv i64 {o}, {size['inner']}"), let(f"urem i64 {o}, {size['inner']}")
         base = let(f"mul i64 {outer}, {size['size'] * size['inner']}")
         base = let(f"add i64 {base}, {inner}")
-        writer.lines += [f" store i64 0, ptr {place}", f" store {kind} {writer.load(x, base)}, ptr {best}"]
+        first = worst or writer.load(x, base)
+        writer.lines += [f" store i64 0, ptr {place}", f" store {kind} {first}, ptr {best}"]
 
         def step(i: str) -> None:
             below = let(f"mul i64 {i}, {size['inner']}")
             at = let(f"add i64 {base}, {below}")
             number, so_far = writer.load(x, at), let(f"load {kind}, ptr {best}")
             better = let(f"{compare} {number}, {so_far}")
-            if dtype in FLOATS:  # the first NaN is the extreme
-                both = let(f"fcmp ord {kind} {so_far}, {so_far}")
-                nan = let(f"and i1 {let(f'fcmp uno {kind} {number}, {number}')}, {both}")
-                better = let(f"or i1 {better}, {nan}")
             now = let(f"select i1 {better}, {kind} {number}, {kind} {so_far}")
             where = let(f"select i1 {better}, i64 {i}, i64 {let(f'load i64, ptr {place}')}")
             writer.lines += [f" store {kind} {now}, ptr {best}", f" store i64 {where}, ptr {place}"]

@@ -108,12 +108,8 @@ def _(node: Node, env: Environment) -> Kernel:
     if axis is not None:
         return _gather_kernel(node, env, int(axis), batch)
     if is_text(node):
-        return lambda params, indices, at: _gather_text(params, indices, _gather_axis(int(at), params.ndim))
-    return in_signed(
-        node.dtype(0),
-        lambda params, indices, at: _gather(params, indices, _gather_axis(int(at), params.ndim), batch),
-        0,
-    )
+        return lambda params, indices, at: _gather_text(params, indices, int(at), batch)
+    return in_signed(node.dtype(0), lambda params, indices, at: _gather(params, indices, int(at), batch), 0)
 
 
 def _gather_axis(axis: int, rank: int) -> int:
@@ -125,9 +121,9 @@ def _gather_axis(axis: int, rank: int) -> int:
 def _gather_kernel(node: Node, env: Environment, axis: int, batch: int) -> Kernel:
     params, indices = node.dims(0), node.dims(1)
     if is_text(node):
-        return lambda params, indices, *_: _gather_text(params, indices, axis)
+        return lambda params, indices, *_: _gather_text(params, indices, axis, batch)
     if is_handle(node):
-        return unboxing(lambda params, indices, *_: _gather_text(params, indices, axis))
+        return unboxing(lambda params, indices, *_: _gather_text(params, indices, axis, batch))
     if env.device.type != "cpu" and not batch and axis == 0 and node.dtype(1) is not dtypes.int16:
         return lambda params, indices, *_: rows_or_zeros(params, indices)
     if (
@@ -142,19 +138,22 @@ def _gather_kernel(node: Node, env: Environment, axis: int, batch: int) -> Kerne
             return Call(picked_columns, X0, X1) if is_last else Call(torch.index_select, X0, axis, X1)
         if len(params) == 2 and axis == 0 and indices and node.dtype(0).is_floating:
             return Call(torch.embedding, X0, X1)
-    function = lambda params, indices, *_: _gather(params, indices, _gather_axis(axis, params.ndim), batch)  # noqa: E731
+    function = lambda params, indices, *_: _gather(params, indices, axis, batch)  # noqa: E731
     return in_signed(node.dtype(0), function, 0)
 
 
-def _gather_text(params: Any, indices: Any, axis: int) -> Any:
-    places = indices.numpy()
+def _gather_text(params: Any, indices: Any, axis: int, batch: int) -> Any:
+    if batch:  # of each batch's own: the places of what is gathered
+        places = torch.arange(params.size).view(params.shape)
+        return boxed(params.reshape(-1)[_gather(places, indices, axis, batch).numpy()])
+    places, axis = indices.numpy(), _gather_axis(axis, params.ndim)
     if places.size and not 0 <= places.min() <= places.max() < params.shape[axis]:
         raise invalid(f"indices = {places.tolist()} is not in [0, {params.shape[axis]})")
     return boxed(np.take(params, places, axis))
 
 
 def _gather(params: Any, indices: Any, axis: int, batch: int) -> Any:
-    batch = batch + indices.ndim if batch < 0 else batch
+    axis, batch = _gather_axis(axis, params.ndim), batch + indices.ndim if batch < 0 else batch
     sizes, flat = params.shape, indices.reshape(-1)
     if flat.dtype is torch.int16:
         flat = flat.long()

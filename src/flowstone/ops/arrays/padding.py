@@ -145,9 +145,8 @@ _MODE = f"{_PADDINGS} ; mode: string in ['REFLECT', 'SYMMETRIC']"
 def _check_mirror(n: int, before: int, after: int, skip: int) -> None:
     """InvalidArgumentError if a dimension of size `n` is too short; `skip`: edges are not repeated."""
     if max(before, after) > n - skip:
-        raise invalid(
-            f"paddings must be no greater than the dimension size: {before}, {after} greater than {n - skip}"
-        )
+        rule, wrong = ("less than", "not less than") if skip else ("no greater than", "greater than")
+        raise invalid(f"paddings must be {rule} the dimension size: {before}, {after} {wrong} {n}")
 
 
 mirror_pad_op = op(
@@ -167,8 +166,7 @@ def _(node: Node, env: Environment) -> Kernel:
     def pad(x: Any, paddings: Any) -> Any:
         pairs = _checked(x, paddings)
         for n, (before, after) in zip(x.shape, pairs):
-            if before or after:
-                _check_mirror(n, before, after, skip)
+            _check_mirror(n, before, after, skip)
         out = x.new_empty([n + sum(pair) for n, pair in zip(x.shape, pairs)])
         inner = out
         for axis, (before, _) in enumerate(pairs):

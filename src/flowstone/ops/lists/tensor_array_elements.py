@@ -25,7 +25,7 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType, wire_name
-from flowstone.framework.types.shape import Dims, format_dims, fully_known, is_compatible
+from flowstone.framework.types.shape import Dims, format_dims, fully_known, is_compatible, merge
 from flowstone.ops.arrays.arrays import invalid
 
 
@@ -219,8 +219,10 @@ class ArrayElements:
 
     def gather(self, places: Sequence[int] | None, dtype: DType, dims: Dims) -> Any:
         """The elements at `places` (None: all), joined along a new first axis; `dims` is the shape that each
-        must have.
+        must have, which tells what a slot without a tensor holds.
         """
+        if dims is not None and is_compatible(self.dims, dims):
+            self.dims = merge(self.dims, dims)
         joined = self._stack_all() if places is None and dtype is self.dtype else None
         if joined is None:
             values = self._read_all(places, dtype)

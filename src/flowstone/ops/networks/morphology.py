@@ -56,6 +56,7 @@ dilation2d_backprop_filter = op(
 )
 
 
+_OUTSIDE = -(2**62)  # what stands for integers outside the image
 _LONG = 16  # elements from which loops over pixels are long
 _PART = 2**18  # elements of images that are computed at once: they stay in caches
 _WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
@@ -100,7 +101,7 @@ class _Dilation:
         counts, strides, rates, before = windows.counts[:2], *windows[4:]
         self.dtype, exact = image.dtype, image.dtype.is_floating_point
         wide = image if exact else image.to(torch.int64)
-        lowest = -math.inf if exact else -(2**62)
+        lowest = -math.inf if exact else _OUTSIDE
         self.least = torch.finfo(image.dtype).min if exact else None
         pad = [before[1], after[1], before[0], after[0]]
         self.before = before
@@ -134,8 +135,11 @@ class _Dilation:
         offsets = self.filter.flatten(0, 1).unsqueeze(2)
         for position, offset in zip(self.positions, offsets):
             candidate = self.image[position] + offset
-            least = self.least
-            yield candidate if least is None else candidate.nan_to_num_(least, math.inf, least)
+            if self.least is not None:
+                yield candidate.nan_to_num_(self.least, math.inf, self.least)
+            else:  # sums wrap around in the type of the images before they are compared
+                wrapped = candidate.to(self.dtype).to(torch.int64)
+                yield candidate.where(candidate < _OUTSIDE // 2, wrapped)
 
     def best(self) -> torch.Tensor:
         """The greatest candidates; of none, the least number."""

@@ -338,12 +338,13 @@ def _kept_sum(dz: Tensor, sizes: Tensor, whole: Tensor) -> Tensor:
 
 @select_op.fold
 def _(node: Node) -> Equal:
-    """Of a condition that is the same everywhere, the side that it chooses."""
-    condition = node.constant(0)
+    """Of a condition that is the same everywhere, the side that it chooses: where no step can find that the
+    sides do not fit.
+    """
+    condition, dims = node.constant(0), node.static_shape(1)
     if condition is None or not condition.size or condition.any() != condition.all():
         return None
-    chosen = node.inputs[1 if condition.all() else 2]
-    return chosen if chosen.dims == node.outputs[0].dims and node.static_shape(0) is not None else None
+    return node.inputs[1 if condition.all() else 2] if dims is not None and dims == node.dims(2) else None
 
 
 # ---- public functions

@@ -1,9 +1,12 @@
-"""The positions of the greatest and smallest elements along an axis, the first of several."""
+"""The positions of the greatest and smallest elements along an axis, the first of several.
+
+A NaN is never one, as in TensorFlow; where all are NaN the position is 0. ATen takes NaN for the extreme, so
+its kernels see an infinity instead.
+"""
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -29,8 +32,23 @@ _ARG_ATTRIBUTES = {
 
 # ATen finds extremes along with their positions many times as fast as positions alone, unless they are few or
 # the axis is the last and long: [10, 2000] along the first axis 14 µs instead of 217, [2000, 10] along the
-# last 13 instead of 32, [128, 10] 3.0 instead of 2.3. Both give the first of equal ones, and of NaNs.
-_WITH_EXTREME = {torch.argmax: torch.max, torch.argmin: torch.min}
+# last 13 instead of 32, [128, 10] 3.0 instead of 2.3. Both give the first of equal ones.
+_WITH_EXTREME: dict[Callable[..., torch.Tensor], Any] = {torch.argmax: torch.max, torch.argmin: torch.min}
+
+
+def _with_infinity(function: Callable[..., torch.Tensor], x: torch.Tensor, axis: int) -> torch.Tensor:
+    worst = -math.inf if function is torch.argmax else math.inf
+    return function(x.nan_to_num(worst, math.inf, -math.inf), axis)
+
+
+def _with_extreme(function: Callable[..., torch.Tensor], x: torch.Tensor, axis: int) -> torch.Tensor:
+    """The positions, found along with the extremes: those show whether there is a NaN."""
+    extremes: torch.Tensor
+    positions: torch.Tensor
+    extremes, positions = _WITH_EXTREME[function](x, axis)
+    if x.is_floating_point() and extremes.isnan().any():
+        return _with_infinity(function, x, axis)
+    return positions
 
 
 def _argument_of_extreme(name: str, function: Callable[..., torch.Tensor]) -> OpDeclaration:
@@ -60,7 +78,9 @@ def _argument_of_extreme(name: str, function: Callable[..., torch.Tensor]) -> Op
         if axis is not None and dims and dims[int(axis)] and dtype not in SIGNED and not dtype.is_bool:
             call = Call(function, X0, int(axis))
             if env.device.type == "cpu" and env.machine.repays(math.prod(dims), 0.5):
-                call = Call(operator.getitem, Call(_WITH_EXTREME[function], X0, int(axis)), 1)
+                call = Call(_with_extreme, function, X0, int(axis))
+            elif dtype.is_floating:
+                call = Call(_with_infinity, function, X0, int(axis))
             return call if result is torch.int64 else Call(torch.Tensor.to, call, result)
         return _argument_kernel(name, dtype, function, result)
 
@@ -83,6 +103,8 @@ def _argument_kernel(
             x = x.to(torch.uint8)
         elif dtype in SIGNED:
             x = x.to(torch.int64) if dtype is not dtypes.uint64 else x.view(torch.int64) ^ -(2**63)
+        if dtype.is_floating:
+            return _with_infinity(function, x, axis).to(result)
         return function(x, axis).to(result)
 
     return find

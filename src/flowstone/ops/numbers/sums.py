@@ -124,12 +124,9 @@ _NOT_A_LIST = "inputs must be a list of at least one Tensor with the same dtype 
 
 
 def _list_of_tensors(inputs: Any) -> list[Tensor]:
-    if not isinstance(inputs, (list, tuple)) or not inputs:
+    if not inputs or not isinstance(inputs, (list, tuple)):
         raise ValueError(_NOT_A_LIST)
-    known = next(
-        (x.dtype.base_dtype for x in inputs if isinstance(getattr(x, "dtype", None), dtypes.DType)), None
-    )
-    tensors = [convert_to_tensor(x, known) for x in inputs]
+    tensors = [convert_to_tensor(each) for each in inputs]
     if any(x.dtype.base_dtype is not tensors[0].dtype.base_dtype for x in tensors):
         raise ValueError(_NOT_A_LIST)
     return tensors
@@ -141,7 +138,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
     ValueError for an empty list; TypeError for unequal dtypes, also of what becomes a tensor here.
     """
-    if not isinstance(inputs, (list, tuple)) or not inputs:
+    if not inputs or not isinstance(inputs, (list, tuple)):
         raise ValueError(_NOT_A_LIST)
     tensors = [convert_to_tensor(each) for each in inputs]
     if len(tensors) == 1:

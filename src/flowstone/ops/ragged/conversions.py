@@ -13,6 +13,7 @@ from flowstone.framework.tensors.node import static_value
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays import constants as arrays
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.masks import boolean_mask, sequence_mask
@@ -92,7 +93,7 @@ def from_tensor(
     follows.
 
     `lengths` may be a list of vectors, one for each ragged dimension. Raises ValueError for both, for
-    `padding` of several ragged dimensions, and for a rank that is too large.
+    `padding` of several ragged dimensions or not of an element's shape, and for a rank that is too large.
     """
     kind = dtypes.as_dtype(row_splits_dtype)
     if lengths is not None and padding is not None:
@@ -105,7 +106,7 @@ def from_tensor(
         tensor = convert_to_tensor(tensor, name="tensor")
         tensor.shape.with_rank_at_least(ragged_rank + 1)
         if lengths is not None and isinstance(lengths, (list, tuple)) and _is_nested(lengths):
-            if len(lengths) not in (0, ragged_rank):
+            if ragged_rank not in (1, len(lengths)):
                 raise ValueError("If lengths is a nested list, it must have ragged_rank vectors.")
             return _by_lengths(tensor, list(lengths), kind)
         if ragged_rank > 1:
@@ -130,7 +131,7 @@ def _of_inner_rows(tensor: Tensor, lengths: Any, ragged_rank: int, kind: Any) ->
     """The inner dimensions first: they are whole rows, but for what `lengths` cuts off the innermost."""
     sizes = shape(tensor, out_type=kind)
     outer = reshape(tensor, concat([F.ExpandDims(sizes[0] * sizes[1], 0), sizes[2:]], axis=0))
-    outer.set_shape([None, *tensor.shape.as_list()[2:]])
+    outer.set_shape(TensorShape([None]).concatenate(tensor.shape[2:]))
     inner = from_tensor(outer, lengths, ragged_rank=ragged_rank - 1, row_splits_dtype=kind)
     ends = counted(sizes[0] + 1) * sizes[1]
     return RaggedTensor.from_row_splits(inner, ends, validate=False)
@@ -141,10 +142,12 @@ def _rows(tensor: Tensor, lengths: Any, padding: Any, kind: Any) -> Any:
     columns = sizes[1]
     if padding is not None:
         padding = convert_to_tensor(padding, tensor.dtype)
+        padding.shape.assert_is_compatible_with(tensor.shape[2:])
         is_padding = F.Equal(tensor, padding)
-        axes = builtins.range(2, tensor.shape.ndims or 2)
-        if padding.shape.ndims is not None and len(axes):
-            is_padding = reduce_all(is_padding, axis=list(axes))
+        if (dims := tensor.dims) is None:
+            is_padding = reduce_all(is_padding, axis=F.Range(2, F.Rank(tensor), 1))
+        elif len(dims) > 2:
+            is_padding = reduce_all(is_padding, axis=list(builtins.range(2, len(dims))))
         numbers = counted(columns + 1, 1)
         kept = numbers * F.Cast(F.LogicalNot(is_padding), DstT=kind)
         zero = F.Fill(F.Pack([sizes[0], convert_to_tensor(1, kind)]), convert_to_tensor(0, kind))
@@ -155,12 +158,11 @@ def _rows(tensor: Tensor, lengths: Any, padding: Any, kind: Any) -> Any:
         values = boolean_mask(tensor, sequence_mask(lengths, columns))
         return RaggedTensor.from_row_lengths(values, lengths, validate=False)
     values = reshape(tensor, concat([F.ExpandDims(sizes[0] * columns, 0), sizes[2:]], axis=0))
-    known: list[Any] = tensor.shape.as_list()
-    count = None if None in known[:2] else known[0] * known[1]
-    values.set_shape([count, *known[2:]])
     ends = counted(sizes[0] + 1) * columns
-    if known[0] is not None:
-        ends.set_shape([known[0] + 1])
+    if (known := tensor.dims) is not None:
+        rows, length = known[:2]
+        values.set_shape([None if rows is None or length is None else rows * length, *known[2:]])
+        ends.set_shape([None if rows is None else rows + 1])
     return RaggedTensor.from_row_splits(values, ends, validate=False)
 
 

@@ -116,17 +116,17 @@ reduce_max = _reducer("max", dense.reduce_max, segments.unsorted_segment_max)
 
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None,
                 reduction_indices: Any = None, keep_dims: Any = None) -> Any:  # fmt: skip
-    """`tf.reduce_mean` of a ragged tensor: the sum over `axis`, divided by how many values it has."""
+    """`tf.reduce_mean` of a ragged tensor: the sum over `axis`, divided by how many values it has; of
+    integers a float64.
+    """
     with get_default_graph().name_scope(name or "RaggedReduceMean"):
         ragged = as_ragged_or_tensor(input_tensor)
         axis, keep = reduction_indices if axis is None else axis, keepdims or keep_dims
-        if axis is None:
-            return dense.reduce_mean(ragged.flat_values)
         total = reduce_sum(ragged, axis, keep)
         count = reduce_sum(ragged.with_flat_values(arrays.ones_like(ragged.flat_values)), axis, keep)
         if isinstance(total, RaggedTensor):
-            return total.with_flat_values(F.RealDiv(total.flat_values, count.flat_values))
-        return F.RealDiv(total, count)
+            return total.with_flat_values(total.flat_values / count.flat_values)
+        return total / count
 
 
 def _of_bools(name: str, reducer: Callable[..., Any]) -> Callable[..., Any]:
