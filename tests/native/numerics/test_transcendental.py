@@ -15,7 +15,7 @@ from flowstone.native.clusters.clusters import Array, Cluster, Step
 FUNCTIONS: dict[str, Any] = {
     "Exp": (np.exp, -87.3, 88.7, 1.3),
     "Expm1": (np.expm1, -25, 88.7, 1.5),
-    "Log": (np.log, 1e-38, 1e38, 1.0),
+    "Log": (np.log, 1.2e-38, 1e38, 1.0),  # smaller ones are zero where denormal numbers are
     "Tanh": (np.tanh, -9, 9, 4.5),
     "Sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -80, 88, 2.8),
 }

@@ -115,14 +115,22 @@ def tanh_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) 
     return e.binary("fmul", dtype, x[1], rest)
 
 
+def _none_of_none(e: Emitter, dtype: str, dy: str, usual: str) -> str:
+    """Zero where the gradient `dy` is, also where the derivative is infinite or NaN."""
+    zero = e.constant(dtype, 0)
+    return e.select(e.compare("fcmp oeq", dtype, dy, zero), dtype, zero, usual)
+
+
 def sqrt_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.binary("fdiv", dtype, e.binary("fmul", dtype, x[1], e.constant(dtype, 0.5)), x[0])
+    half = e.binary("fmul", dtype, x[1], e.constant(dtype, 0.5))
+    return _none_of_none(e, dtype, x[1], e.binary("fdiv", dtype, half, x[0]))
 
 
 def rsqrt_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
     cube = e.binary("fmul", dtype, _squared(e, dtype, x[0]), e.binary("fmul", dtype, x[0], x[1]))
-    return e.binary("fmul", dtype, cube, e.constant(dtype, -0.5))
+    return _none_of_none(e, dtype, x[1], e.binary("fmul", dtype, cube, e.constant(dtype, -0.5)))
 
 
 def reciprocal_grad(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.binary("fmul", dtype, e.negate(dtype, x[1]), _squared(e, dtype, x[0]))
+    usual = e.binary("fmul", dtype, e.negate(dtype, x[1]), _squared(e, dtype, x[0]))
+    return _none_of_none(e, dtype, x[1], usual)

@@ -317,16 +317,16 @@ def _times(log: Callable[[_Single, str, str], Found]) -> Callable[..., Found]:
 
 
 def _sqrt_gradient(s: _Single, x: str, y: str, z: str, w: str) -> Found:
-    """dy / 2 over the conjugate of the root."""
+    """dy / 2 over the conjugate of the root, or zero where dy is."""
     half = s.mul(z, 0.5), s.mul(w, 0.5)
-    return *_quotient(s, half, (x, s.e.negate("float32", y))), []
+    return _zero_where_zero(s, (z, w), (*_quotient(s, half, (x, s.e.negate("float32", y))), []))
 
 
 def _rsqrt_gradient(s: _Single, x: str, y: str, z: str, w: str) -> Found:
-    """-dy / 2 times the cube of the conjugate of the result."""
+    """-dy / 2 times the cube of the conjugate of the result, or zero where dy is."""
     root = x, s.e.negate("float32", y)
     cube = _product(s, _product(s, root, root), root)
-    return *_product(s, cube, (s.mul(z, -0.5), s.mul(w, -0.5))), []
+    return _zero_where_zero(s, (z, w), (*_product(s, cube, (s.mul(z, -0.5), s.mul(w, -0.5))), []))
 
 
 _OF_ONE: dict[str, Callable[..., Found]] = {

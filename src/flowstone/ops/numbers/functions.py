@@ -29,6 +29,7 @@ from flowstone.ops.numbers.elementwise import (
     constant_like,
     square_call,
     unary,
+    zero_where_zero,
 )
 
 __all__ = [
@@ -208,8 +209,13 @@ def _call_tanh_gradient(dtype: DType) -> Call:
     return Call(backward.default, X1, X0).or_in_place(1, backward.grad_input, X1, X0, grad_input=X1)
 
 
+def _none_of_none(usual: Call) -> Call:
+    """Zero where the gradient is, also where the derivative is infinite or NaN."""
+    return Call(zero_where_zero, usual, X1)
+
+
 def _call_sqrt_gradient(dtype: DType) -> Call:
-    return Call(torch.div, Call(torch.mul, X1, 0.5), _conj_y(dtype))
+    return _none_of_none(Call(torch.div, Call(torch.mul, X1, 0.5), _conj_y(dtype)))
 
 
 def _call_rsqrt_gradient(dtype: DType) -> Call:
@@ -217,7 +223,7 @@ def _call_rsqrt_gradient(dtype: DType) -> Call:
     cube = Call(
         torch.mul, Call(torch.mul, y, y), Call(torch.mul, y, X1)
     )  # ATen's pow costs more than all three
-    return Call(torch.Tensor.mul_, cube, _MINUS_HALF)
+    return _none_of_none(Call(torch.Tensor.mul_, cube, _MINUS_HALF))
 
 
 _MINUS_HALF = torch.tensor(-0.5)
@@ -225,7 +231,7 @@ _MINUS_HALF = torch.tensor(-0.5)
 
 def _call_reciprocal_gradient(dtype: DType) -> Call:
     square = Call(torch.square, _conj_y(dtype)) if dtype.is_complex else square_call(dtype)
-    return Call(torch.mul, Call(torch.neg, X1), square)
+    return _none_of_none(Call(torch.mul, Call(torch.neg, X1), square))
 
 
 sigmoid_grad = _gradient_given_output(
