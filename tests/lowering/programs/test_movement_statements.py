@@ -105,6 +105,34 @@ def test_rows_by_an_index_that_a_loop_counts(monkeypatch: pytest.MonkeyPatch) ->
     assert_equal_three_ways(monkeypatch, list(results), {x: np.random.RandomState(0).rand(*DIMS)})
 
 
+@pytest.mark.parametrize("shift", [0, -4])
+def test_gradients_of_rows_by_an_index_that_a_loop_counts(
+    shift: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = tf.placeholder(tf.float32, [4, 3])
+
+    def body(i: Any, a: Any, total: Any) -> Any:
+        return i + 1, tf.tanh(a) * x[i + shift] + 1.0, total + tf.sin(x[i + shift][1])
+
+    _, y, total = tf.while_loop(lambda i, *_: i < 3, body, [0, x[0], 0.0])
+    gradients = tf.gradients([y, total], x)
+    assert_equal_three_ways(monkeypatch, gradients, {x: np.random.RandomState(0).randn(4, 3).astype("f")})
+
+
+@pytest.mark.parametrize("index", [lambda x, i: x[:, i], lambda x, i: x[:, :, i], lambda x, i: x[:, i, :]])
+def test_columns_by_an_index_that_a_loop_counts(
+    index: Callable[[Any, Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = tf.placeholder(tf.float32, [2, 5, 6])
+
+    def body(i: Any, a: Any) -> Any:
+        return i - 1, tf.tanh(a) * index(x, i) + tf.reduce_max(index(x, i + 1))
+
+    _, y = tf.while_loop(lambda i, _: i > -4, body, [3, index(x, 0)])
+    feed = {x: np.random.RandomState(0).randn(2, 5, 6).astype("f")}
+    assert_equal_three_ways(monkeypatch, [y, *tf.gradients(y, x)], feed)
+
+
 @pytest.mark.parametrize("row", ["x[i]", "gather"])
 def test_a_row_outside_of_its_array(row: str) -> None:
     x, n = tf.placeholder(tf.float32, DIMS), tf.placeholder(tf.int32, [])
