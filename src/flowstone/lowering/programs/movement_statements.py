@@ -149,16 +149,26 @@ def _row_gradient(t: Translation, node: PlanNode) -> int:
     none, size = (t.builder.constant(kind, (), [n]) for n in (0, dims[axis]))
     is_negative = t.add("Less", [index, none], ("bool", ()))  # it counts from the end
     index = t.add("Select", [is_negative, t.add("Add", [index, size], (kind, ())), index], (kind, ()))
-    limits = [
-        t.add(*each, ("bool", ())) for each in (("GreaterEqual", [index, none]), ("Less", [index, size]))
-    ]
-    t.add("Check", [t.add("LogicalAnd", limits, ("bool", ()))], None)
+    _check_inside(t, index, dims[axis])
     first = t.builder.constant(kind, (outer,), range(0, outer * dims[axis], dims[axis]))
     places = t.add("Add", [first, spread(t, index, (outer,))], (kind, (outer,)))
     data = t.builder.view(t.of(given), (outer, inner))
     return t.add(
         "Segments", [data, places], (dtype, dims), kind="Sum", segments=outer * dims[axis], inner=inner
     )
+
+
+def _check_inside(t: Translation, index: int, size: int) -> None:
+    """The program fails unless the integers are places in a dimension of this size."""
+    dtype, dims = t.builder.values[index].dtype, t.builder.values[index].dims
+    none, end = (t.builder.constant(dtype, (), [n]) for n in (0, size))
+    limits = [
+        t.add(*each, ("bool", dims)) for each in (("GreaterEqual", [index, none]), ("Less", [index, end]))
+    ]
+    found, count = t.add("LogicalAnd", limits, ("bool", dims)), math.prod(dims)
+    if count > 1:
+        found = t.add("Reduce", [found], ("bool", ()), kind="All", outer=1, size=count, inner=1)
+    t.add("Check", [found], None)
 
 
 def _at(t: Translation, node: PlanNode, index: int, axis: int, wraps: bool) -> int:
@@ -201,6 +211,42 @@ def _gather_nd(t: Translation, node: PlanNode) -> list[int]:
         raise Untranslatable(node, "its indices say nothing")
     operands, inner = [t.of(x) for x in node.inputs], math.prod(dims[depth:])
     return [t.add("Tuples", operands, (dtype, result), sizes=dims[:depth], inner=inner)]
+
+
+def _scatter_nd(t: Translation, node: PlanNode) -> list[int]:
+    """Sums of rows: segments, by the places of the rows' indices."""
+    dtype, dims = result_of(node)
+    kind, indices = kind_of(node, node.inputs[0]), static_dims(node, node.inputs[0].dims)
+    depth, count = indices[-1], math.prod(indices[:-1])
+    if not 0 < depth <= len(dims) or dtype in ("bool", "uint8"):
+        raise Untranslatable(node, "its indices say nothing, or its type has no sums")
+    segments, inner = math.prod(dims[:depth]), math.prod(dims[depth:])
+    if math.prod(static_dims(node, node.inputs[1].dims)) != count * inner:
+        raise Untranslatable(node, "its updates have another shape")  # and it fails
+    places = t.builder.constant(kind, (), [0])
+    for axis, size in enumerate(dims[:depth]):
+        walk = {"sizes": (count,), "from_strides": (depth,), "from_place": axis}
+        index = t.moved(t.of(node.inputs[0]), (count,), **walk)
+        _check_inside(t, index, size)
+        scaled = t.add("Mul", [places, t.builder.constant(kind, (), [size])], (kind, (count,)[: axis > 0]))
+        places = t.add("Add", [index, scaled], (kind, (count,)))
+    data = t.builder.view(t.of(node.inputs[1]), (count, inner))
+    return [t.add("Segments", [data, places], (dtype, dims), kind="Sum", segments=segments, inner=inner)]
+
+
+def _roll(t: Translation, node: PlanNode) -> list[int]:
+    x, (_, dims) = t.of(node.inputs[0]), result_of(node)
+    for shift, axis in zip(
+        constant_input(node, 1).ravel().tolist(), constant_input(node, 2).ravel().tolist()
+    ):
+        if not -len(dims) <= axis < len(dims):
+            raise Untranslatable(node, "it has no such dimension")  # and fails
+        cut = -shift % dims[axis]
+        if cut:
+            end, begin = np.split(places_of(node), [cut], axis)
+            parts = [(copy(t, node, x, each), each.shape[axis]) for each in (begin, end)]
+            x = _joined(t, node, axis % len(dims), parts)
+    return [x]
 
 
 def _segments(t: Translation, node: PlanNode) -> list[int]:
@@ -326,6 +372,8 @@ MOVEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     "Pack": _pack,
     "ReverseSequence": _reverse_sequence,
     "ReverseV2": _reverse,
+    "Roll": _roll,
+    "ScatterNd": _scatter_nd,
     "Slice": _slice,
     "StridedSlice": _strided_slice,
     "StridedSliceGrad": _strided_slice_gradient,
