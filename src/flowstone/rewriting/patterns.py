@@ -210,20 +210,30 @@ def substitute_in_order(
     """
     versions = StateVersions(subgraph)
     before = {node: versions.read_by(node) for node in subgraph.nodes} if versions.changes else {}
-    edges = [(node, list(node.inputs), list(node.control_inputs)) for node in subgraph.nodes]
-    lists = subgraph.nodes, subgraph.fetches, subgraph.targets
+    restore = restoring(subgraph)
     if not substitute(subgraph, places, replaced, replacements, whole) and whole:
         return False
     arranged()
     if before:
         after = StateVersions(subgraph)
         if any([after.read_by(node) != before[node] for node in subgraph.nodes if node in before]):
-            subgraph.nodes, subgraph.fetches, subgraph.targets = lists
-            for node, inputs, controls in edges:
-                node.inputs[:] = inputs
-                node.control_inputs = controls
+            restore()
             return False
     return True
+
+
+def restoring(subgraph: Subgraph) -> Callable[[], None]:
+    """A function that undoes what is put in the places of nodes from now on."""
+    edges = [(node, list(node.inputs), list(node.control_inputs)) for node in subgraph.nodes]
+    lists = subgraph.nodes, subgraph.fetches, subgraph.targets
+
+    def restore() -> None:
+        subgraph.nodes, subgraph.fetches, subgraph.targets = lists
+        for node, inputs, controls in edges:
+            node.inputs[:] = inputs
+            node.control_inputs = controls
+
+    return restore
 
 
 def in_order(nodes: Iterable[PlanNode], edges: Iterable[tuple[PlanNode, PlanNode]] = ()) -> list[PlanNode]:

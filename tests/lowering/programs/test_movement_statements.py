@@ -50,6 +50,13 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
         *tf.gradients(tf.reverse_sequence(x, [1, 2, 3, 0], seq_axis=1, batch_axis=0), x, x),
     ],
     "ReverseV2": lambda x: [tf.reverse(x, [0]), tf.reverse(x, [1, 2])],
+    "Roll": lambda x: [tf.roll(x, 1, 0), tf.roll(x, [-2, 0, 3], [1, 0, -1]), tf.roll(x[:, 0, 0], 7, 0)],
+    "ScatterNd": lambda x: [
+        tf.scatter_nd([[5], [0], [5], [2]], x, [6, 3, 2]),
+        tf.scatter_nd([[[1, 2], [0, 0], [1, 2]]], x[:1], [2, 3, 2]),
+        *tf.gradients(tf.gather_nd(x, [[3, 0], [1, 2], [3, 0]]), x, x[:3, 0]),
+        *tf.gradients(tf.gather_nd(x, [[2, 1, 1]]), x, x[0, 0, :1]),
+    ],
     "Shape": lambda x: [F.Shape(x)],
     "Size": lambda x: [F.Size(x)],
     "Slice": lambda x: [tf.slice(x, [1, 0, 1], [2, 3, 1]), tf.slice(x, [0, 1, 0], [4, -1, 2]), windowed(x)],
@@ -103,6 +110,48 @@ def test_rows_by_an_index_that_a_loop_counts(monkeypatch: pytest.MonkeyPatch) ->
         lambda i, *_: i < 4, lambda i, a, b: (i + 1, a * 2.0 + x[i], b + tf.gather(x, i) * x[-i - 1]), first
     )
     assert_equal_three_ways(monkeypatch, list(results), {x: np.random.RandomState(0).rand(*DIMS)})
+
+
+@pytest.mark.parametrize("shift", [0, -4])
+def test_gradients_of_rows_by_an_index_that_a_loop_counts(
+    shift: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = tf.placeholder(tf.float32, [4, 3])
+
+    def body(i: Any, a: Any, total: Any) -> Any:
+        return i + 1, tf.tanh(a) * x[i + shift] + 1.0, total + tf.sin(x[i + shift][1])
+
+    _, y, total = tf.while_loop(lambda i, *_: i < 3, body, [0, x[0], 0.0])
+    gradients = tf.gradients([y, total], x)
+    assert_equal_three_ways(monkeypatch, gradients, {x: np.random.RandomState(0).randn(4, 3).astype("f")})
+
+
+@pytest.mark.parametrize("index", [lambda x, i: x[:, i], lambda x, i: x[:, :, i], lambda x, i: x[:, i, :]])
+def test_columns_by_an_index_that_a_loop_counts(
+    index: Callable[[Any, Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = tf.placeholder(tf.float32, [2, 5, 6])
+
+    def body(i: Any, a: Any) -> Any:
+        return i - 1, tf.tanh(a) * index(x, i) + tf.reduce_max(index(x, i + 1))
+
+    _, y = tf.while_loop(lambda i, _: i > -4, body, [3, index(x, 0)])
+    feed = {x: np.random.RandomState(0).randn(2, 5, 6).astype("f")}
+    assert_equal_three_ways(monkeypatch, [y, *tf.gradients(y, x)], feed)
+
+
+def test_scattering_outside_of_the_shape() -> None:
+    x, i = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.int32, [])
+    _, y = tf.while_loop(
+        lambda n, _: n < 2, lambda n, a: (n + 1, tf.scatter_nd([[i, 0], [1, n]], a, [2, 2, 3])[1]), [0, x]
+    )
+    with tf.Session() as session:
+        feed = {x: np.ones([2, 3], "f"), i: 1}
+        assert "_Program(" in session.explain(y, feed)
+        assert session.run(y, feed).tolist() == [[2.0] * 3, [0.0] * 3]
+        for wrong in (-1, 2):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(y, {**feed, i: wrong})
 
 
 @pytest.mark.parametrize("row", ["x[i]", "gather"])

@@ -95,8 +95,11 @@ def _reduction(t: Translation, node: PlanNode) -> list[int]:
     if not axes:
         return [t.builder.view(x, dims)]
     first, last = min(axes), max(axes)
-    if any(source[axis] != 1 and axis not in axes for axis in range(first, last)):
-        raise Untranslatable(node, "it reduces along dimensions that lie apart")
+    if any(source[axis] != 1 and axis not in axes for axis in range(first, last)):  # they lie apart
+        order = [axis for axis in range(len(source)) if axis not in axes] + sorted(axes)
+        x = copy(t, node, x, np.arange(math.prod(source)).reshape(source).transpose(order))
+        source = tuple([source[axis] for axis in order])
+        first, last = len(source) - len(axes), len(source) - 1
     sizes = {
         "outer": math.prod(source[:first]),
         "size": math.prod(source[first : last + 1]),

@@ -16,7 +16,7 @@ from flowstone.native.codegen.emitter import KINDS
 from flowstone.native.programs.programs import Builder, Container
 from flowstone.rewriting.analyses.frames import Frames
 
-__all__ = ["HANDING_ON", "Containers"]
+__all__ = ["HANDING_ON", "Containers", "element_dims"]
 
 HANDING_ON = frozenset({"enter", "identity", "switch"})
 """Roles of nodes whose outputs are their first input."""
@@ -34,7 +34,7 @@ class Containers:
         self._gradients: dict[tuple[int, str], int] = {}
         self._dims: dict[PlanOutput, tuple[int, ...]] = {}  # of elements, by the handle that was made
         for node in nodes:
-            dims = _element_dims(node)
+            dims = element_dims(node)
             if dims is not None:
                 self._dims.setdefault(_root(node.inputs[0]), dims)
 
@@ -91,7 +91,8 @@ def _root(handle: PlanOutput) -> PlanOutput:
     return handle
 
 
-def _element_dims(node: PlanNode) -> tuple[int, ...] | None:
+def element_dims(node: PlanNode) -> tuple[int, ...] | None:
+    """The shape of the elements that the node puts into a container or takes out, where it is known."""
     dims: Dims = None
     if node.type in _VALUES:
         dims = node.inputs[_VALUES[node.type]].dims

@@ -16,6 +16,7 @@ from flowstone.lowering.programs.statement_parts import (
     places_of,
     put_into,
     result_of,
+    spread,
     walk_of,
 )
 from flowstone.lowering.programs.translation import Translation
@@ -98,6 +99,8 @@ def _chosen(node: PlanNode) -> tuple[Any, ...]:
 
 
 def _strided_slice_gradient(t: Translation, node: PlanNode) -> list[int]:
+    if node.constant(1) is None:
+        return [_row_gradient(t, node)]
     dtype, dims = result_of(node)
     places = np.asarray(np.arange(math.prod(dims)).reshape(dims)[_chosen(node)])
     given = node.inputs[4]
@@ -111,31 +114,79 @@ def _strided_slice_gradient(t: Translation, node: PlanNode) -> list[int]:
 
 
 def _row(t: Translation, node: PlanNode) -> list[int]:
-    """x[i] of an index that a loop computes."""
-    starts = node.inputs[1].op
-    strides = node.constant(3)
-    masks = [node.attributes[f"{key}_mask"] for key in ("begin", "end", "ellipsis", "new_axis")]
-    is_row = strides is not None and strides.tolist() == [1] and node.attributes["shrink_axis_mask"] == 1
-    if any(masks) or not is_row or starts.type != "Pack" or len(starts.inputs) != 1:
+    """x[i] or x[:, i], of an index that a loop computes."""
+    starts, axis = node.inputs[1].op, _axis_taken(node)
+    if axis is None or starts.type != "Pack":
         raise Untranslatable(node, "where it begins is not known before the step")
-    return [_at(t, node, t.of(starts.inputs[0]), wraps=True)]
+    return [_at(t, node, t.of(starts.inputs[axis]), axis, wraps=True)]
 
 
-def _at(t: Translation, node: PlanNode, index: int, wraps: bool) -> int:
+def _axis_taken(node: PlanNode) -> int | None:
+    """The dimension of which a slice, or its gradient, is of one place, all of the others being whole."""
+    strides, count = node.constant(3), (node.inputs[1].dims or (None,))[0]
+    masks = {key: node.attributes[f"{key}_mask"] for key in ("begin", "end", "shrink_axis")}
+    more = node.attributes["ellipsis_mask"] | node.attributes["new_axis_mask"]
+    shrunk = masks["shrink_axis"]
+    if more or count is None or strides is None or strides.tolist() != [1] * count or shrunk.bit_count() != 1:
+        return None
+    is_whole = masks["begin"] & masks["end"] | shrunk == (1 << count) - 1
+    axis: int = shrunk.bit_length() - 1
+    return axis if is_whole and axis < count else None
+
+
+def _row_gradient(t: Translation, node: PlanNode) -> int:
+    """That of x[i], or x[:, i], of an index that a loop computes: zeros but in one place of a dimension."""
+    dtype, dims = result_of(node)
+    given, begin, axis = node.inputs[4], t.of(node.inputs[1]), _axis_taken(node)
+    kind = kind_of(node, node.inputs[1])
+    if axis is None or dtype in ("bool", "uint8"):
+        raise Untranslatable(node, "where its slice begins is not known before the step")
+    if static_dims(node, given.dims) != (*dims[:axis], *dims[axis + 1 :]):
+        raise Untranslatable(node, "its slice has another shape than was inferred")
+    outer, inner = math.prod(dims[:axis]), math.prod(dims[axis + 1 :])
+    one: dict[str, Any] = {"sizes": (1,), "from_strides": (1,), "to_strides": (1,), "to_place": 0}
+    index = t.add("Copy", [begin], (kind, ()), from_place=axis, **one)
+    none, size = (t.builder.constant(kind, (), [n]) for n in (0, dims[axis]))
+    is_negative = t.add("Less", [index, none], ("bool", ()))  # it counts from the end
+    index = t.add("Select", [is_negative, t.add("Add", [index, size], (kind, ())), index], (kind, ()))
+    _check_inside(t, index, dims[axis])
+    first = t.builder.constant(kind, (outer,), range(0, outer * dims[axis], dims[axis]))
+    places = t.add("Add", [first, spread(t, index, (outer,))], (kind, (outer,)))
+    data = t.builder.view(t.of(given), (outer, inner))
+    return t.add(
+        "Segments", [data, places], (dtype, dims), kind="Sum", segments=outer * dims[axis], inner=inner
+    )
+
+
+def _check_inside(t: Translation, index: int, size: int) -> None:
+    """The program fails unless the integers are places in a dimension of this size."""
+    dtype, dims = t.builder.values[index].dtype, t.builder.values[index].dims
+    none, end = (t.builder.constant(dtype, (), [n]) for n in (0, size))
+    limits = [
+        t.add(*each, ("bool", dims)) for each in (("GreaterEqual", [index, none]), ("Less", [index, end]))
+    ]
+    found, count = t.add("LogicalAnd", limits, ("bool", dims)), math.prod(dims)
+    if count > 1:
+        found = t.add("Reduce", [found], ("bool", ()), kind="All", outer=1, size=count, inner=1)
+    t.add("Check", [found], None)
+
+
+def _at(t: Translation, node: PlanNode, index: int, axis: int, wraps: bool) -> int:
     dims = static_dims(node, node.inputs[0].dims)
     dtype, result = result_of(node)
-    row = math.prod(dims[1:])
+    outer, row = math.prod(dims[:axis]), math.prod(dims[axis + 1 :])
+    sizes, strides = ((row,), (1,)) if outer == 1 else ((outer, row), (dims[axis] * row, 1))
     return t.add(
         "Copy",
         [t.of(node.inputs[0]), index],
         (dtype, result),
-        sizes=(row,),
-        from_strides=(1,),
-        to_strides=(1,),
+        sizes=sizes,
+        from_strides=strides,
+        to_strides=strides_of(sizes),
         from_place=0,
         to_place=0,
         scale=row,
-        limit=dims[0],
+        limit=dims[axis],
         wraps=wraps,
     )
 
@@ -145,7 +196,7 @@ def _gather(t: Translation, node: PlanNode) -> list[int]:
     if axis is None or int(axis) != 0 or node.attributes.get("batch_dims", 0):
         raise Untranslatable(node, "it gathers along another dimension than the first")
     if node.inputs[1].dims == ():
-        return [_at(t, node, t.of(node.inputs[1]), wraps=False)]
+        return [_at(t, node, t.of(node.inputs[1]), 0, wraps=False)]
     dtype, result = result_of(node)
     dims = static_dims(node, node.inputs[0].dims)
     operands = [t.of(x) for x in node.inputs[:2]]
@@ -160,6 +211,42 @@ def _gather_nd(t: Translation, node: PlanNode) -> list[int]:
         raise Untranslatable(node, "its indices say nothing")
     operands, inner = [t.of(x) for x in node.inputs], math.prod(dims[depth:])
     return [t.add("Tuples", operands, (dtype, result), sizes=dims[:depth], inner=inner)]
+
+
+def _scatter_nd(t: Translation, node: PlanNode) -> list[int]:
+    """Sums of rows: segments, by the places of the rows' indices."""
+    dtype, dims = result_of(node)
+    kind, indices = kind_of(node, node.inputs[0]), static_dims(node, node.inputs[0].dims)
+    depth, count = indices[-1], math.prod(indices[:-1])
+    if not 0 < depth <= len(dims) or dtype in ("bool", "uint8"):
+        raise Untranslatable(node, "its indices say nothing, or its type has no sums")
+    segments, inner = math.prod(dims[:depth]), math.prod(dims[depth:])
+    if math.prod(static_dims(node, node.inputs[1].dims)) != count * inner:
+        raise Untranslatable(node, "its updates have another shape")  # and it fails
+    places = t.builder.constant(kind, (), [0])
+    for axis, size in enumerate(dims[:depth]):
+        walk = {"sizes": (count,), "from_strides": (depth,), "from_place": axis}
+        index = t.moved(t.of(node.inputs[0]), (count,), **walk)
+        _check_inside(t, index, size)
+        scaled = t.add("Mul", [places, t.builder.constant(kind, (), [size])], (kind, (count,)[: axis > 0]))
+        places = t.add("Add", [index, scaled], (kind, (count,)))
+    data = t.builder.view(t.of(node.inputs[1]), (count, inner))
+    return [t.add("Segments", [data, places], (dtype, dims), kind="Sum", segments=segments, inner=inner)]
+
+
+def _roll(t: Translation, node: PlanNode) -> list[int]:
+    x, (_, dims) = t.of(node.inputs[0]), result_of(node)
+    for shift, axis in zip(
+        constant_input(node, 1).ravel().tolist(), constant_input(node, 2).ravel().tolist()
+    ):
+        if not -len(dims) <= axis < len(dims):
+            raise Untranslatable(node, "it has no such dimension")  # and fails
+        cut = -shift % dims[axis]
+        if cut:
+            end, begin = np.split(places_of(node), [cut], axis)
+            parts = [(copy(t, node, x, each), each.shape[axis]) for each in (begin, end)]
+            x = _joined(t, node, axis % len(dims), parts)
+    return [x]
 
 
 def _segments(t: Translation, node: PlanNode) -> list[int]:
@@ -285,6 +372,8 @@ MOVEMENTS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     "Pack": _pack,
     "ReverseSequence": _reverse_sequence,
     "ReverseV2": _reverse,
+    "Roll": _roll,
+    "ScatterNd": _scatter_nd,
     "Slice": _slice,
     "StridedSlice": _strided_slice,
     "StridedSliceGrad": _strided_slice_gradient,

@@ -23,6 +23,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS
 from flowstone.lowering.programs.containers import HANDING_ON
 from flowstone.lowering.programs.node_statements import STATEMENTS
+from flowstone.lowering.programs.parted_loops import part_loops
 from flowstone.lowering.programs.program_limits import (
     NARROW,
     WIDE,
@@ -34,12 +35,12 @@ from flowstone.lowering.programs.program_limits import (
 from flowstone.lowering.programs.program_members import ProgramMembers
 from flowstone.lowering.programs.program_nodes import put_in
 from flowstone.lowering.programs.program_units import Group, Unit, Units
-from flowstone.lowering.programs.region_members import RegionMembers
+from flowstone.lowering.programs.region_members import CROSSING, RegionMembers
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen.emitter import KINDS
 from flowstone.rewriting.analyses.branches import MERGES, SWITCHES
 from flowstone.rewriting.analyses.frames import EXITS, order_by_frames
-from flowstone.rewriting.patterns import remove_unneeded
+from flowstone.rewriting.patterns import remove_unneeded, restoring
 
 __all__ = ["join_programs"]
 
@@ -57,6 +58,24 @@ def join_programs(subgraph: Subgraph) -> None:
     if types.isdisjoint(EXITS) and types.isdisjoint(SWITCHES):
         return
     order_by_frames(subgraph)
+    search, regions = _found(subgraph)
+    while crossing := search.left_out_for(CROSSING):
+        restore, entries = restoring(subgraph), len(subgraph.log)
+        parted = _found(subgraph) if part_loops(subgraph, crossing, _is_known) else (search, regions)
+        if _loops_in(parted[1]) <= _loops_in(regions):
+            restore()
+            del subgraph.log[entries:]
+            break
+        search, regions = parted
+    while regions and not put_in(subgraph, regions, "join_programs"):
+        search.leave_out_readers()
+        regions = search.regions()
+    _tell(subgraph, search.left_out)
+    remove_unneeded(subgraph)
+
+
+def _found(subgraph: Subgraph) -> tuple[_Search, list[ProgramMembers]]:
+    """The programs within the limits that leave out the fewest loops."""
     units = Units(subgraph)
     members, regions = RegionMembers(subgraph, units), list[ProgramMembers]()
     search = _Search(subgraph, units, members, LIMITS[0])
@@ -71,11 +90,7 @@ def join_programs(subgraph: Subgraph) -> None:
             search, regions = wider, found
         if not wider.may_be_too_narrow():
             break
-    while regions and not put_in(subgraph, regions, "join_programs"):
-        search.leave_out_readers()
-        regions = search.regions()
-    _tell(subgraph, search.left_out)
-    remove_unneeded(subgraph)
+    return search, regions
 
 
 class _Search:
@@ -125,6 +140,11 @@ class _Search:
         """Whether a loop is left out that has nothing which machine code lacks."""
         loops = (x for node, x in self.left_out.items() if node.declaration.role == "enter")
         return any(not reason.startswith(_LACKS) for reason in loops)
+
+    def left_out_for(self, reason: str) -> list[PlanNode]:
+        """The first nodes of loops that are left out for this, at what they use or are used by."""
+        loops = ((node, x) for node, x in self.left_out.items() if node.declaration.role == "enter")
+        return [node for node, x in loops if x.endswith(reason)]
 
     # ---- which units may join
 

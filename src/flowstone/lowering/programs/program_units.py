@@ -29,6 +29,12 @@ class Unit:
         self.group: Group | None = None
         self.late, self.device = 0, node.device
 
+    @property
+    def makes_container(self) -> bool:
+        """Whether it is a node whose first output is a stack or an array."""
+        outputs = self.first.outputs
+        return not self.is_loop and bool(outputs) and outputs[0].dtype.name == "resource"
+
     def has_one_device(self) -> bool:
         """Whether all nodes are on the same."""
         return all(node.device == self.device for node in self.nodes)
@@ -99,7 +105,8 @@ class Units:
         groups: list[Group] = []
         for unit in self.all:
             unit.group = None
-        for unit, joins in self._ordered(may_join):
+        order = self._ordered(may_join)
+        for unit, joins in order:
             chosen: Group | None = None
             for source in unit.sources:
                 group = source.group
@@ -116,7 +123,19 @@ class Units:
                     chosen = Group()
                     groups.append(chosen)
                 chosen.add(unit)
+        for unit, joins in reversed(order):
+            if joins and unit.makes_container:
+                self._move_to_takers(unit)
         return [group for group in groups if group.units]
+
+    def _move_to_takers(self, unit: Unit) -> None:
+        """Containers are made where they are used: groups do not share them."""
+        own, (later, *more) = unit.group, list(dict.fromkeys(each.group for each in unit.takers)) or [None]
+        if own is None or later is None or later is own or more:
+            return
+        if (own.units[0].late, own.units[0].device) == (later.units[0].late, later.units[0].device):
+            own.units.remove(unit)
+            later.add(unit)
 
     def _ordered(self, may_join: Callable[[Unit], bool]) -> list[tuple[Unit, bool]]:
         """The units in an order of their edges, and whether each may join. Those that take anything of such

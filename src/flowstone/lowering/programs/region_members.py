@@ -21,7 +21,10 @@ from flowstone.lowering.programs.region_translation import (
 from flowstone.native.codegen.emitter import KINDS
 from flowstone.rewriting.analyses.branches import SWITCHES, TRUE, Liveness
 
-__all__ = ["RegionMembers"]
+__all__ = ["CROSSING", "RegionMembers"]
+
+CROSSING = "others take resource values of it"
+"""Why nodes on stacks and arrays are in no program."""
 
 
 class RegionMembers:
@@ -123,7 +126,9 @@ class RegionMembers:
                 if self._liveness.output(x) != TRUE:
                     raise Untranslatable(node, "others take what only a branch computes")
                 if x.dtype.name not in KINDS and not node.is_constant:
-                    raise Untranslatable(node, f"others take {x.dtype.name} values of it")
+                    is_handle = x.dtype.name == "resource"
+                    reason = CROSSING if is_handle else f"others take {x.dtype.name} values of it"
+                    raise Untranslatable(node, reason)
                 found.append(x)
         if self._liveness.node(node) != TRUE and any(
             each not in inside for each in self._waiting.get(node, ())

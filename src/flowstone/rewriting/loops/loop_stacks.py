@@ -203,7 +203,7 @@ class _Counters:
                 continue
             for each in self._countdowns:
                 ends = (push, each.forward), (pop, each.backward)
-                if all(_is_always_in(node, loop, frames, liveness) for node, loop in ends):
+                if all(is_always_in(node, loop, frames, liveness) for node, loop in ends):
                     computed = self._computed(pushed, each, pop)
                     if computed is not None:
                         places[pop] = [*computed, pop]
@@ -257,7 +257,7 @@ def _runs_to_one(variable: LoopVariable) -> bool:
     return counter is variable.merge.outputs[0] and constant_of(limit) == least
 
 
-def _is_always_in(node: PlanNode, loop: LoopVariable, frames: Frames, liveness: Liveness) -> bool:
+def is_always_in(node: PlanNode, loop: LoopVariable, frames: Frames, liveness: Liveness) -> bool:
     """Whether the node runs in every iteration of the loop of this variable."""
     if frames.of[node] is not frames.of[loop.merge]:
         return False
