@@ -243,7 +243,8 @@ class Restored:
         missing = self._unmatched()
         if missing:
             raise AssertionError(
-                f"Found {len(missing)} Python objects that were not bound to checkpointed values: {missing}"
+                "Some Python objects were not bound to checkpointed values, likely due to changes in the Python "
+                f"program: {missing}"
             )
         return self
 
