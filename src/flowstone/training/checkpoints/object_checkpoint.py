@@ -243,8 +243,8 @@ class Restored:
         missing = self._unmatched()
         if missing:
             raise AssertionError(
-                "Some Python objects were not bound to checkpointed values, likely due to changes in the Python "
-                f"program: {missing}"
+                "Some Python objects were not bound to checkpointed values, likely due to changes in the "
+                f"Python program: {missing}"
             )
         return self
 
