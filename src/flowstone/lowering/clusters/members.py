@@ -165,7 +165,7 @@ def _split_of(facts: Facts, dims: tuple[int, ...]) -> int | None:
 
 
 def _wholes(dims: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """The shapes in which a node takes all of an array of these sizes: a product takes a row without its 1."""
+    """The shapes in which a node takes all of an array of these sizes: a product takes a row without a 1."""
     return (dims, dims[1:]) if dims[:1] == (1,) else (dims,)
 
 
