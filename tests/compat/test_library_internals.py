@@ -229,6 +229,7 @@ def test_modules_are_found_by_their_names_and_classes_are_none() -> None:
         import tensorflow as tf
         from tensorflow.python import math_ops, ops, control_flow_ops
         print(pydoc.locate("tensorflow.relu"), pydoc.locate("tensorflow.layers.Dense") is tf.layers.Dense)
+        assert callable(pydoc.locate("tensorflow.contrib.sparsemax.sparsemax"))
         for statement in ("from tensorflow.python.ops import nonsense", "import tensorflow.nonsense"):
             try:
                 exec(statement)

@@ -32,3 +32,19 @@ def test_gradients_of_branches_with_variables_from_outside() -> None:
         values = [[each.tolist() for each in pair] for pair in session.run(found)]
     nothing = [0.0, 0.0]
     assert values == [[[2.0, 2.0], nothing], [nothing, [1.0, 1.0]], [[3.0, 3.0], nothing]]
+
+
+def test_a_branch_trains_a_variable_from_outside() -> None:
+    v, count = tf.Variable([1.0, 2.0], use_resource=True), tf.Variable(0, use_resource=True)
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+
+    def trained() -> Any:
+        loss = tf.reduce_sum(tf.square(v))
+        optimizer.apply_gradients(zip(tf.gradients(loss, [v]), [v]), global_step=count)
+        return loss
+
+    step = tf.function(lambda: tf.cond(count < 1, trained, lambda: tf.constant(-1.0)))()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert [session.run(step) for _ in range(2)] == [5.0, -1.0]
+        assert session.run([v, count])[0].tolist() == [0.0, 0.0]

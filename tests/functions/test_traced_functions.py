@@ -47,6 +47,7 @@ def test_a_call_without_results_is_its_operation() -> None:
         session.run(tf.global_variables_initializer())
         session.run(call)
         assert session.run(v) == 2.0
+    assert [tf.function(lambda given=each: given)() for each in ((), {}, ([None],))] == [(), {}, ([None],)]
 
 
 def test_effects_happen_in_the_order_of_the_program() -> None:

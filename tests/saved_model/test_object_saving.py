@@ -175,3 +175,16 @@ def test_refusals_are_those_of_tensorflow(tmp_path: Path) -> None:
         tf.saved_model.save(model, tmp_path)
     with pytest.raises(AssertionError, match="inside a traced"):
         tf.function(lambda: tf.saved_model.save(model, tmp_path))()
+
+
+def test_results_are_named_by_their_places(tmp_path: Path) -> None:
+    """Of a model without variables, whose graph has no operations; as TensorFlow 1.15.5 names them."""
+    module, spec = tf.Module(), tf.TensorSpec([None, 2], tf.float32, name="x")
+    module.whole = tf.function(lambda x: {"a": x, "b": (x * 2.0, [x + 1.0])}, input_signature=[spec])
+    module.plain = tf.function(lambda x: x * 2.0, input_signature=[spec])
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures={"plain": module.plain})
+    loaded = tf.saved_model.load_v2(str(tmp_path / "model"))
+    (whole,), (plain,) = loaded.whole.concrete_functions, loaded.plain.concrete_functions
+    a, (first, (second,)) = (whole.structured_outputs[key] for key in "ab")
+    assert [each.name for each in (a, first, second, plain.structured_outputs)] == ["a", "b/0", "b/1/0", None]
+    assert loaded.signatures["plain"].structured_outputs["output_0"].name == "output_0"

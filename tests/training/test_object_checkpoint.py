@@ -85,7 +85,7 @@ def test_what_does_not_match_is_said(tmp_path: Path) -> None:
         session.run(tf.global_variables_initializer())
         path = tf.train.Checkpoint(x=x).save(str(tmp_path / "ck"), session)
         more = tf.train.Checkpoint(x=x, y=y).restore(path)
-        with pytest.raises(AssertionError, match="y/"):
+        with pytest.raises(AssertionError, match=r"Some Python objects were not bound .*y/"):
             more.assert_consumed()
         more.assert_nontrivial_match().expect_partial().initialize_or_restore(session)
         with pytest.raises(AssertionError, match="matches"):

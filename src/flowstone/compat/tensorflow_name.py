@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import flowstone
@@ -154,7 +154,15 @@ def _public_module(fullname: str) -> ModuleType | None:
     inner = inner.removeprefix("compat.v1.")
     if inner.partition(".")[0] in _ROOTS:
         return None
-    return import_if_there(f"flowstone.{inner}")
+    return None if _is_public_object(inner) else import_if_there(f"flowstone.{inner}")
+
+
+def _is_public_object(inner: str) -> bool:
+    """Whether `tensorflow.NAME` is a function or a class, though flowstone has a file of that name, too."""
+    package, _, name = f"flowstone.{inner}".rpartition(".")
+    if package == "flowstone" or package not in sys.modules:
+        return False
+    return isinstance(getattr(sys.modules[package], name, None), (FunctionType, type))
 
 
 def _internal_root(name: str) -> Any:

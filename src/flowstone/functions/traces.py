@@ -151,8 +151,8 @@ class ConcreteFunction:
         return self.call(tensors)
 
     def call(self, tensors: Sequence[Any]) -> Any:
-        """A call with these tensors for the arguments; returns the results in their structure, or the call's
-        operation if there are none."""
+        """A call with these tensors for the arguments; returns the results in their structure, which may be
+        empty, or the call's operation if the function returned nothing."""
         graph = scope.get_default_graph()
         self.add_to_graph(graph)
         if isinstance(graph, FunctionGraph):
@@ -169,7 +169,7 @@ class ConcreteFunction:
             operation = add_operation(call, ([*values, *captured],), keywords, name)
         for result, x in zip(operation.outputs, self.outputs):
             result.dims = x.dims
-        if self.structured_outputs is None or not nest.flatten(self.structured_outputs):
+        if self.structured_outputs is None:
             return operation
         found = iter(operation.outputs)
         leaves = nest.flatten(self.structured_outputs, expand_composites=True)

@@ -97,7 +97,8 @@ def _write_values(objects: SavedObjects, prefix: str) -> None:
     checkpoint, session = objects.checkpoint, get_default_session() or Session()
     names = list(checkpoint.variables)
     tensors = {name: each.saved_tensor() for name, each in checkpoint.tensors.items()}
-    values = session.run([*checkpoint.variables.values(), *tensors.values()])
+    fetches = [*checkpoint.variables.values(), *tensors.values()]
+    values = session.run(fetches) if fetches else []  # a graph without operations does not run
     with BundleWriter(prefix) as writer:
         for name, value in zip([*names, *tensors], values):
             writer.add(name, value)

@@ -160,14 +160,19 @@ class SavedObjects:
     def _write_trace(self, trace: Any, bound: list[int], message: Any) -> None:
         message.bound_inputs.extend(bound)
         message.canonicalized_input_signature.CopyFrom(_coder.encode_structure(traced_signature(trace)))
-        results = nest.map_structure(_result_spec, trace.structured_outputs)
+        results = _result_specs(trace.structured_outputs)
         message.output_signature.CopyFrom(_coder.encode_structure(results))
 
 
-def _result_spec(value: Any) -> Any:
+def _result_specs(value: Any, *path: str) -> Any:
+    """What a trace returned, each tensor as a spec whose name is its place in it."""
     if isinstance(value, Tensor):
-        return TensorSpec(value.shape, value.dtype, value.op.name)
-    return value
+        return TensorSpec(value.shape, value.dtype, "/".join(path) or None)
+    if not nest.is_nested(value):
+        return value
+    parts = nest.children(value)
+    keys = sorted(value) if isinstance(value, Mapping) else getattr(value, "_fields", range(len(parts)))
+    return nest.with_children(value, [_result_specs(x, *path, str(key)) for key, x in zip(keys, parts)])
 
 
 def _write_object(value: Any, node: Any) -> None:

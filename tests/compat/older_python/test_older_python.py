@@ -83,6 +83,9 @@ def test_methods_of_arrays(tmp_path: Path) -> None:
         assert x.tostring() == b"\\1\\2\\3\\5" and x.tostring("F") == b"\\1\\3\\2\\5"
         assert np.float32(1).tostring() == np.ones([], np.float32).tobytes()
         assert x.view(Own).tostring() == x.tobytes()
+        copied = np.fromstring(b"\\1\\2\\3", dtype=np.uint8)
+        copied += 1
+        assert copied.tolist() == [2, 3, 4] and np.fromstring("1 2", int, sep=" ").tolist() == [1, 2]
         x.itemset(1, 7)
         x.itemset((1, 0), 8)
         x.itemset(1, 1, 9)

@@ -120,6 +120,21 @@ def test_what_libraries_ask(strategy):
             assert session.run(variable) == 3.0
 
 
+def test_outside_of_a_scope_libraries_ask_the_same():
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.Variable(1.0)
+        session.run(variable.initializer)
+
+        def update(strategy, value):
+            return strategy.extended.update(variable, lambda v, by: v.assign_add(by), args=(value,))
+
+        session.run(distribute.get_replica_context().merge_call(update, args=(2.0,)))
+        extended = distribute.get_strategy().extended
+        doubled = extended.call_for_each_replica(lambda x: x * 2.0, (variable,))
+        assert session.run(doubled) == 6.0 and not distribute.has_strategy()
+        assert (extended.worker_devices, extended.variable_created_in_scope(variable)) == ((), True)
+
+
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_a_monitor_runs_steps_of_training(strategy, iterations):
     with strategy.scope(), tf.Session() as session:

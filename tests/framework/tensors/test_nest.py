@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
+
 import pytest
 
 import flowstone as tf
+from flowstone.framework.tensors import nest
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -34,3 +37,13 @@ def test_composite_values_of_other_types_are_other_structures() -> None:
     tf.nest.assert_same_structure([sparse()], [sparse()], expand_composites=True)
     with pytest.raises(TypeError, match="not alike"):
         tf.nest.assert_same_structure([sparse()], [sparse(tf.float64)], expand_composites=True)
+
+
+def test_namedtuples_of_one_name_and_the_same_fields_are_of_one_type() -> None:
+    first, again = (collections.namedtuple("Step", ["action", "state"])(1, ()) for _ in range(2))
+    nest.assert_same_structure(first, again)
+    assert nest.map_structure(lambda x, y: x + y, first, again) == (2, ())
+    others = [("Other", ["action", "state"]), ("Step", ["a", "b"])]
+    for other in [collections.namedtuple(*each) for each in others]:
+        with pytest.raises(TypeError, match="same sequence type"):
+            nest.assert_same_structure(first, other(1, ()))

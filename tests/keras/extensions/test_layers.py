@@ -187,3 +187,20 @@ def test_programs_are_told_shapes_as_tensorflow_tells_them() -> None:
     model = tf.keras.Model(inputs, [layers.Dense(2)(inputs), layers.Dense(3)(inputs)])
     assert [each.as_list() for each in model.compute_output_shape((None, 4))] == [[None, 2], [None, 3]]
     assert model.output_shape == [(None, 2), (None, 3)]
+
+
+def test_a_program_renames_by_the_attribute_of_tensorflows() -> None:
+    class Named(tf.keras.layers.Layer):
+        @property
+        def name(self) -> str:
+            return "its own"
+
+    layer, metric = tf.keras.layers.Dense(1, name="a"), tf.keras.metrics.MeanAbsoluteError()
+    model = tf.keras.Sequential([layer])
+    model.build((None, 2))
+    layer._name, metric._name, model._name = "b", "error", "whole"
+    assert (layer.name, layer._dtype, metric.name, metric._dtype) == ("b", "float32", "error", "float32")
+    assert model.get_layer("b") is layer and model.get_config()["name"] == "whole"
+    model.compile("sgd", "mse", metrics=[metric])
+    assert model.metrics_names == ["loss", "error"]
+    assert Named().name == "its own"

@@ -103,6 +103,14 @@ def test_shapes_and_unknown_sizes_part_clusters() -> None:
     assert clusters([y * 2.0 - 1.0], [y]) == []
 
 
+def test_a_product_of_a_number_and_a_row_takes_a_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, number = fed(1, 10), fed(1, 1)
+    z = tf.matmul(number, tf.exp(x))
+    assert clusters([z], [x, number]) == ["Exp+Mul"]
+    values = {x: np.random.randn(1, 10), number: np.random.randn(1, 1)}
+    agree(monkeypatch, [z], values, "join_clusters", fires=2)
+
+
 def test_one_cheap_node_is_none() -> None:
     x = fed(4, 4)
     assert clusters([tf.matmul(x + 1.0, x)], [x]) == []

@@ -116,6 +116,17 @@ def _reshape(a: Any, shape: Any = None, order: Any = "C", *, newshape: Any = Non
 
 _np_reshape = np.reshape
 
+
+def _fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "", **keywords: Any) -> Any:
+    """`np.fromstring`, which without a separator copied the numbers that the bytes are."""
+    if sep:
+        return _np_fromstring(string, dtype, count, sep=sep, **keywords)
+    data = string.encode("latin-1") if isinstance(string, str) else string
+    return np.frombuffer(data, dtype, count, **keywords).copy()
+
+
+_np_fromstring = np.fromstring
+
 _WHOLE_FAMILIES = {float: np.floating, int: np.signedinteger, complex: np.complexfloating}
 
 
@@ -224,6 +235,7 @@ def install() -> None:
     add_missing(module, older_names())
     add_missing(module.random, {"random_integers": _random_integers})
     module.expand_dims, module.issubdtype, module.reshape = _expand_dims, _issubdtype, _reshape
+    module.fromstring = _fromstring
     _add_methods(np.ndarray, older_methods())
     _add_methods(np.generic, {"newbyteorder": _newbyteorder, "tostring": _tostring})
     module.array, module.asarray, module.asanyarray, module.copy = array, asarray, asanyarray, copy

@@ -23,7 +23,7 @@ from flowstone.compat.version_two.forms import GIVEN, OTHERS, REFUSED, RENAMED, 
 __all__ = ["namespace"]
 
 _ROOT = "tensorflow.compat.v2"
-_AS_THEY_ARE = ("compat", "estimator", "keras", "raw_ops")
+_AS_THEY_ARE = ("compat", "estimator", "raw_ops")
 
 
 def namespace(name: str = "") -> ModuleType | None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import flowstone as tf
@@ -272,21 +274,16 @@ class DistributionStrategy:
         return tf.colocate_with(colocate_with_variable)
 
 
-class _NothingExtended:
-    """The `StrategyExtended` of the strategy that does nothing."""
-
-    device = None
-    num_replicas_in_sync = 1
-    worker_devices: tuple[str, ...] = ()
-    parameter_devices: tuple[str, ...] = ()
-
-
-_default = DistributionStrategy(_NothingExtended())
+@cache
+def _default() -> DistributionStrategy:
+    """The strategy that does nothing."""
+    extended = import_module("flowstone.contrib.distribute.strategy_extended")  # which imports this one
+    return DistributionStrategy(extended.StrategyExtended(None))
 
 
 def _current() -> Any:
     found = current_context()
-    return ReplicaContext(_default, 0) if found is None else found
+    return ReplicaContext(_default(), 0) if found is None else found
 
 
 def get_replica_context() -> ReplicaContext | None:
@@ -313,7 +310,7 @@ def get_strategy() -> DistributionStrategy:
             return context.strategy
         if isinstance(context, DistributionStrategy):
             return context
-    return _default
+    return _default()
 
 
 def strategy_of_several() -> DistributionStrategy | None:
@@ -324,7 +321,7 @@ def strategy_of_several() -> DistributionStrategy | None:
 
 def has_strategy() -> bool:
     """Whether this is within the scope of a strategy."""
-    return get_strategy() is not _default
+    return get_strategy() is not _default()
 
 
 def require_replica_context(replica_ctx: Any) -> None:

@@ -148,6 +148,16 @@ def assert_same_structure(
         ) from None
 
 
+def are_of_one_type(a: Any, b: Any) -> bool:
+    """Whether two structures are of one class, both mappings, or namedtuples of one name with equal fields:
+    a loaded model has made those again."""
+    if type(a) is type(b) or (isinstance(a, Mapping) and isinstance(b, Mapping)):
+        return True
+    fields = getattr(a, "_fields", None)
+    is_same = fields is not None and fields == getattr(b, "_fields", None)
+    return is_same and type(a).__name__ == type(b).__name__
+
+
 def _compare(a: Any, b: Any, check_types: bool) -> None:
     if is_nested(a) != is_nested(b):
         sequence, leaf = (a, b) if is_nested(a) else (b, a)
@@ -157,7 +167,7 @@ def _compare(a: Any, b: Any, check_types: bool) -> None:
         )
     if not is_nested(a):
         return
-    if check_types and type(a) is not type(b) and not (isinstance(a, Mapping) and isinstance(b, Mapping)):
+    if check_types and not are_of_one_type(a, b):
         raise TypeError(
             f"The two namedtuples or sequences don't have the same sequence type. First structure has type "
             f"{type(a).__name__}, while second structure has type {type(b).__name__}"

@@ -68,8 +68,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
             "If shallow structure is a sequence, input must also be a sequence. Input has type: "
             f"{type(input_tree)}."
         )
-    mappings = isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping)
-    if check_types and type(shallow_tree) is not type(input_tree) and not mappings:
+    if check_types and not nest.are_of_one_type(shallow_tree, input_tree):
         raise TypeError(
             "The two structures don't have the same sequence type. Input structure has type "
             f"{type(input_tree)}, while shallow structure has type {type(shallow_tree)}."
@@ -79,6 +78,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
             "The two structures don't have the same sequence length. Input structure has length "
             f"{len(input_tree)}, while shallow structure has length {len(shallow_tree)}."
         )
+    mappings = isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping)
     if mappings and set(input_tree) != set(shallow_tree):
         raise ValueError(
             "The two structures don't have the same keys. Input structure has keys "

@@ -261,7 +261,9 @@ def _is_first_trainable(self: Any) -> bool:
 
 
 def __setattr__(self: Any, name: str, value: Any) -> None:
-    if name == "trainable" and _is_first_trainable(self):
+    if name == "name":
+        name = "_name"  # where a class of a program makes a property of `name`, its constructor sets this
+    elif name == "trainable" and _is_first_trainable(self):
         name = "_trainable"
     if name != "_layers":
         _forget(self, name, value)
@@ -402,6 +404,7 @@ _MEMBERS: dict[str, Any] = {
     "inbound_nodes": _of("_inbound_nodes", "The calls that made its outputs."),
     "non_trainable_variables": _of("non_trainable_weights", "The variables that training does not change."),
     "output": property(_output),
+    "name": _of("_name", "Its name, which programs change by `_name`."),
     "outbound_nodes": _of("_outbound_nodes", "The calls that took its outputs."),
     "scope_name": _of("name", "The scope of its variables."),
     "submodules": property(lambda layer: tuple(calls.below(layer)), doc="The layers within, at any depth."),
@@ -409,6 +412,7 @@ _MEMBERS: dict[str, Any] = {
     "trainable_variables": _of("trainable_weights", "The variables that training changes."),
     "variables": _of("weights", "All variables."),
     "_checkpoint_children": weight_checkpoints.children_of,
+    "_dtype": property(lambda layer: layer.dtype, lambda layer, value: setattr(layer, "dtype", value)),
     "_layers": property(_tracked_layers, _set_tracked_layers),
     "_track_trackable": Module._track_trackable,
     "__call__": calls.call_layer,

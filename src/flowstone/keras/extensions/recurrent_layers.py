@@ -14,7 +14,7 @@ from flowstone.keras.extensions.recurrent_cells import with_flat_states
 from flowstone.keras.recurrence import rnn
 from flowstone.layers.recurrent_cells import RNNCell
 
-__all__ = ["extend"]
+__all__ = ["extend", "set_defaults"]
 
 _DEFAULTS = {"recurrent_activation": "hard_sigmoid", "implementation": 1}
 _UNKNOWN_TIME = (
@@ -26,7 +26,7 @@ _UNKNOWN_TIME = (
 _CHANGED = ("LSTM", "LSTMCell", "GRU", "GRUCell", "PeepholeLSTMCell")
 
 
-def _set_defaults(function: Any, values: dict[str, Any]) -> None:
+def set_defaults(function: Any, values: dict[str, Any]) -> None:
     """Gives parameters of `function` other default values."""
     parameters = [p for p in inspect.signature(function).parameters.values() if p.default is not p.empty]
     function.__defaults__ = tuple(values.get(p.name, p.default) for p in parameters)
@@ -125,7 +125,7 @@ def extend(module: ModuleType) -> None:
     """Gives the classes of `keras.layers.recurrent` what TensorFlow's have."""
     names = vars(module)
     for name in _CHANGED:
-        _set_defaults(names[name].__init__, _DEFAULTS)
+        set_defaults(names[name].__init__, _DEFAULTS)
     recurrent = names["RNN"]
     recurrent.__init__ = _changed_init(recurrent.__init__)
     recurrent.call = with_flat_states(call)

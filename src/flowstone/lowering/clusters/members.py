@@ -164,6 +164,11 @@ def _split_of(facts: Facts, dims: tuple[int, ...]) -> int | None:
     return len(axes) if axes == list(range(len(axes))) else -1
 
 
+def _wholes(dims: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The shapes in which a node takes all of an array of these sizes: a product takes a row without a 1."""
+    return (dims, dims[1:]) if dims[:1] == (1,) else (dims,)
+
+
 # ---- steps
 
 
@@ -292,7 +297,7 @@ class _Builder:
                 is_short = is_row and dims == self.shape.short
                 more = len(self.shape.dims) - len(dims) if is_short and own else 0
                 self.take(x, (*own, *[1] * more))
-            elif own != _known(x.dims) or not self.may_take(x, level, dims if is_row else None):
+            elif own not in _wholes(_known(x.dims)) or not self.may_take(x, level, dims if is_row else None):
                 raise _Refusal
         self.drop(node.inputs[count:])
         self.places[node.outputs[0]] = _Place(0, "row" if is_row else "element")

@@ -25,6 +25,9 @@ __all__ = ["order_effects"]
 
 _OTHER = "effects without a resource"
 _UNORDERED = frozenset({"Assert"})  # must run, whenever
+# Nothing waits for these: assignments leave a shape as it is, and a gradient asks for that of the variable on
+# the branch that is not taken.
+_NOT_AWAITED = frozenset({"VariableShape"})
 _WITHOUT_EFFECT = CONTROL_FLOW | {"placeholder", "identity"}  # roles
 
 
@@ -99,7 +102,8 @@ class _Order:
                 self.must_run[op] = None
             return
         op._add_control_inputs(each for each in self.before(writes, reads) if each is not op)
-        self.done(writes, reads, [op])
+        if op.type not in _NOT_AWAITED:
+            self.done(writes, reads, [op])
         if writes:
             self.must_run[op] = None
 

@@ -244,7 +244,8 @@ class Restored:
         missing = self._unmatched()
         if missing:
             raise AssertionError(
-                f"Found {len(missing)} Python objects that were not bound to checkpointed values: {missing}"
+                "Some Python objects were not bound to checkpointed values, likely due to changes in the "
+                f"Python program: {missing}"
             )
         return self
 
