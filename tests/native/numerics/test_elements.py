@@ -12,6 +12,7 @@ import flowstone as tf
 from element_operands import ATTRIBUTES, inputs, op
 from flowstone.framework import flags
 from flowstone.framework.types import dtypes
+from flowstone.native.codegen import host
 from flowstone.native.numerics.elements import ELEMENTS, suits
 from flowstone.native.numerics.special_functions import FUNCTIONS
 
@@ -72,3 +73,27 @@ def test_zero_keeps_its_sign_whatever_comes_second(name: str, dtype: str) -> Non
     assert "_Cluster" in plan
     np.testing.assert_array_equal(found, x)
     np.testing.assert_array_equal(np.signbit(found), np.signbit(x))
+
+
+@pytest.mark.parametrize("count", [1, 15, 33, 300_007])
+def test_float16_is_rounded_after_each_operation(count: int) -> None:
+    """In rests of vectors, by threads, and of numbers that become infinite or denormal."""
+    powers = np.exp2(np.random.RandomState(0).uniform(-26, 15.9, [2, count]))
+    x, y = (powers * np.where(powers.view(np.int64) % 2, 1, -1)).astype(np.float16)
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = [tf.placeholder(tf.float16, [count]) for _ in range(2)]
+        feed = dict(zip(fed, [x, y]))
+        z = tf.where(fed[0] > fed[1], fed[0] * fed[1] + fed[0], fed[0] / fed[1] - 3)
+        found, plan = session.run(z, feed), session.explain(z, feed)
+    assert "_Cluster" in plan
+    with np.errstate(all="ignore"):
+        expected = np.where(x > y, x * y + x, x / y - np.float16(3))
+    assert found.dtype == np.float16
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_float16_needs_a_processor_that_converts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "has_halves", lambda: False)
+    assert not suits("AddV2", ["float16"] * 2, {})
+    assert not suits("Cast", ["float32"], {"DstT": dtypes.float16})
+    assert suits("Cast", ["float32"], {"DstT": dtypes.float64})
