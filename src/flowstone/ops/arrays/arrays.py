@@ -36,6 +36,20 @@ def invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
+def unless_known(node: Node, check: Callable[..., None]) -> Callable[..., None]:
+    """`check`, which raises what is `invalid` about the shapes of a step's inputs; nothing
+    where the node's shapes are known before the step, and fit."""
+    shapes = [node.static_shape(i) for i in range(len(node.inputs))]
+    known = [torch.empty(dims, device="meta") for dims in shapes if dims is not None]
+    if len(known) < len(shapes):
+        return check
+    try:
+        check(*known)
+    except errors.InvalidArgumentError:
+        return check
+    return lambda *inputs: None
+
+
 def whole_numbers(values: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
     """A vector of these numbers; a third of the time that torch takes for a list."""
     return torch.from_numpy(np.array(values, np.int64)).to(dtype)
