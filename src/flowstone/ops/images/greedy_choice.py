@@ -18,6 +18,7 @@ and others, "Soft-NMS – improving object detection with one line of code", 201
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -94,6 +95,7 @@ def chosen_boxes(
     return chosen(Corners(boxes).overlaps, scores, least, limit, threshold)
 
 
+@functools.lru_cache(64)
 def before_rounding(threshold: float) -> float:
     """The number that those of float32 are above whose float16 is above `threshold`."""
     below = np.float16(threshold)
