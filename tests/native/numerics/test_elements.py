@@ -66,7 +66,7 @@ def test_element(name: str, dtype: str, exact: bool, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["Xdivy", "Xlogy"])
+@pytest.mark.parametrize("name", ["Xdivy", "Xlog1py", "Xlogy"])
 def test_zero_keeps_its_sign_whatever_comes_second(name: str, dtype: str) -> None:
     x, y = np.meshgrid(np.array([0.0, -0.0], dtype), np.array([0, 2, -2, np.inf, np.nan], dtype))
     found, plan = run(name, [x, y], {})

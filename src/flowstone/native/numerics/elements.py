@@ -338,6 +338,10 @@ def _times_log(e: Emitter, dtype: str, x: str, y: str) -> str:
     return e.binary("fmul", dtype, x, functions.log(e, dtype, y))
 
 
+def _times_log1p(e: Emitter, dtype: str, x: str, y: str) -> str:
+    return e.binary("fmul", dtype, x, e.sleef("log1p", dtype, y))
+
+
 def _divided(e: Emitter, dtype: str, x: str, y: str) -> str:
     return e.binary("fdiv", dtype, x, y)
 
@@ -349,6 +353,7 @@ def _multiplied(e: Emitter, dtype: str, x: str, y: str) -> str:
 ELEMENTS["DivNoNan"] = Element(FLOATS, 2, _zero_where(1, _divided), 3, alone=True)
 ELEMENTS["MulNoNan"] = Element(FLOATS, 2, _zero_where(1, _multiplied), 2, alone=True)
 ELEMENTS["Xdivy"] = Element(FLOATS, 2, _zero_where(0, _divided), 3, alone=True)
+ELEMENTS["Xlog1py"] = Element(FLOATS, 2, _zero_where(0, _times_log1p), _COSTLY, calls=("log1p",))
 ELEMENTS["Xlogy"] = Element(FLOATS, 2, _zero_where(0, _times_log), _COSTLY, calls=("log",))
 
 

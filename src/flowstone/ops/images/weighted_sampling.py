@@ -82,7 +82,7 @@ def sample(images: torch.Tensor, vertical: Taps, horizontal: Taps) -> torch.Tens
     rows, columns = len(vertical.places), len(horizontal.places)
     if not images.numel():
         return images.new_zeros((batch, rows, columns, channels), dtype=torch.float32)
-    code = image_code.resampler() if images.device.type == "cpu" else None
+    code: Any = image_code.resampler() if images.device.type == "cpu" else None
     if code is not None and (resample := _resample(code, images.shape, vertical, horizontal)) is not None:
         return resample(images.float())
     lines = images.float().reshape(batch * height, -1)
@@ -98,7 +98,8 @@ def sample(images: torch.Tensor, vertical: Taps, horizontal: Taps) -> torch.Tens
 def _resample(
     code: Any, shape: tuple[int, ...], vertical: Taps, horizontal: Taps
 ) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    return code(shape, vertical.tensors, horizontal.tensors)
+    made: Callable[[torch.Tensor], torch.Tensor] | None = code(shape, vertical.tensors, horizontal.tensors)
+    return made
 
 
 class _Lines:
