@@ -6,7 +6,8 @@ python benchmarks/op_sweep.py [--size 1MB | --size 64MB | --bytes N] [--ops A,B]
 Each implementation is a process. An op is prepared in all of them and then run by turns, in a few rounds; its
 time is the least that a run took, so that other work on the machine changes the ratios little. A round
 takes a fifth of `--seconds`: less than 40 ms may pass with a team's threads on one core (docs/design/008).
-An op that takes longer than `--limit` seconds or more memory than `--memory` GB is left out. `--part 2/3`
+An op that takes longer than `--limit` seconds, or in a process of its own more than `--memory` GB, is
+left out. `--part 2/3`
 measures the second third of the ops; a `--json` file that is there already is added to, and the page is of
 all that it has. `--ops` measures these alone; `--dtype` the cases of an element type; `--gradients` the
 gradients of each op's first result, torch's together with the way there. TF_PYTHON names the Python that has
@@ -59,6 +60,7 @@ REASONS = {
     "StatelessShuffle": "Of one row, which TensorFlow hands on and ours copies.",
     "StringFormat": "No arithmetic, for which 3 x is the bound.",
 }  # of those that are known to be slower, by how their names begin
+NO_MEMORY = ("Unable to allocate", "DefaultCPUAllocator", "bad_alloc", "start new thread")
 Line = dict[str, Any]  # of an op: "way" and "seconds" by implementation, or "faults"
 
 
@@ -83,6 +85,11 @@ def measured(subject: Subject, by_name: dict[str, Worker], seconds: float) -> Li
         for worker in by_name.values():
             worker.ask({"op": subject.name, "way": way})
         answers = {name: worker.answer() for name, worker in by_name.items()}
+        for name, worker in by_name.items():
+            if any(words in answers[name].get("fault", "") for words in NO_MEMORY):  # others took it before
+                worker.end()
+                worker.ask({"op": subject.name, "way": way})
+                answers[name] = worker.answer()
         if "fault" in answers["flowstone"]:
             faults.append(answers["flowstone"]["fault"])
             continue

@@ -190,6 +190,20 @@ def test_all_rows_reduced_as_by_aten(monkeypatch, shape: Any, dtype: str, kind: 
     np.testing.assert_allclose(*found, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_means_of_integers_are_truncated(dtype: torch.dtype) -> None:
+    """Of sums of both signs that wrap around, of more rows than the type counts, and of large numbers."""
+    info = torch.iinfo(dtype)
+    chance = torch.Generator().manual_seed(0)
+    data = torch.randint(max(info.min, -(1 << 62)), min(info.max, 1 << 62), (700, 19), generator=chance).to(
+        dtype
+    )
+    ids = torch.tensor([0] * 3 + [2] * 300 + [3] * 397, dtype=torch.int32)
+    rows = segment_sums.segment_rows("mean", dtype, torch.int32)
+    assert rows is not None
+    assert torch.equal(rows(data, ids, 4), segment_reductions._mean_rows(data, ids, 4))
+
+
 @pytest.mark.parametrize("how", ["min", "max"])
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

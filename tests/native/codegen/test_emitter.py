@@ -20,6 +20,7 @@ def test_vectors_and_scalars() -> None:
     [
         ("float32", 0.1, "float 0x3FB99999A0000000"),
         ("float64", 0.1, "double 0x3FB999999999999A"),
+        ("float16", 0.1, "half 0xH2E66"),
         ("int32", -3, "i32 -3"),
         ("bool", True, "i1 true"),
     ],
@@ -52,3 +53,19 @@ def test_conversions(source: str, target: str, instruction: str) -> None:
     emitter = Emitter(4, {})
     emitter.convert("%x", source, target)
     assert f"= {instruction} " in emitter.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "instructions"),
+    [
+        ("float64", "float16", ["fptrunc", "fptrunc"]),
+        ("int64", "float16", ["sitofp", "fptrunc"]),
+        ("float16", "float64", ["fpext", "fpext"]),
+        ("float16", "bool", ["fpext", "fcmp"]),
+        ("float16", "float16", []),
+    ],
+)
+def test_float16_is_converted_by_float32(source: str, target: str, instructions: list[str]) -> None:
+    emitter = Emitter(4, {})
+    emitter.convert("%x", source, target)
+    assert [line.split()[2] for line in emitter.lines] == instructions

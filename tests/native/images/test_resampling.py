@@ -46,7 +46,25 @@ def test_lines_that_are_too_long(monkeypatch) -> None:
     monkeypatch.setattr(resampling, "_MOST_ELEMENTS", 5)
     same = Taps(np.zeros((1, 1), np.int64), np.ones((1, 1), np.float32))
     resample = resampling.resampler()
-    places, weights = map(torch.from_numpy, same)
     assert resample is not None
-    assert resample(torch.ones(1, 1, 6, 1), (places, weights), (places, weights)) is None
+    assert resample((1, 1, 6, 1), same.tensors, same.tensors) is None
     assert sample(torch.ones(1, 1, 6, 1), same, same).tolist() == [[[[1.0]]]]
+
+
+@pytest.mark.parametrize("size", [(5, 9), (40, 9)])
+def test_taps_serve_images_of_any_shape(size: tuple[int, int]) -> None:
+    """What is prepared for one is not what another takes; few images, and many by a team."""
+    random = np.random.RandomState(0)
+    vertical, horizontal = random_taps(random, 9, size[0], 3), random_taps(random, 7, size[1], 2)
+    images = torch.randn(300, 9, 7, 5)
+    for batch, channels in ((1, 5), (300, 5), (1, 2), (1, 5)):
+        some = images[:batch, ..., :channels]
+        found = sample(some, vertical, horizontal)
+        rows = torch.einsum("bhwc,rh->brwc", some.double(), matrix(vertical, 9))
+        wanted = torch.einsum("brwc,sw->brsc", rows, matrix(horizontal, 7))
+        torch.testing.assert_close(found.double(), wanted, rtol=1e-5, atol=1e-5)
+
+
+def matrix(taps: Taps, length: int) -> torch.Tensor:
+    places, weights = taps.tensors
+    return torch.zeros(len(places), length, dtype=torch.float64).scatter_add_(1, places, weights.double())

@@ -12,6 +12,7 @@ import flowstone as tf
 from element_operands import ATTRIBUTES, inputs, op
 from flowstone.framework import flags
 from flowstone.framework.types import dtypes
+from flowstone.native.codegen import host
 from flowstone.native.numerics.elements import ELEMENTS, suits
 from flowstone.native.numerics.special_functions import FUNCTIONS
 
@@ -65,10 +66,34 @@ def test_element(name: str, dtype: str, exact: bool, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["Xdivy", "Xlogy"])
+@pytest.mark.parametrize("name", ["Xdivy", "Xlog1py", "Xlogy"])
 def test_zero_keeps_its_sign_whatever_comes_second(name: str, dtype: str) -> None:
     x, y = np.meshgrid(np.array([0.0, -0.0], dtype), np.array([0, 2, -2, np.inf, np.nan], dtype))
     found, plan = run(name, [x, y], {})
     assert "_Cluster" in plan
     np.testing.assert_array_equal(found, x)
     np.testing.assert_array_equal(np.signbit(found), np.signbit(x))
+
+
+@pytest.mark.parametrize("count", [1, 15, 33, 300_007])
+def test_float16_is_rounded_after_each_operation(count: int) -> None:
+    """In rests of vectors, by threads, and of numbers that become infinite or denormal."""
+    powers = np.exp2(np.random.RandomState(0).uniform(-26, 15.9, [2, count]))
+    x, y = (powers * np.where(powers.view(np.int64) % 2, 1, -1)).astype(np.float16)
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = [tf.placeholder(tf.float16, [count]) for _ in range(2)]
+        feed = dict(zip(fed, [x, y]))
+        z = tf.where(fed[0] > fed[1], fed[0] * fed[1] + fed[0], fed[0] / fed[1] - 3)
+        found, plan = session.run(z, feed), session.explain(z, feed)
+    assert "_Cluster" in plan
+    with np.errstate(all="ignore"):
+        expected = np.where(x > y, x * y + x, x / y - np.float16(3))
+    assert found.dtype == np.float16
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_float16_needs_a_processor_that_converts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "has_halves", lambda: False)
+    assert not suits("AddV2", ["float16"] * 2, {})
+    assert not suits("Cast", ["float32"], {"DstT": dtypes.float16})
+    assert suits("Cast", ["float32"], {"DstT": dtypes.float64})

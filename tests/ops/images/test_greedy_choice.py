@@ -8,7 +8,7 @@ import torch
 
 from flowstone.framework import flags
 from flowstone.native.offers import offer_all
-from flowstone.ops.images.greedy_choice import chosen_boxes, chosen_in_columns, softly_chosen
+from flowstone.ops.images.greedy_choice import before_rounding, chosen_boxes, chosen_in_columns, softly_chosen
 
 offer_all()
 
@@ -54,6 +54,32 @@ def test_blocks_give_the_choice_one_by_one(size: float, threshold: float, limit:
     boxes, scores = random_boxes(2500, size)
     found = chosen_boxes(torch.from_numpy(boxes), torch.from_numpy(scores), limit, threshold, 0.05)
     assert found.tolist() == reference(boxes, scores, limit, threshold, 0.05)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.3, 0.5, float(np.float16(0.3)), 2.0**-24, 1.0])
+def test_a_limit_before_rounding_decides_as_one_after_it(threshold: float) -> None:
+    """By all pairs of neighbours of float16, the middles between them, and what is next to these."""
+    halves = np.arange(0x4000, dtype=np.uint16).view(np.float16).astype(np.float32)
+    middles = (halves[1:] + halves[:-1]) / 2
+    near = [np.nextafter(middles, np.float32(side)) for side in (0, 9)]
+    found = np.concatenate([halves, middles, *near])
+    np.testing.assert_array_equal(
+        found > before_rounding(threshold), found.astype(np.float16).astype(float) > threshold
+    )
+
+
+@pytest.mark.parametrize("threshold", [0.25, 0.5, float(np.float16(0.3))])
+def test_overlaps_of_float16_are_rounded_once(threshold: float) -> None:
+    boxes, scores = (x.astype(np.float16) for x in random_boxes(300, 0.8))
+    exact = boxes.astype(np.float32)
+    ratios = np.stack([overlaps_with(exact, i) for i in range(len(boxes))]).astype(np.float16)
+    left = [int(i) for i in np.argsort(-scores, kind="stable")]
+    expected: list[int] = []
+    while left:
+        expected.append(left[0])
+        left = [i for i in left[1:] if ratios[expected[-1], i] <= threshold]
+    found = chosen_boxes(torch.from_numpy(boxes), torch.from_numpy(scores), 300, threshold, -1.0)
+    assert found.tolist() == expected
 
 
 def test_more_boxes_are_chosen_than_one_comparison_takes() -> None:

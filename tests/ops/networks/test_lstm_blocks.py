@@ -56,11 +56,13 @@ def test_more_steps_than_there_are_are_refused(length: int) -> None:
         session.run(F.BlockLSTM(length, *VALUES.values()))
 
 
+@pytest.mark.parametrize("is_known", [False, True])
 @pytest.mark.parametrize("name", ["cs_prev", "h_prev", "w", "wcf", "b"])
-def test_sizes_that_do_not_fit_are_refused(name: str) -> None:
+def test_sizes_that_do_not_fit_are_refused(name: str, is_known: bool) -> None:
     feed: dict[Any, Any] = {}
     for each, value in VALUES.items():
-        feed[tf.placeholder(tf.float32)] = value[:-1] if each == name else value
+        given = value[:-1] if each == name else value
+        feed[tf.placeholder(tf.float32, given.shape if is_known else None)] = given
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="must be"):
         session.run(F.BlockLSTM(STEPS, *feed).h, feed)
 
@@ -70,3 +72,29 @@ def test_the_width_of_a_gradient_follows_from_the_offsets() -> None:
     with tf.Graph().as_default():
         inputs = [tf.placeholder(tf.float32, [8] if i == 4 else None) for i in range(10)]
         assert F.GRUBlockCellGrad.several(*inputs)[3].shape.as_list() == [None, 8]
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("wrong", [None, 0, 2, 5, 9])
+def test_the_gradient_of_a_gru_step(wrong: int | None, is_known: bool) -> None:
+    """By its definition; sizes that do not fit are refused."""
+    shapes = [(2, 3), (2, 4), (7, 8), (7, 4), (8,), (4,), *[(2, 4)] * 4]
+    random = np.random.RandomState(0)
+    _, h, w_ru, w_c, _, _, r, u, c, dh = given = [random.rand(*shape).astype(np.float32) for shape in shapes]
+    if wrong is not None:
+        given[wrong] = given[wrong][:-1]
+    with tf.Graph().as_default(), tf.Session() as session:
+        feed = {tf.placeholder(tf.float32, each.shape if is_known else None): each for each in given}
+        y = F.GRUBlockCellGrad.several(*feed)
+        if wrong is not None:
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"must be|do not fit"):
+                session.run(list(y), feed)
+            return
+        found = session.run(list(y), feed)
+    dc, du = dh * (1 - u) * (1 - c * c), dh * (h - c) * u * (1 - u)
+    by_new = dc @ w_c.T
+    dru = np.concatenate([by_new[:, 3:] * h * r * (1 - r), du], 1)
+    by_gates = dru @ w_ru.T
+    wanted = [by_new[:, :3] + by_gates[:, :3], by_gates[:, 3:] + by_new[:, 3:] * r + dh * u, dc, dru]
+    for each, expected in zip(found, wanted):
+        np.testing.assert_allclose(each, expected, rtol=1e-5, atol=1e-6)

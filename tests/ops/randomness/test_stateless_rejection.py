@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowstone as tf
+from flowstone.framework.declarations.operation import F
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -63,3 +64,20 @@ def test_a_shape_must_end_with_that_of_the_parameters() -> None:
     values = RANDOM.stateless_poisson([3, 2], [1, 2], [1.0, 2.0, 3.0])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[3, 2\] does not with \[3\]"):
         run(values)
+
+
+@pytest.mark.parametrize(("rows", "is_there"), [(0, False), (1, False), (2, True)])
+def test_one_row_has_one_order(rows: int, is_there: bool) -> None:
+    """It is handed on, also from a variable that changes afterwards."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        value = np.arange(3.0 * rows, dtype=np.float32).reshape(rows, 3)
+        variable = tf.Variable(value, use_resource=True)
+        key, counter, one = np.ones(1, np.uint64), np.ones(2, np.uint64), np.int32(1)
+        shuffled = F.StatelessShuffle(variable.read_value(), key, counter, one)
+        with tf.control_dependencies([shuffled]):
+            changed = tf.assign(variable, variable + 1)
+        session.run(variable.initializer)
+        plan = session.explain([shuffled, changed.op])
+        assert ("StatelessShuffle(" in plan) == is_there
+        found, _ = session.run([shuffled, changed])
+        np.testing.assert_array_equal(np.sort(found, 0), value)

@@ -8,7 +8,7 @@ is no machine code; kernels then do the same by NumPy and ATen, with the same re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
@@ -113,12 +113,12 @@ class Resampler(Protocol):
 
     def __call__(
         self,
-        images: torch.Tensor,
+        shape: Sequence[int],
         vertical: tuple[torch.Tensor, torch.Tensor],
         horizontal: tuple[torch.Tensor, torch.Tensor],
-    ) -> torch.Tensor | None:
-        """`sample` of float32 images, by places (int64) and weights (float32), each [results, terms] and
-        contiguous; None if lines are too long."""
+    ) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        """`sample` as a function of float32 images of a shape with elements, by places (int64) and weights
+        (float32), each [results, terms] and contiguous; None if lines are too long."""
 
 
 class Sampler(Protocol):

@@ -167,7 +167,6 @@ class Profile(NamedTuple):
     native_unlocked: int = 1_000_000  # work during which other threads of Python may run
     native_alone: int = 1 << 12  # elements from which code for one comparison, or the like, is worth making
     native_framed: int = 1 << 14  # elements from which machine code makes, pads and pools arrays
-    native_added_rows: int = 32  # rows from which machine code adds them faster than ATen, row by row
     native_hot: int = 1 << 17  # elements of one-hot rows from which machine code is faster than picked rows
     native_reduction: int = 1 << 16  # elements up to which a reduction alone is faster than ATen's
     native_update_unlocked: int = 1 << 17  # elements of rows' updates, as native_unlocked

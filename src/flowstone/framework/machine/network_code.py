@@ -55,6 +55,15 @@ class CellGradient(Protocol):
 class CellStep(Protocol):
     """Steps of LSTM cells after their products (`ops/networks/lstm_blocks.py`), on the host."""
 
+    def __call__(
+        self,
+        sums: torch.Tensor,
+        before: torch.Tensor,
+        peepholes: Sequence[torch.Tensor],
+        results: Sequence[torch.Tensor],
+    ) -> None:
+        """Writes (i, cs, f, o, ci, co, h), contiguous, of the sums of one step and the state before it."""
+
     def over(
         self,
         sums: torch.Tensor,

@@ -19,7 +19,7 @@ from flowstone.framework.machine import machine
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, num_elements
 from flowstone.native.clusters.clusters import OPEN, Step
-from flowstone.native.codegen.emitter import FLOATS, KINDS
+from flowstone.native.codegen.emitter import FLOATS, HALF, KINDS
 from flowstone.native.numerics.elements import ATTRIBUTES, suits
 from flowstone.native.numerics.reductions import reduces
 
@@ -37,7 +37,7 @@ __all__ = [
     "sizes_of",
 ]
 
-TYPES = frozenset(dtypes.as_dtype(name) for name in KINDS)
+TYPES = frozenset(dtypes.as_dtype(name) for name in (*KINDS, HALF))
 """The types of arrays in clusters."""
 _POWERS = {2.0: "Square", 0.5: "Sqrt", -0.5: "Rsqrt", -1.0: "Reciprocal"}
 _REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "Any", "All"})

@@ -192,9 +192,13 @@ class _Elements:
         return some.binary("fmul", self.dtype, x, in_all_lanes(some, KINDS[self.dtype], scale))
 
     def over(self, some: Emitter, x: str, count: str) -> str:
-        """x divided by a whole number."""
-        size = self.e.let(f"sitofp i64 {count} to {KINDS[self.dtype]}")
-        return some.binary("fdiv", self.dtype, x, in_all_lanes(some, KINDS[self.dtype], size))
+        """x divided by a whole number; truncated of integers, for which float64 is exact up to 32 bits."""
+        if self.dtype == "int64":
+            return some.binary("sdiv", self.dtype, x, in_all_lanes(some, "i64", count))
+        dtype = self.dtype if self.dtype in FLOATS else "float64"
+        size = in_all_lanes(some, KINDS[dtype], self.e.let(f"sitofp i64 {count} to {KINDS[dtype]}"))
+        found = some.binary("fdiv", dtype, some.convert(x, self.dtype, dtype), size)
+        return some.convert(found, dtype, self.dtype)
 
     def row(self, name: str, number: str) -> str:
         """Where a row is."""

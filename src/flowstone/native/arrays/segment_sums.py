@@ -111,7 +111,7 @@ def segment_rows(how: str, *types: torch.dtype | None) -> RowCode | None:
     if not flags.NATIVE or host.reason() or None in types:
         return None
     dtype, ids = (dtypes.from_torch(each).name for each in types if each is not None)
-    if dtype not in (FLOATS if how == "mean" else FLOATS | INTEGERS) or ids not in ("int32", "int64"):
+    if dtype not in FLOATS | INTEGERS or ids not in ("int32", "int64"):
         return None
     return RowCode(_row_library(how, dtype, ids))
 

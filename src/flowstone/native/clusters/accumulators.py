@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.native.clusters.clusters import Cluster
-from flowstone.native.codegen.emitter import KINDS, Emitter
+from flowstone.native.codegen.emitter import Emitter, kind_of
 from flowstone.native.codegen.vector_memory import in_all_lanes
 from flowstone.native.numerics.reductions import REDUCTIONS, Parts, Reduction
 
@@ -90,7 +90,7 @@ def folded(
     """The reduction's result of all lanes, in all lanes; `attributes`: in place of the step's own."""
     reduction, dtype, own = reduction_of(cluster, array)
     attributes = own if attributes is None else attributes
-    kinds = [KINDS[each] for each, _ in parts_of(cluster, array)]
+    kinds = [kind_of(each) for each, _ in parts_of(cluster, array)]
     lanes = e.lanes
     while e.lanes > 1:
         half = e.lanes // 2
@@ -110,4 +110,4 @@ def folded(
     result = reduction.give(e, dtype, parts, attributes)
     e.lanes = lanes
     step = cluster.steps[array - len(cluster.inputs)]
-    return in_all_lanes(e, KINDS[step.dtype], result)
+    return in_all_lanes(e, kind_of(step.dtype), result)

@@ -26,6 +26,7 @@ TYPE_CODES = {
     "int16": 2,
     "int32": 3,
     "int64": 4,
+    "float16": 5,
     "float32": 6,
     "float64": 7,
     "bool": 11,

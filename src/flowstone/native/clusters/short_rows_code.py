@@ -15,7 +15,7 @@ from flowstone.native.clusters import accumulators
 from flowstone.native.clusters.clusters import Cluster, Level, Loops
 from flowstone.native.clusters.loop_code import value_of
 from flowstone.native.codegen import host
-from flowstone.native.codegen.emitter import KINDS, Emitter
+from flowstone.native.codegen.emitter import Emitter, kind_of
 from flowstone.native.codegen.vector_memory import lane_mask, load, memory_kind, read_one, store
 
 __all__ = ["short_rows_code", "suits"]
@@ -183,7 +183,7 @@ class _Writer:
         columns = []
         for column in range(self.columns):
             elements = range(column, self.lanes * self.columns, self.columns)
-            found = _picked(e, KINDS[held], vectors, [divmod(n, self.lanes) for n in elements])
+            found = _picked(e, kind_of(held), vectors, [divmod(n, self.lanes) for n in elements])
             truth = dtype == "bool"
             columns.append(e.compare("icmp ne", held, found, e.constant(held, 0)) if truth else found)
         return columns
@@ -197,7 +197,7 @@ class _Writer:
         for n, (index, mask) in enumerate(self.vectors(e, left)):
             elements = range(n * self.lanes, (n + 1) * self.lanes)
             places = [(i % self.columns, i // self.columns) for i in elements]
-            store(e, held, _picked(e, KINDS[held], columns, places), f"%p{place}", index, mask)
+            store(e, held, _picked(e, kind_of(held), columns, places), f"%p{place}", index, mask)
 
     def vectors(self, e: Emitter, left: str) -> list[tuple[str, str]]:
         """Where the block's vectors begin in an array of elements, and their masks."""

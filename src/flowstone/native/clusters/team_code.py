@@ -12,7 +12,7 @@ import math
 from flowstone.native.clusters import accumulators, short_rows_code
 from flowstone.native.clusters.clusters import OPEN, Cluster
 from flowstone.native.clusters.loop_code import lanes_of, rows_code
-from flowstone.native.codegen.emitter import KINDS, Emitter
+from flowstone.native.codegen.emitter import Emitter, kind_of
 from flowstone.native.codegen.parts import by_team, has_teams
 from flowstone.native.codegen.vector_memory import lane_mask, store, store_one
 
@@ -254,7 +254,7 @@ def within_code(cluster: Cluster) -> str:
         "start0:",
     ]
     for n, (array, bound) in enumerate(cluster.bounds):
-        kind = KINDS[cluster.dtype(array)]
+        kind = kind_of(cluster.dtype(array))
         size = str(abs(math.prod(cluster.inputs[array].dims)))
         if cluster.inputs[array].dims[:1] == (OPEN,):
             lines.append(f" %size{n} = mul i64 %size, {size}")

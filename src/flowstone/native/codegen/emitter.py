@@ -2,8 +2,9 @@
 
 Values are names such as ``%v7``, or constants, of the types of `KINDS` by their names in NumPy: vectors of
 `lanes` elements, or scalars where `lanes` is 1. Floating-point operations are each rounded, as ATen's are:
-nothing is contracted and nothing reordered. Functions that the text calls are noted in `declarations`, which
-emitters of one module share.
+nothing is contracted and nothing reordered. Values of float16 (`HALF`) are moved, chosen and converted, but
+not computed with. Functions that the text calls are noted in `declarations`, which emitters of one module
+share.
 """
 
 from __future__ import annotations
@@ -12,18 +13,29 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from flowstone.native.codegen import host
 
-__all__ = ["FLOATS", "INTEGERS", "KINDS", "SIZES", "Attributes", "Emit", "Emitter"]
+__all__ = ["FLOATS", "HALF", "INTEGERS", "KINDS", "SIZES", "Attributes", "Emit", "Emitter", "kind_of"]
 
 KINDS = {
     "float32": "float", "float64": "double", "int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32",
     "int64": "i64", "bool": "i1",
 }  # fmt: skip
-SIZES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1}
+HALF = "float16"
+"""A type that element-wise code reads and writes, and computes in float32."""
+SIZES = {
+    "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, HALF: 2,
+}  # fmt: skip
 FLOATS = frozenset({"float32", "float64"})
 INTEGERS = frozenset({"int8", "uint8", "int16", "int32", "int64"})
 _SUFFIXES = {"float": "f32", "double": "f64"}
+
+
+def kind_of(dtype: str) -> str:
+    """LLVM's type of an element."""
+    return "half" if dtype == HALF else KINDS[dtype]
 
 
 class Emitter:
@@ -50,14 +62,16 @@ class Emitter:
 
     def type(self, dtype: str) -> str:
         """The type of a value whose elements are of this type of NumPy's."""
-        return self.vector(KINDS[dtype])
+        return self.vector(kind_of(dtype))
 
     def constant(self, dtype: str, value: Any) -> str:
         """The value with this number everywhere."""
-        kind = KINDS[dtype]
+        kind = kind_of(dtype)
         if dtype == "float32":
             value = struct.unpack("<f", struct.pack("<f", value))[0]
-        if dtype in FLOATS:
+        if dtype == HALF:
+            text = f"0xH{int(np.float16(value).view(np.uint16)):04X}"
+        elif dtype in FLOATS:
             text = f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
         else:
             text = ("true" if value else "false") if dtype == "bool" else str(int(value))
@@ -133,6 +147,12 @@ class Emitter:
         """The elements in another type, as ATen converts them."""
         if source == target:
             return x
+        if HALF in (source, target):  # by float32, as ATen's
+            x = self._half(x, "fpext", HALF, "float32") if source == HALF else x
+            x = self.convert(
+                x, "float32" if source == HALF else source, "float32" if target == HALF else target
+            )
+            return self._half(x, "fptrunc", "float32", HALF) if target == HALF else x
         if target == "bool":
             predicate = "fcmp une" if source in FLOATS else "icmp ne"
             return self.compare(predicate, source, x, self.constant(source, 0))
@@ -141,6 +161,9 @@ class Emitter:
             if SIZES[source] != SIZES[target] or source in FLOATS or target in FLOATS or source == "bool"
             else f"bitcast {self.type(source)} {x} to {self.type(target)}"
         )
+
+    def _half(self, x: str, instruction: str, source: str, target: str) -> str:
+        return self.let(f"{instruction} {self.type(source)} {x} to {self.type(target)}")
 
     def bits(self, x: str, source: str, target: str) -> str:
         """The same bits as another type of the same size, by LLVM's names of the elements."""

@@ -30,7 +30,7 @@ from flowstone.framework.declarations.containers import Variable
 from flowstone.native.codegen import llvm
 
 __all__ = [
-    "ALONE", "HANDLE_OFFSET", "features", "has", "lanes", "llvm_version", "reason", "symbols",
+    "ALONE", "HANDLE_OFFSET", "features", "has", "has_halves", "lanes", "llvm_version", "reason", "symbols",
     "variable_offset",
 ]  # fmt: skip
 
@@ -179,11 +179,22 @@ def _described() -> Iterator[str]:
                 yield line.strip()
 
 
+def _told() -> list[str]:
+    """What the processor can do, as the system tells, or else LLVM."""
+    told = [line.split(":")[1].split() for line in _described() if line.startswith("flags")]
+    return told[0] if told else features()[1].replace("+", "").split(",")
+
+
+@functools.cache
+def has_halves() -> bool:
+    """Whether the processor converts float16 to float32 and back."""
+    return "f16c" in _told()
+
+
 @functools.cache
 def lanes() -> int:
-    """How many float32 numbers a vector has, as the system tells, or else LLVM."""
-    told = [line.split(":")[1].split() for line in _described() if line.startswith("flags")]
-    found = told[0] if told else features()[1].replace("+", "").split(",")
+    """How many float32 numbers a vector has."""
+    found = _told()
     if "avx512f" in found:
         return 16
     return 8 if "avx2" in found else 4

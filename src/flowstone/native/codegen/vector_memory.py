@@ -5,14 +5,14 @@ In memory, a bool is a byte. A masked load gives zeros where it does not read.
 
 from __future__ import annotations
 
-from flowstone.native.codegen.emitter import KINDS, SIZES, Emitter
+from flowstone.native.codegen.emitter import SIZES, Emitter, kind_of
 
 __all__ = ["in_all_lanes", "lane_mask", "load", "load_apart", "memory_kind", "read_one", "store", "store_one"]
 
 
 def memory_kind(dtype: str) -> str:
     """LLVM's type of an element in memory."""
-    kind = KINDS[dtype]
+    kind = kind_of(dtype)
     return "i8" if kind == "i1" else kind
 
 
@@ -98,7 +98,7 @@ def read_one(e: Emitter, dtype: str, address: str) -> str:
 
 def store_one(e: Emitter, dtype: str, value: str, base: str, index: str) -> None:
     """Writes the first lane's element at place `index`."""
-    kind = KINDS[dtype]
+    kind = kind_of(dtype)
     if e.lanes > 1:
         value = e.let(f"extractelement {e.vector(kind)} {value}, i32 0")
     if dtype == "bool":
@@ -112,4 +112,4 @@ def _as_truth(e: Emitter, vector: str, value: str) -> str:
 
 
 def _suffix(lanes: int, kind: str) -> str:
-    return f"v{lanes}{ {'float': 'f32', 'double': 'f64'}.get(kind, kind) }"
+    return f"v{lanes}{ {'half': 'f16', 'float': 'f32', 'double': 'f64'}.get(kind, kind) }"

@@ -29,6 +29,7 @@ PLACES = {"step": ("sums", "before", *_RESULTS, *_WEIGHTS, "numbers")}
 the limit of states."""
 _FLOAT = "float32"
 _WORK = 60  # of a cell, in additions
+_REMEMBERED = 16  # sizes seen lately
 
 
 class CellStep:
@@ -38,6 +39,25 @@ class CellStep:
         self._library = _library(peephole, forget_second, clip > 0)
         self._library.prepare()
         self._numbers = torch.tensor([forget_bias, clip], dtype=torch.float32)
+        self._bound = functools.lru_cache(_REMEMBERED)(self._of_size)
+
+    def _of_size(self, batch: int, cells: int) -> Callable[..., object]:
+        """The function of threads, and of the addresses of all arrays but the numbers."""
+        fixed = {"numbers": self._numbers.data_ptr()}
+        return self._library.bound("step", {"batch": batch, "cells": cells}, fixed)
+
+    def __call__(
+        self,
+        sums: torch.Tensor,
+        before: torch.Tensor,
+        peepholes: Sequence[torch.Tensor],
+        results: Sequence[torch.Tensor],
+    ) -> None:
+        """See `network_code.CellStep`."""
+        batch, cells = before.shape
+        call = self._bound(batch, cells)
+        arrays = [sums, before.contiguous(), *results, *[each.contiguous() for each in peepholes]]
+        call(_threads(batch * cells), *[each.data_ptr() for each in arrays])
 
     def over(
         self,
@@ -48,8 +68,7 @@ class CellStep:
     ) -> Callable[[int], None]:
         """See `network_code.CellStep`."""
         batch, cells = before.shape
-        has_team = batch * cells * _WORK >= machine.current().profile.native_team
-        threads = torch.get_num_threads() if has_team else 1
+        threads = _threads(batch * cells)
         before, *weights = (each.contiguous() for each in (before, *peepholes))
         fixed = dict(zip(PLACES["step"][-4:], [each.data_ptr() for each in (*weights, self._numbers)]))
         call = self._library.bound("step", {"batch": batch, "cells": cells}, fixed)
@@ -62,6 +81,11 @@ class CellStep:
             call(threads, first + 4 * offset, state, *[each + offset for each in starts])
 
         return advance
+
+
+def _threads(count: int) -> int:
+    """How many threads share so many cells."""
+    return torch.get_num_threads() if count * _WORK >= machine.current().profile.native_team else 1
 
 
 @functools.cache

@@ -2,9 +2,10 @@
 
 ``ELEMENTS[name].emit(emitter, dtype, operands, attributes)`` writes the instructions and returns the result's
 name; `dtype` is that of the operands, all of one type but for a first `bool` of Select. `types` are the types
-that the operation takes here. Additions, products, quotients, comparisons and choices give ATen's bits.
-Square roots are rounded correctly, functions of SLEEF, which torch brings, are within one unit in the last
-place; for exponential functions of float32 see `transcendental.py`.
+that the operation takes here; of float16, each is computed in float32 and rounded, as by ATen. Additions,
+products, quotients, comparisons and choices give ATen's bits. Square roots are rounded correctly, functions
+of SLEEF, which torch brings, are within one unit in the last place; for exponential functions of float32 see
+`transcendental.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from flowstone.native.codegen import host
-from flowstone.native.codegen.emitter import FLOATS, INTEGERS, Attributes, Emit, Emitter, sleef_name
+from flowstone.native.codegen.emitter import FLOATS, HALF, INTEGERS, Attributes, Emit, Emitter, sleef_name
 from flowstone.native.numerics import activations as act
 from flowstone.native.numerics import exponential_functions as functions
 from flowstone.native.numerics import transcendental
@@ -58,7 +59,7 @@ ATTRIBUTES = ("alpha", "DstT", "tolerance")
 def suits(name: str, dtypes: Sequence[str], attributes: Attributes) -> bool:
     """Whether the operation can be compiled for operands of these types."""
     element = ELEMENTS.get(name)
-    if element is None or not dtypes:
+    if element is None or not dtypes or (HALF in dtypes and not host.has_halves()):
         return False
     if element.operands is not None and len(dtypes) != element.operands:
         return False
@@ -67,11 +68,14 @@ def suits(name: str, dtypes: Sequence[str], attributes: Attributes) -> bool:
     if any(each != dtypes[0] for each in dtypes) or dtypes[0] not in element.types:
         return False
     if name == "Cast":
-        target = attributes["DstT"].name
-        return target in _ALL and not (dtypes[0] in FLOATS and target in INTEGERS)
-    if name in _POLYNOMIALS and functions.is_polynomial(dtypes[0]):
+        target, is_floating = attributes["DstT"].name, dtypes[0] in FLOATS or dtypes[0] == HALF
+        if target == HALF and not host.has_halves():
+            return False
+        return (target in _ALL or target == HALF) and not (is_floating and target in INTEGERS)
+    if name in _POLYNOMIALS and functions.is_polynomial("float32" if dtypes[0] == HALF else dtypes[0]):
         return True
-    return all(host.has(sleef_name(each, dtypes[0], _accuracy(each))) for each in element.calls)
+    computed = "float32" if dtypes[0] == HALF else dtypes[0]
+    return all(host.has(sleef_name(each, computed, _accuracy(each))) for each in element.calls)
 
 
 def _accuracy(name: str) -> str:
@@ -179,7 +183,7 @@ ELEMENTS["Maximum"] = Element(FLOATS | INTEGERS, 2, _extreme("ogt", "ge"))
 ELEMENTS["Minimum"] = Element(FLOATS | INTEGERS, 2, _extreme("olt", "le"))
 ELEMENTS["Sqrt"] = Element(FLOATS, 1, _intrinsic("sqrt"), 4)
 ELEMENTS["Rsqrt"] = Element(FLOATS, 1, _inverse_root, 6)
-ELEMENTS["Reciprocal"] = ELEMENTS["Inv"] = Element(FLOATS, 1, _reciprocal, 4)
+ELEMENTS["Reciprocal"] = ELEMENTS["Inv"] = Element(FLOATS, 1, _reciprocal, 4, alone_if_many=FLOATS)
 ELEMENTS["Floor"] = Element(FLOATS, 1, _intrinsic("floor"))
 ELEMENTS["Ceil"] = Element(FLOATS, 1, _intrinsic("ceil"))
 ELEMENTS["Rint"] = ELEMENTS["Round"] = Element(FLOATS, 1, _intrinsic("roundeven"))
@@ -334,6 +338,10 @@ def _times_log(e: Emitter, dtype: str, x: str, y: str) -> str:
     return e.binary("fmul", dtype, x, functions.log(e, dtype, y))
 
 
+def _times_log1p(e: Emitter, dtype: str, x: str, y: str) -> str:
+    return e.binary("fmul", dtype, x, e.sleef("log1p", dtype, y))
+
+
 def _divided(e: Emitter, dtype: str, x: str, y: str) -> str:
     return e.binary("fdiv", dtype, x, y)
 
@@ -345,6 +353,7 @@ def _multiplied(e: Emitter, dtype: str, x: str, y: str) -> str:
 ELEMENTS["DivNoNan"] = Element(FLOATS, 2, _zero_where(1, _divided), 3, alone=True)
 ELEMENTS["MulNoNan"] = Element(FLOATS, 2, _zero_where(1, _multiplied), 2, alone=True)
 ELEMENTS["Xdivy"] = Element(FLOATS, 2, _zero_where(0, _divided), 3, alone=True)
+ELEMENTS["Xlog1py"] = Element(FLOATS, 2, _zero_where(0, _times_log1p), _COSTLY, calls=("log1p",))
 ELEMENTS["Xlogy"] = Element(FLOATS, 2, _zero_where(0, _times_log), _COSTLY, calls=("log",))
 
 
@@ -369,3 +378,28 @@ ELEMENTS["TanhGrad"] = Element(FLOATS, 2, act.tanh_grad, 3)
 ELEMENTS["SqrtGrad"] = Element(FLOATS, 2, act.sqrt_grad, 4, alone=True)
 ELEMENTS["RsqrtGrad"] = Element(FLOATS, 2, act.rsqrt_grad, 4, alone=True)
 ELEMENTS["ReciprocalGrad"] = ELEMENTS["InvGrad"] = Element(FLOATS, 2, act.reciprocal_grad, 3, alone=True)
+
+
+# ---- float16
+
+
+def _by_float32(emit: Emit, result: str | None) -> Emit:
+    def emit_any(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
+        if dtype != HALF:
+            return emit(e, dtype, x, attributes)
+        found = emit(e, "float32", [e.convert(each, HALF, "float32") for each in x], attributes)
+        return found if result else e.convert(found, "float32", HALF)
+
+    return emit_any
+
+
+_MOVED = frozenset({"Cast", "Identity", "PreventGradient", "Select", "SelectV2", "StopGradient"})
+_ROUNDED_OFTEN = frozenset({
+    "AddN", "FloorDiv", "InvGrad", "ReciprocalGrad", "RsqrtGrad", "SigmoidGrad", "Softsign", "SoftsignGrad",
+    "SqrtGrad", "SquaredDifference", "TanhGrad", "TruncateDiv",
+})  # fmt: skip
+"""Those of several operations that ATen rounds each."""
+for _name, _element in ELEMENTS.items():
+    if "float32" in _element.types and _name not in _ROUNDED_OFTEN:
+        _rounded = _element.emit if _name in _MOVED else _by_float32(_element.emit, _element.result)
+        ELEMENTS[_name] = _element._replace(types=_element.types | {HALF}, emit=_rounded)

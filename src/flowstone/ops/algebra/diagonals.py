@@ -22,6 +22,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
+from flowstone.ops.arrays.arrays import whole_copy
 from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX
 
 __all__ = [
@@ -184,7 +185,7 @@ def _(node: Node, env: Environment) -> Kernel:
                 "must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but input is "
                 f"{list(x.shape)} and the diagonal {list(diagonal.shape)}"
             )
-        out = x.clone(memory_format=torch.contiguous_format)
+        out = whole_copy(x)
         out.diagonal(0, -2, -1).copy_(diagonal)
         return out
 

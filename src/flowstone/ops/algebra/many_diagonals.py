@@ -24,6 +24,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.algebra.matrix_shapes import at_least, exactly, invalid
+from flowstone.ops.arrays.arrays import whole_copy
 from flowstone.ops.arrays.columns import picked_columns
 
 _ALIGN = "align: string in ['LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'] = 'RIGHT_LEFT'"
@@ -321,11 +322,11 @@ def _(node: Node, env: Environment) -> Kernel:
                 f"not {list(diagonal.shape)}"
             )
         if limits[0] == limits[1]:
-            out = x.clone(memory_format=torch.contiguous_format)
+            out = whole_copy(x)
             out.diagonal(limits[0], -2, -1).copy_(diagonal)
             return out
         if limits[1] - limits[0] < _FEW:
-            out = x.clone(memory_format=torch.contiguous_format)
+            out = whole_copy(x)
             for into, of in _pairs(out, diagonal, limits, align):
                 into.copy_(of)
             return out

@@ -20,6 +20,8 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import Call, Input
 from flowstone.framework.declarations.operation import Known, evaluate
+from flowstone.framework.machine import machine
+from flowstone.framework.machine.array_code import framed_rows
 from flowstone.framework.machine.machine_code import tuple_rows
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types import dtypes
@@ -36,9 +38,32 @@ def invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
+def unless_known(node: Node, check: Callable[..., None]) -> Callable[..., None]:
+    """`check`, which raises what is `invalid` about the shapes of a step's inputs; nothing
+    where the node's shapes are known before the step, and fit."""
+    shapes = [node.static_shape(i) for i in range(len(node.inputs))]
+    known = [torch.empty(dims, device="meta") for dims in shapes if dims is not None]
+    if len(known) < len(shapes):
+        return check
+    try:
+        check(*known)
+    except errors.InvalidArgumentError:
+        return check
+    return lambda *inputs: None
+
+
 def whole_numbers(values: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
     """A vector of these numbers; a third of the time that torch takes for a list."""
     return torch.from_numpy(np.array(values, np.int64)).to(dtype)
+
+
+def whole_copy(x: torch.Tensor) -> torch.Tensor:
+    """A contiguous copy; that of a large array on a host goes past the caches."""
+    is_large = x.device.type == "cpu" and x.nbytes >= machine.current().profile.streamed_copies
+    is_plain = is_large and x.is_contiguous() and not x.is_neg() and not x.is_conj()
+    code = framed_rows(x.itemsize) if is_plain else None
+    found = None if code is None else code.join([x], 0, False)
+    return x.clone(memory_format=torch.contiguous_format) if found is None else found
 
 
 def places_by_code(indices: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor | None:

@@ -13,7 +13,7 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import format_dims
-from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.arrays import invalid, whole_copy
 from flowstone.ops.arrays.slice_geometry import Masks, dense_entries, forward
 from flowstone.ops.arrays.slicing import masks_of
 from flowstone.ops.numbers.elementwise import sum_to
@@ -59,7 +59,7 @@ def _checked_entries(sizes: Any, begin: Any, end: Any, strides: Any, masks: Mask
 
 
 def _placed(x: torch.Tensor, entries: list[Any], value: torch.Tensor) -> torch.Tensor:
-    whole = x.clone(memory_format=torch.contiguous_format)
+    whole = whole_copy(x)
     index, flips = forward(tuple(x.shape), entries)
     part = whole[index]
     value = value.expand(part.shape)

@@ -18,6 +18,7 @@ and others, "Soft-NMS – improving object detection with one line of code", 201
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -83,10 +84,27 @@ def _sorted(numbers: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
 def chosen_boxes(
     boxes: torch.Tensor, scores: torch.Tensor, limit: int, threshold: float, least: float
 ) -> torch.Tensor:
-    """The numbers of at most `limit` boxes [n, 4] whose overlaps are at most `threshold`; int64."""
+    """The numbers of at most `limit` boxes [n, 4] whose overlaps are at most `threshold`; int64.
+
+    Overlaps of float16 boxes are computed in float32 and rounded to float16.
+    """
+    if boxes.dtype is torch.float16:
+        boxes, scores, threshold = boxes.float(), scores.float(), before_rounding(threshold)
     if (code := _machine_code(boxes, scores, False)) is not None:
         return code.choose(boxes, scores, limit, threshold, least)
     return chosen(Corners(boxes).overlaps, scores, least, limit, threshold)
+
+
+@functools.lru_cache(64)
+def before_rounding(threshold: float) -> float:
+    """The number that those of float32 are above whose float16 is above `threshold`."""
+    below = np.float16(threshold)
+    if float(below) > threshold:
+        below = np.nextafter(below, np.float16(-1))
+    above = np.nextafter(below, np.float16(np.inf))
+    between = np.float32((float(below) + float(above)) / 2)
+    goes_down = int(below.view(np.uint16)) % 2 == 0  # a tie is rounded to the even one
+    return float(between if goes_down else np.nextafter(between, np.float32(-1)))
 
 
 def _machine_code(boxes: torch.Tensor, scores: torch.Tensor, softly: bool) -> BoxChoice | None:

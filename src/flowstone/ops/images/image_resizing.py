@@ -190,12 +190,6 @@ def _linear_taps(length: int, count: int) -> Taps:
     return Taps(np.stack([below, np.minimum(below + 1, length - 1)], 1), np.stack([1 - share, share], 1))
 
 
-@lru_cache(64)
-def _linear_shares(length: int, count: int) -> Taps:
-    """Of each pixel, the places that it has a share in."""
-    return reversed_taps(_linear_taps(length, count), length)
-
-
 @bilinear_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     align, half = mode_of(node)
@@ -236,8 +230,9 @@ def _(node: Node, env: Environment) -> Kernel:
         has_code = dy.device.type == "cpu" and resampler() is not None
         if has_code and not align and not half and dy.numel() and x.numel():
             if (dy.shape[0], dy.shape[3]) == (batch, channels):
-                shares = _linear_shares(height, counts[0]), _linear_shares(width, counts[1])
-                return sample(dy, *shares).to(x.dtype)
+                spans = (height, counts[0]), (width, counts[1])
+                taps = [reversed_taps(_linear_taps(length, count), length) for length, count in spans]
+                return sample(dy, *taps).to(x.dtype)
         dy = dy.permute(_TO_FIRST)
         if align or half:
             dx = _bilinear_backward(dy, counts, [batch, channels, height, width], align)

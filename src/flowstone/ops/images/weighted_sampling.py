@@ -16,8 +16,10 @@ with respect to the pixels is the same sum by the reversed taps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,13 +28,22 @@ from flowstone.framework.machine import image_code
 
 Array = np.ndarray[Any, Any]
 _AT_ONCE = 2**17  # elements
+_REMEMBERED = 64  # shapes seen lately
 
 
-class Taps(NamedTuple):
-    """Places and weights, each [results, terms]."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Taps:
+    """Places and weights, each [results, terms]; equal to themselves alone, so that what is made of them is
+    found again."""
 
     places: Array
     weights: Array
+
+    @functools.cached_property
+    def tensors(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Both, contiguous."""
+        places, weights = map(np.ascontiguousarray, (self.places, self.weights))
+        return torch.from_numpy(places), torch.from_numpy(weights)
 
 
 def taps_of(results: Array, places: Array, weights: Array, count: int) -> Taps:
@@ -53,6 +64,7 @@ def taps_of(results: Array, places: Array, weights: Array, count: int) -> Taps:
     return Taps(np.where(terms[:, None] > 0, places[at], 0).astype(np.int64), found.astype(np.float32))
 
 
+@functools.lru_cache(_REMEMBERED)
 def reversed_taps(taps: Taps, length: int) -> Taps:
     """Of each of `length` pixels, the results that it has a share in."""
     results = np.repeat(np.arange(len(taps.places)), taps.places.shape[1])
@@ -70,11 +82,9 @@ def sample(images: torch.Tensor, vertical: Taps, horizontal: Taps) -> torch.Tens
     rows, columns = len(vertical.places), len(horizontal.places)
     if not images.numel():
         return images.new_zeros((batch, rows, columns, channels), dtype=torch.float32)
-    resample = image_code.resampler() if images.device.type == "cpu" else None
-    if resample is not None:
-        found = resample(images.float(), _tensors(vertical), _tensors(horizontal))
-        if found is not None:
-            return found
+    code: Any = image_code.resampler() if images.device.type == "cpu" else None
+    if code is not None and (resample := _resample(code, images.shape, vertical, horizontal)) is not None:
+        return resample(images.float())
     lines = images.float().reshape(batch * height, -1)
     if rows <= 2 * height:
         lines = _sampled_columns(_Lines(lines, vertical, batch, height), horizontal, channels)
@@ -84,10 +94,12 @@ def sample(images: torch.Tensor, vertical: Taps, horizontal: Taps) -> torch.Tens
     return lines.view(batch, rows, columns, channels)
 
 
-def _tensors(taps: Taps) -> tuple[torch.Tensor, torch.Tensor]:
-    """Both, contiguous."""
-    places, weights = map(np.ascontiguousarray, taps)
-    return torch.from_numpy(places), torch.from_numpy(weights)
+@functools.lru_cache(_REMEMBERED)
+def _resample(
+    code: Any, shape: tuple[int, ...], vertical: Taps, horizontal: Taps
+) -> Callable[[torch.Tensor], torch.Tensor] | None:
+    made: Callable[[torch.Tensor], torch.Tensor] | None = code(shape, vertical.tensors, horizontal.tensors)
+    return made
 
 
 class _Lines:

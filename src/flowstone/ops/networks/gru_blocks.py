@@ -19,7 +19,7 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
-from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.arrays import invalid, unless_known
 from flowstone.ops.networks.windows import require_rank
 
 _INPUTS = "x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T"
@@ -40,6 +40,10 @@ cell_grad_op = op(
 )
 
 
+_through_sigmoid = torch.ops.aten.sigmoid_backward.default  # of a gradient and the result
+_through_tanh = torch.ops.aten.tanh_backward.default
+
+
 def _check(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, *gates: Any) -> None:
     if x.dim() != 2 or h.dim() != 2 or len(x) != len(h):
         raise invalid(f"x and h_prev must be matrices of as many rows: {list(x.shape)}, {list(h.shape)}")
@@ -55,8 +59,10 @@ def _check(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, *gates: Any
 
 @cell_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    check = unless_known(node, _check)
+
     def run(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> list[torch.Tensor]:
-        _check(x, h, w_ru, w_c, b_ru, b_c)
+        check(x, h, w_ru, w_c, b_ru, b_c)
         r, u = torch.sigmoid(torch.addmm(b_ru, torch.cat([x, h], 1), w_ru)).chunk(2, 1)
         c = torch.tanh(torch.addmm(b_c, torch.cat([x, r * h], 1), w_c))
         return [r.contiguous(), u.contiguous(), c, torch.lerp(c, h, u)]
@@ -66,19 +72,20 @@ def _(node: Node, env: Environment) -> Kernel:
 
 @cell_grad_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
+    check = unless_known(node, _check)
+
     def run(
         x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, r: Any, u: Any, c: Any, dh: Any
     ) -> list[torch.Tensor]:
-        _check(x, h, w_ru, w_c, b_ru, b_c, r, u, c, dh)
-        inputs = x.shape[1]
-        dc = dh * (1 - u) * (1 - c * c)
-        du = dh * (h - c) * u * (1 - u)
-        by_new = dc @ w_c.t()
-        gated = by_new[:, inputs:]
-        dru = torch.cat([gated * h * r * (1 - r), du], 1)
-        by_gates = dru @ w_ru.t()
-        dx = by_new[:, :inputs] + by_gates[:, :inputs]
-        return [dx, by_gates[:, inputs:] + gated * r + dh * u, dc, dru]
+        check(x, h, w_ru, w_c, b_ru, b_c, r, u, c, dh)
+        sizes = x.shape[1], h.shape[1]
+        kept = dh * u
+        dc = _through_tanh(dh - kept, c)
+        du = _through_sigmoid(dh * (h - c), u)
+        by_new, gated = torch.mm(dc, w_c.t()).split(sizes, 1)
+        dru = torch.cat([_through_sigmoid(gated * h, r), du], 1)
+        by_gates, dh_prev = torch.mm(dru, w_ru.t()).split(sizes, 1)
+        return [by_new + by_gates, kept.add_(dh_prev).addcmul_(gated, r), dc, dru]
 
     return run
 

@@ -32,7 +32,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
-from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.arrays import invalid, unless_known
 from flowstone.ops.networks.windows import require_rank
 
 _TYPES = (dtypes.float16, dtypes.float32)
@@ -142,12 +142,6 @@ def _native(form: _Form, node: Node, env: Environment) -> CellStep | None:
     return cell_step(dtype, form.peephole, form.forget_second, form.forget_bias, form.clip)
 
 
-def _one_step(
-    native: CellStep, sums: torch.Tensor, before: torch.Tensor, peepholes: Any, results: Any
-) -> None:
-    native.over(sums, before, peepholes, results)(0)
-
-
 _through_sigmoid = torch.ops.aten.sigmoid_backward.default  # of a gradient and the result
 _through_tanh = torch.ops.aten.tanh_backward.default
 
@@ -205,15 +199,26 @@ def _check(x: torch.Tensor, before: torch.Tensor, h: torch.Tensor, w: torch.Tens
         )
 
 
+def _check_gradient(
+    x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any, *rest: Any
+) -> None:
+    _check(x, before, h, w, wci, wcf, wco, b)
+    if any(each.shape != before.shape for each in rest):
+        raise invalid(f"gates and gradients must be {list(before.shape)}")
+
+
 @cell_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
     native = _native(form, node, env)
-    step = functools.partial(_step, form) if native is None else functools.partial(_one_step, native)
+    step = functools.partial(_step, form) if native is None else native
+
+    check = unless_known(node, _check)
 
     def run(x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any) -> list[torch.Tensor]:
-        _check(x, before, h, w, wci, wcf, wco, b)
-        results = [before.new_empty(before.shape) for _ in range(7)]
+        check(x, before, h, w, wci, wcf, wco, b)
+        shape = before.shape
+        results = [before.new_empty(shape) for _ in range(7)]
         step(torch.addmm(b, torch.cat([x, h], 1), w), before, (wci, wcf, wco), results)
         return results
 
@@ -225,13 +230,13 @@ def _(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
     gradient = _gradient_of(form, node, env)
 
+    check = unless_known(node, _check_gradient)
+
     def run(
         x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any, *rest: Any
     ) -> list[torch.Tensor]:
-        _check(x, before, h, w, wci, wcf, wco, b)
+        check(x, before, h, w, wci, wcf, wco, b, *rest)
         *gates, d_state, dh = rest
-        if any(each.shape != before.shape for each in rest):
-            raise invalid(f"gates and gradients must be {list(before.shape)}")
         peepholes = (wci, wcf, wco)
         columns = before.new_empty(len(before), 4 * before.shape[1])
         d_before = gradient(before, peepholes, gates, d_state, dh, columns)
@@ -244,25 +249,39 @@ def _(node: Node, env: Environment) -> Kernel:
 # ---- a sequence
 
 
+def _check_sequence(length: torch.Tensor, x: torch.Tensor, *rest: Any) -> None:
+    if x.dim() != 3 or length.dim():
+        raise invalid(
+            f"x must be 3-dimensional, seq_len_max one number: {list(x.shape)}, {list(length.shape)}"
+        )
+    _check(x.new_empty(x.shape[1:]), *rest)
+
+
+def _check_sequence_gradient(length: torch.Tensor, x: torch.Tensor, *rest: Any) -> None:
+    _check_sequence(length, x, *rest[:7])
+    wanted = [*x.shape[:2], rest[0].shape[1]]
+    if any(list(each.shape) != wanted for each in rest[7:]):
+        raise invalid(f"gates and gradients must be {wanted}")
+
+
 def _steps(length: torch.Tensor, x: torch.Tensor) -> int:
-    if x.dim() != 3:
-        raise invalid(f"x must be 3-dimensional: {list(x.shape)}")
-    if length.dim() or not 0 <= int(length) <= len(x):
-        raise invalid(f"seq_len_max must be from 0 to {len(x)}, not {length.tolist()}")
-    return int(length)
+    steps = int(length)
+    if not 0 <= steps <= x.shape[0]:
+        raise invalid(f"seq_len_max must be from 0 to {x.shape[0]}, not {steps}")
+    return steps
 
 
 def _forward(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
     native = _native(form, node, env)
     over = functools.partial(_over, form) if native is None else native.over
+    check = unless_known(node, _check_sequence)
 
     def run(
         length: Any, x: Any, before: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any
     ) -> list[torch.Tensor]:
-        steps = _steps(length, x)
-        _check(x.new_empty(x.shape[1:]), before, h, w, wci, wcf, wco, b)
-        inputs = x.shape[2]
+        check(length, x, before, h, w, wci, wcf, wco, b)
+        steps, inputs = _steps(length, x), x.shape[2]
         sums = torch.addmm(b, x[:steps].flatten(0, 1), w[:inputs]).unflatten(0, (steps, x.shape[1]))
         recurrent, peepholes = w[inputs:], (wci, wcf, wco)
         result = [x.new_empty(*x.shape[:2], before.shape[1]) for _ in range(7)]
@@ -270,8 +289,9 @@ def _forward(node: Node, env: Environment) -> Kernel:
         for step in range(steps):
             sums[step].addmm_(result[6][step - 1] if step else h, recurrent)
             advance(step)
-        for each in result:
-            _zero(each[steps:])
+        if steps < x.shape[0]:
+            for each in result:
+                _zero(each[steps:])
         return result
 
     return run
@@ -286,6 +306,7 @@ def _zero(x: torch.Tensor) -> None:
 def _backward(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
     gradient = _gradient_of(form, node, env)
+    check = unless_known(node, _check_sequence_gradient)
 
     def run(
         length: Any,
@@ -299,10 +320,8 @@ def _backward(node: Node, env: Environment) -> Kernel:
         b: Any,
         *rest: Any,
     ) -> list[torch.Tensor]:
+        check(length, x, first, h_first, w, wci, wcf, wco, b, *rest)
         steps = _steps(length, x)
-        _check(x.new_empty(x.shape[1:]), first, h_first, w, wci, wcf, wco, b)
-        if any(list(each.shape) != [*x.shape[:2], first.shape[1]] for each in rest):
-            raise invalid(f"gates and gradients must be {[*x.shape[:2], first.shape[1]]}")
         *gates, h, d_states, dhs = rest
         peepholes, recurrent = (wci, wcf, wco), w[x.shape[2] :].t()
         befores = torch.cat([first[None], gates[1][: max(steps - 1, 0)]])[:steps]

@@ -9,6 +9,7 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from flowstone.framework import errors
@@ -22,6 +23,8 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.numbers.sorted_keys import descending_order, has_keys
+
+Array = np.ndarray[Any, Any]
 
 __all__ = ["in_top_k", "top_k"]
 
@@ -140,7 +143,7 @@ top_k_op.gradient(lambda op, *dys: (_top_k_gradient(op, *dys),))
 top_k_v2.gradient(lambda op, *dys: (_top_k_gradient(op, *dys), None))
 
 
-_FEW = 4096  # elements from which numbers are counted faster than truths
+_FEW = 4096  # elements, for which NumPy's calls are half as long
 
 
 def _in_top_k(predictions: torch.Tensor, targets: torch.Tensor, k: int) -> torch.Tensor:
@@ -152,6 +155,8 @@ def _in_top_k(predictions: torch.Tensor, targets: torch.Tensor, k: int) -> torch
             f"{list(targets.shape)}",
         )
     classes = predictions.shape[1]
+    if 0 < predictions.numel() < _FEW and predictions.device.type == "cpu":
+        return torch.from_numpy(_few_in_top_k(predictions.numpy(), targets.numpy(), k))
     index = targets.to(torch.int64)
     valid = (index >= 0) & (index < classes)
     # A sum that is finite has finite terms alone; a device is not waited for to know it.
@@ -160,10 +165,17 @@ def _in_top_k(predictions: torch.Tensor, targets: torch.Tensor, k: int) -> torch
     if not classes:
         return valid
     chosen = torch.gather(predictions, 1, index.clamp(0, classes - 1).unsqueeze(1))
-    if predictions.numel() < _FEW:
-        return ((predictions > chosen).sum(1) < k).logical_and_(valid)
     better = torch.gt(predictions, chosen, out=torch.empty_like(predictions))
     return (better.sum(1) < k).logical_and_(valid)
+
+
+def _few_in_top_k(predictions: Array, targets: Array, k: Any) -> Array:
+    rows, classes = predictions.shape
+    index = np.minimum(np.maximum(targets, 0), classes - 1)
+    chosen = predictions.ravel().take(np.arange(rows) * classes + index)
+    is_best = np.add.reduce(predictions > chosen[:, None], 1) < int(k)
+    found: Array = is_best & (index == targets) & np.logical_and.reduce(np.isfinite(predictions), 1)
+    return found
 
 
 def _infer_in_top_k(node: Node) -> Dims:

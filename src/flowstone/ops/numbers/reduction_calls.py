@@ -227,6 +227,7 @@ def _product_along(x: torch.Tensor, axis: int, keep: bool) -> torch.Tensor:
 
 
 _LARGE_NORM = 1 << 22  # bytes from which an array of squares costs more than a second pass
+_ATENS_INTEGERS = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.int32, dtypes.int64)
 _SUMMED = 1024  # squares that ATen's norm adds up one after the other, without a loss that shows
 
 
@@ -258,8 +259,8 @@ def norm_call(dtype: DType, axes: list[int] | None, keep: bool) -> Call:
 
     def norm(x: torch.Tensor) -> torch.Tensor:
         if dtype.is_integer:
-            wide = x.to(torch.int64)
-            squares = torch.sum(torch.mul(wide, wide), axes, keep).to(dtype.torch)
+            numbers = x if dtype in _ATENS_INTEGERS else x.to(torch.int64)  # both wrap around to the same
+            squares = torch.sum(torch.mul(numbers, numbers), axes, keep, dtype=numbers.dtype).to(dtype.torch)
             return torch.sqrt(squares.to(torch.float64)).to(dtype.torch)
         if dtype.is_complex:
             squares = torch.sum(torch.square(torch.abs(x)), axes, keep)

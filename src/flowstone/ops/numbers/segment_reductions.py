@@ -283,7 +283,7 @@ def _unsorted_segments(
             if count < 0:
                 raise invalid(f"num_segments must be non-negative, got {count}")
             rows = data.reshape(ids.numel(), *data.shape[ids.ndim :]) if ids.ndim != 1 else data
-            if native is not None and count and data.numel() > _FEW:
+            if native is not None and count and data.numel() > (_FEW if rows.ndim == 1 else 0):
                 found = native(rows, ids.reshape(-1), count)
                 if found is not None:
                     return found

@@ -23,7 +23,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
-from flowstone.ops.arrays.arrays import invalid, is_text
+from flowstone.ops.arrays.arrays import invalid, is_text, whole_numbers
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.sparse.elements import taken
 from flowstone.ops.sparse.index_rows import check_rank
@@ -242,8 +242,8 @@ def _(node: Node, env: Environment) -> Kernel:
         few = _few_picked(splits, values, indices)
         if few is not None:
             *few_ends, few_at = few
-            kind, places = splits[0].dtype, torch.tensor(few_at, dtype=torch.int64)
-            return (*[torch.tensor(each, dtype=kind) for each in few_ends], taken(values, places))
+            kind, places = splits[0].dtype, whole_numbers(few_at)
+            return (*[whole_numbers(each, kind) for each in few_ends], taken(values, places))
         check_nested_splits(splits, values, whole=False)
         rows, kind = len(splits[0]) - 1, splits[0].dtype
         at = indices.reshape(-1).long()

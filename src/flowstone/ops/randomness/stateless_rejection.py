@@ -15,7 +15,7 @@ import torch
 from flowstone.framework import errors
 from flowstone.framework.declarations.containers import Variable
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
-from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, Shapes, op
+from flowstone.framework.declarations.operation import Equal, F, Gradients, OpDeclaration, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
@@ -211,6 +211,12 @@ shuffle_op = op(
 )
 shuffle_op.infer(lambda node: node.dims(0))
 shuffle_op.no_gradient()
+
+
+@shuffle_op.fold
+def _(node: Node) -> Equal:
+    dims = node.dims(0)
+    return node.inputs[0] if dims == () or (dims and dims[0] in (0, 1)) else None
 
 
 @shuffle_op.kernel(CPU, GPU)

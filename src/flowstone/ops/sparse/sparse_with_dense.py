@@ -18,7 +18,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
-from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.arrays import invalid, whole_copy
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS
 from flowstone.ops.numbers.unsigned_integers import divided, modular
 from flowstone.ops.sparse.elements import add_at
@@ -58,7 +58,7 @@ def _(node: Node, env: Environment) -> Kernel:
         sizes = checked_parts(rows, values, shape, "a_")
         _check_same(sizes, dense)
         places = checked_positions(rows, sizes, "a_indices")
-        result = dense.clone(memory_format=torch.contiguous_format)
+        result = whole_copy(dense)
         add_at(result.view(-1), places, values)
         return result
 

@@ -18,7 +18,7 @@ from flowstone.framework.declarations.operation import OpDeclaration, op
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import format_dims
-from flowstone.ops.arrays.arrays import in_signed, invalid
+from flowstone.ops.arrays.arrays import in_signed, invalid, whole_copy
 from flowstone.ops.variables.scatter import ROW_FUNCTIONS
 
 
@@ -48,7 +48,7 @@ def _changed(kind: str) -> Any:
 
     def change(x: torch.Tensor, rows: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         _check(x, rows, values)
-        result = x.contiguous().clone()
+        result = whole_copy(x)
         if result.numel():
             function(result, rows.long() % x.shape[0], values)
         return result

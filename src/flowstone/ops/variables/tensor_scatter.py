@@ -17,7 +17,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import format_dims, is_compatible
-from flowstone.ops.arrays.arrays import in_signed, invalid, product
+from flowstone.ops.arrays.arrays import in_signed, invalid, product, whole_copy
 from flowstone.ops.arrays.gathering import flat_places
 from flowstone.ops.variables.scatter import ROW_FUNCTIONS
 
@@ -63,7 +63,7 @@ def _scattered(kind: str) -> Any:
                 f"{format_dims(tuple(updates.shape))}, indices.shape: {format_dims(tuple(indices.shape))}, "
                 f"params_shape: {format_dims(tuple(x.shape))}"
             )
-        result = x.contiguous().clone() if isinstance(x, torch.Tensor) else x.copy()
+        result = whole_copy(x) if isinstance(x, torch.Tensor) else x.copy()
         rows = result.reshape(product(x.shape[:depth]), *x.shape[depth:])
         places = flat_places(indices, x.shape[:depth])
         each = updates.reshape(len(places), *x.shape[depth:])
