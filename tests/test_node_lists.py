@@ -31,7 +31,6 @@ OTHER_NODES: frozenset[str] = frozenset(
         "image_decoding",
         "minimize_ftrl",
         "rnn_gradient",
-        "gradients_of_shapes",
         "while_gradient",
         "gradients_given",
         "decayed_rates",
@@ -51,10 +50,6 @@ OTHER_NODES: frozenset[str] = frozenset(
 OTHER_SEEDS: frozenset[str] = frozenset(
     {
         "diagonal_normal",
-        "gradients_of_concat_columns_known",
-        "gradients_of_concat_columns_batch",
-        "gradients_of_concat_rows_known",
-        "gradients_of_concat_many",
         "head_multi",
         "model_text",
     }
