@@ -8,8 +8,8 @@ a line ``# program``; ``references.json`` what the programs of
 `reference_loop_programs.py` give; ``gradients.json`` and ``gradient_nodes.txt`` are the same of gradients.
 ``from_tensorflow.pbtxt`` is the graph of `loop_programs.exchanged`. Then imports and runs
 ``from_flowstone.pbtxt``, the same graph as `tests/ops/control/test_loops.py` holds Flowstone's export to.
-In the files of nodes two things are 1.15's, by hand: sums, Add where 2.21 has AddV2, and how gradients begin
-(``gradients/grad_ys_0``, ``gradients/Fill``).
+``gradient_nodes.txt`` came from 1.15.5, though, by the same `node_lines`; in ``nodes.txt`` sums are those of
+1.15, by hand: Add where 2.21 has AddV2.
 Ends with an error if a message lacks the words that it should have, or that graph's values differ.
 """
 

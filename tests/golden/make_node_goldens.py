@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parent / "names" / "nodes.txt.xz"
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tensorflow as tf  # noqa: E402
-from tests.golden import gradient_node_programs, model_programs, recurrent_programs  # noqa: E402, F401
+from tests.golden import gradient_node_programs, model_programs, recurrent_programs, trained_programs  # noqa: E402, F401
 from tests.golden.node_programs import PROGRAMS, node_lines  # noqa: E402
 
 

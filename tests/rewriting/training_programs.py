@@ -326,6 +326,12 @@ def _(d: Draft) -> list[Any]:
     return gradients(tf.unsorted_segment_sum(x, ids - 1, 5), x)
 
 
+@program("split_at_offsets")
+def _(d: Draft) -> list[Any]:
+    x, y = d.fed(4, 2), d.fed(4, 3)
+    return gradients(tf.sin(tf.concat([x, y * 2], 1)), x, y)
+
+
 @program("keep_own_sizes", dtypes=("float64",))
 @program("fill_kept_rows", dtypes=("float64",))
 @program("spread_kept_rows", dtypes=("float64",))

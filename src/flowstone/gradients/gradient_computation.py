@@ -119,6 +119,8 @@ def gradients_within(
             computation.gates = gate_gradients
             with collector.paused():
                 computation.run(flows)
+        if computation.loops:
+            computation.loops.close()
         return [computation.result(x, unconnected_gradients) for x in xs]
 
 
@@ -202,8 +204,6 @@ class _Computation:
                         ready.extend(loops.offer(source) if loops else (source,))
                     elif op.declaration.role == "exit":  # the Switch of a loop is visited twice
                         ready.append(source)
-        if loops:
-            loops.close()
 
     def _colocated(self, op: Any) -> contextlib.AbstractContextManager[None]:
         return self.graph.colocate_with(op) if self.colocates else _UNCHANGED
@@ -224,7 +224,8 @@ class _Computation:
             return
         if self.loops is not None and is_loop_primitive(op):
             with self.graph.name_scope(op.name + "_grad"):
-                self._hand_on(op, self.loops.gradient(op, [self._arrived_at(x) for x in op.outputs]))
+                results = self.loops.gradient(op, [self._arrived_at(x) for x in op.outputs])
+                self._hand_on(op, self._gated(results))
             return
         function = gradient_function(op)
         if function is None:
@@ -261,6 +262,9 @@ class _Computation:
                 f"Num gradients {len(results)} generated for op {op.node_def} "
                 f"do not match num inputs {len(op.inputs)}"
             )
+        return self._gated(results)
+
+    def _gated(self, results: list[Any]) -> list[Any]:
         if self.gates and sum(gradient is not None for gradient in results) > 1:
             with self.graph.device(None), self.graph.colocate_with(None, ignore_existing=True):
                 results = tie_together(results)

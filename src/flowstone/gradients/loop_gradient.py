@@ -2,7 +2,7 @@
 
 A counter is added to the forward loop; the gradient's loop counts it down. Values of an iteration that the
 gradient needs are pushed on a stack in the forward loop and popped in the gradient's loop, last in first out.
-Values that are the same in all iterations, or known before the step, are used directly. If only a value's
+Values that are the same in all iterations, and constants, are used directly. If only a value's
 shape is needed, it is computed in the forward loop, so that only the shape is pushed. The ring of a loop
 variable becomes a ring of its gradient:
 
@@ -19,14 +19,11 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-import numpy as np
-
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.composite import IndexedSlices
-from flowstone.framework.tensors.node import static_value
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
-from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.constants import constant, zeros
 from flowstone.ops.control.control_flow import colocated_switch, variable_type
 from flowstone.ops.control.loop_context import WhileContext, is_constant_enter
 
@@ -77,7 +74,7 @@ class LoopGradient:
         with self.building(forward):
             merged = self._begin(forward, zero, "f_count", "Merge")
             stopped, alive = F.Switch(merged, forward.pivot)
-            self.index = F.AddV2(alive, 1, name="Add")
+            self.index = F.Add(alive, 1, name="Add")
             self._next_forward = _close(merged, self.index)
             return forward.exit(stopped, "f_count")
 
@@ -98,9 +95,15 @@ class LoopGradient:
 
     def _begin(self, context: WhileContext, start: Tensor, name: str, merge_name: str) -> Tensor:
         """Begins a new ring; returns its Merge."""
+        return self._merge(self._enter(context, start, name), merge_name)
+
+    def _enter(self, context: WhileContext, start: Tensor, name: str) -> Tensor:
         entered = context.enter(start, name=name)
         self.graph.prevent_fetching(entered.op)
-        merged: Tensor = F.Merge([entered, entered], name=merge_name)[0]
+        return entered
+
+    def _merge(self, entered: Tensor, name: str) -> Tensor:
+        merged: Tensor = F.Merge([entered, entered], name=name)[0]
         return merged
 
     # ---- values of the forward loop
@@ -113,19 +116,16 @@ class LoopGradient:
         source = _invariant_source(tensor)
         if source is not None:
             return self.context.add_value(source)
-        value = static_value(tensor)
-        if isinstance(value, np.ndarray):
+        if tensor.op.type == "Const":
             with self.building(self.context):
-                return constant(value, tensor.dtype.base_dtype)
+                return constant(tensor.op.attributes["value"], tensor.dtype.base_dtype)
         return self._pop(self._push(tensor), tensor)
 
     def place_of(self, tensor: Tensor) -> Any:
         """The forward context in which to compute the shape of `tensor`, so that only the shape is pushed; or
         None.
         """
-        if self._runs_forward(tensor) and _invariant_source(tensor) is None:
-            return tensor.op._control_flow_context
-        return None
+        return tensor.op._control_flow_context if self._runs_forward(tensor) else None
 
     def _runs_forward(self, tensor: Tensor) -> bool:
         context = tensor.op._control_flow_context
@@ -178,15 +178,14 @@ class LoopGradient:
     def zeros_like(self, tensor: Tensor) -> Tensor:
         """Zeros, in the gradient's loop, of the shape of a tensor of the forward loop."""
         with self.building(self.context):
-            return zeros_of(tensor, "Const")
+            return zeros_of(tensor, name="Const")
 
     # ---- rings
 
     def enter_result(self, result: Tensor, gradient: Any) -> Tensor:
         """Brings the gradient with respect to one of the loop's results into the gradient's loop."""
-        entered = self.context.enter(dense(gradient), name="b_exit")
+        entered = self._enter(self.context, dense(gradient), "b_exit")
         entered.dims = result.dims
-        self.graph.prevent_fetching(entered.op)
         return entered
 
     def visit_switch(self, switch: Any, gradients: list[Any]) -> list[Any]:
@@ -205,10 +204,13 @@ class LoopGradient:
 
     def close_rings(self) -> None:
         """Closes rings without another gradient: those of variables that the body does not use."""
-        for switch, merged in self.open_rings.items():
-            zeros = self.zeros_like(switch.outputs[1])
+        for merged in self.open_rings.values():
+            entered = merged.op.inputs[0]
+            is_known = entered.dims is not None and None not in entered.dims
+            with self.building(self.context if is_known else self.context.outer_context):
+                following = zeros_of(entered if is_known else entered.op.inputs[0], name="Const")
             with self.building(self.context):
-                _close(merged, zeros)
+                _close(merged, following)
         self.open_rings.clear()
 
     def accumulate(self, enter: Any, gradient: Any) -> Any:
@@ -219,12 +221,12 @@ class LoopGradient:
         dims = gradient.dims
         with self.building(self.context.outer_context):
             if dims is not None and None not in dims:
-                zeros = constant(0, gradient.dtype, dims, "b_acc")
+                start = constant(0, gradient.dtype, dims, "b_acc")
             else:
-                zeros = zeros_of(source, "b_acc", gradient.dtype)
-        merged = self._begin(self.context, zeros, "b_acc", "b_acc")
+                start = zeros_of(source, gradient.dtype)
+        merged = self._begin(self.context, start, "b_acc", "b_acc")
         stopped, alive = F.Switch(merged, self.context.pivot)
-        _close(merged, F.AddV2(alive, gradient, name="Add"))
+        _close(merged, F.Add(alive, gradient, name="Add"))
         return self.context.exit(stopped, "b_acc")
 
     def _accumulate_slices(self, source: Tensor, gradient: IndexedSlices) -> IndexedSlices:
@@ -235,11 +237,11 @@ class LoopGradient:
             if shape is not None:
                 starts.append(_first_shape(source, shape))
         dims = [(None,), None if values.dims is None else (None, *values.dims[1:]), None]
-        rings = []
-        for start, known in zip(starts, dims):
-            merged = self._begin(self.context, start, "b_acc", "b_acc")
-            merged.op.inputs[0].dims = merged.dims = known
-            rings.append((merged, *F.Switch(merged, self.context.pivot)))
+        entered = [self._enter(self.context, start, "b_acc") for start in starts]
+        merges = [self._merge(each, "b_acc") for each in entered]
+        for first, merged, known in zip(entered, merges, dims):
+            first.dims = merged.dims = known
+        rings = [(merged, *F.Switch(merged, self.context.pivot)) for merged in merges]
         following = [
             F.ConcatV2([rings[0][2], indices], 0, name="concat"),
             F.ConcatV2([rings[1][2], values], 0, name="concat"),
@@ -272,17 +274,19 @@ def dense(gradient: Any) -> Tensor:
     return gradient if isinstance(gradient, Tensor) else convert_to_tensor(gradient)
 
 
-def zeros_of(like: Tensor, name: str, dtype: Any = None) -> Tensor:
-    """Zeros of the shape of a tensor, or of a handle's variable (whose type is `dtype`)."""
+def zeros_of(like: Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros of the shape of a tensor, or of a handle's variable (whose type is `dtype`); `name` is that of
+    zeros of a known shape."""
     dims = like.dims
     if like.dtype is dtypes.resource:
         dims, dtype = _variable_dims(like), variable_type(like)
     elif dtype is None:
         dtype = like.dtype.base_dtype
     if dims is not None and None not in dims:
-        return constant(0, dtype, dims, name)
+        return zeros(dims, dtype) if name is None else constant(0, dtype, dims, name)
     shape = F.VariableShape(like) if like.dtype is dtypes.resource else F.Shape(like)
-    return F.Fill(shape, constant(0, dtype), name=name)
+    context = like.graph._scopes.control_flow_context
+    return zeros(context.add_value(shape) if isinstance(context, WhileContext) else shape, dtype)
 
 
 def _variable_dims(handle: Tensor) -> Any:

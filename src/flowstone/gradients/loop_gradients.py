@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from flowstone.framework.declarations.operation import F
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.gradients.loop_gradient import LoopGradient, dense, zeros_of
@@ -24,7 +25,7 @@ class LoopGradients:
     """The gradients of the loops that one call of `tf.gradients` passes through. `of`: the gradients of loops
     with ``back_prop``, by forward context. `held`: Exits that are constants, of loops with other results that
     gradients go through. `waiting`: for each loop, how many results' gradients have not arrived yet;
-    `deferred`: its Exits whose gradients have, and unused Exits of variables that still need a gradient.
+    `deferred`: its Exits whose gradients have; `unused`: those without one, whose gradients are zeros.
     """
 
     def __init__(self, computation: Any) -> None:
@@ -33,6 +34,7 @@ class LoopGradients:
         self.held: set[Any] = set()
         self._waiting: dict[Any, int] = {}
         self._deferred: dict[Any, list[Any]] = {}
+        self._unused: dict[Any, list[Any]] = {}
         pending = computation.pending
         for op in list(pending):
             if op.declaration.role == "exit":
@@ -40,13 +42,18 @@ class LoopGradients:
                 if forward is not None and forward.history is None:
                     self._waiting[forward] = self._waiting.get(forward, 0) + 1
         for forward in list(self._waiting):
-            self._deferred[forward] = []
+            self._deferred[forward], self._unused[forward] = [], []
             for result in forward.loop_exits:
-                switch = result.op.inputs[0].op
-                if switch in pending and result.op not in pending:
-                    pending[result.op] = 0
+                switch, kind = result.op.inputs[0].op, result.dtype
+                if result.op in pending or not (switch in pending or kind.is_floating or kind.is_complex):
+                    continue
+                pending[result.op] = 0
+                if switch in pending:
                     pending[switch] += 1
-                    self._deferred[forward].append(result.op)
+                self._unused[forward].append(result.op)
+        for op in list(pending):
+            if op.declaration.role == "merge" and is_loop_primitive(op):
+                pending.setdefault(op.inputs[0].op, 1)  # a first value, which has a gradient in any case
         for forward in list(self._waiting):
             if self._goes_back(forward):
                 self._add(forward)
@@ -86,9 +93,12 @@ class LoopGradients:
         self._deferred[forward].append(op)
         if self._waiting[forward]:
             return []
+        arrived = self._computation.arrived
+        exits = sorted(self._deferred[forward], key=lambda op: not arrived.get(op.outputs[0]))
+        exits += self._unused[forward]
         if forward in self.of:
-            self._fill(self.of[forward], self._deferred[forward])
-        return self._deferred[forward]
+            self._fill(self.of[forward], exits)
+        return exits
 
     def _fill(self, loop: LoopGradient, exits: list[Any]) -> None:
         """Gives zeros to results without a gradient, if any result has one."""
@@ -97,14 +107,16 @@ class LoopGradients:
             for op in exits:
                 if not arrived.get(op.outputs[0]):
                     arrived[op.outputs[0]] = [self._zeros_of_result(loop, op.outputs[0])]
-            stopped = self._computation.stops.intersection(exits)
-            if len(stopped) < len(exits):
+            flowing = [op for op in exits if op.inputs[0].op in self._computation.pending]
+            stopped = self._computation.stops.intersection(flowing)
+            if len(stopped) < len(flowing):
                 self.held |= stopped
                 self._computation.stops -= stopped
 
     def _zeros_of_result(self, loop: LoopGradient, result: Tensor) -> Tensor:
         with loop.building(loop.context.outer_context):
-            return zeros_of(result, "zeros")
+            known = loop.outer is not None or (result.dims is not None and None not in result.dims)
+            return zeros_of(result) if known else F.ZerosLike(result, name="zeros_like")
 
     def zeros(self, op: Any, output: Tensor) -> Tensor | None:
         """Zeros in the gradient's loop for an output without a gradient; None outside loops."""

@@ -38,6 +38,7 @@ from flowstone.rewriting.simplification.dead_branches import remove_dead_branche
 from flowstone.rewriting.simplification.direct_sums import sum_directly
 from flowstone.rewriting.simplification.einstein_products import multiply_einsums
 from flowstone.rewriting.simplification.mixed_precision import multiply_in_bfloat16
+from flowstone.rewriting.simplification.offset_slices import split_at_offsets
 from flowstone.rewriting.simplification.own_sizes import keep_own_sizes
 from flowstone.rewriting.simplification.transposes import cancel_transposes
 
@@ -72,6 +73,7 @@ class Pass(NamedTuple):
 
 SIMPLIFYING = (
     Pass(multiply_in_bfloat16, "products and convolutions in 16 bits, if asked for"),
+    Pass(split_at_offsets, "split gradients of concatenations, whose sizes are known, once"),
     Pass(fold_constants, "compute what does not depend on the step", loses=True),
     Pass(remove_dead_branches, "keep only the branch of a decided conditional that is taken", loses=True),
     Pass(drop_waits, "drop control edges that order no effects and no state"),

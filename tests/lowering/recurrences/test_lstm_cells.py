@@ -9,6 +9,7 @@ import pytest
 import flowstone as tf
 from flowstone.framework.graphs.subgraph import Subgraph
 from flowstone.lowering.recurrences.lstm_cells import Cell, find_cells, find_gradient
+from flowstone.rewriting.simplification.offset_slices import split_at_offsets
 from flowstone.rewriting.simplification.partial_execution import prune
 
 ROWS, SIZE, UNITS = 3, 4, 5
@@ -34,7 +35,9 @@ def cell(order: str = "ijfo", rows: int | None = ROWS, dtype: Any = tf.float32, 
 def planned(*fetches: Any) -> Subgraph:
     operations = tf.get_default_graph().get_operations()
     feeds = [op.outputs[0] for op in operations if op.type == "Placeholder"]
-    return prune([x for x in fetches if x is not None], [], feeds)
+    subgraph = prune([x for x in fetches if x is not None], [], feeds)
+    split_at_offsets(subgraph)
+    return subgraph
 
 
 def cells(subgraph: Subgraph) -> list[Cell]:

@@ -13,7 +13,7 @@ from flowstone.framework.declarations.operation import F, Gradients, Known, Shap
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine.array_code import framed_rows
 from flowstone.framework.tensors.dispatch import dispatched
-from flowstone.framework.tensors.node import Node, Output, static_value
+from flowstone.framework.tensors.node import Node, Output
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -30,6 +30,7 @@ from flowstone.ops.arrays.arrays import (
     replaced,
     scalar_element,
 )
+from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.shapes import rank, shape, shape_n
 
 __all__ = ["concat", "joining", "split"]
@@ -155,9 +156,8 @@ def _concat_gradient(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Ten
     """The pieces of `dy` that belong to the inputs of a concatenation."""
     if len(values) == 1:
         return [dy]
-    parts = _known_parts(dy, values, axis)
-    if parts is not None:
-        return parts
+    if axis.op.type == "Const" and axis.op._control_flow_context is not dy.op._control_flow_context:
+        axis = constant(axis.op.attributes["value"], axis.dtype)  # in the context of the gradient
     axis = F.FloorMod(axis, rank(values[0]), name="mod")
     shapes = _shapes_of(values)
     if len(values) > _MANY:
@@ -165,20 +165,6 @@ def _concat_gradient(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Ten
         sizes = F.Squeeze(sizes)
         return F.SplitV.several(dy, sizes, axis, num_split=len(values), name="split")  # type: ignore[no-any-return]
     return [F.Slice(dy, begin, size) for begin, size in zip(F.ConcatOffset(axis, shapes), shapes)]
-
-
-def _known_parts(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Tensor] | None:
-    """Where sizes are known, one split, by which plans find recurrent cells; TensorFlow takes slices."""
-    at = static_value(axis)
-    if at is None or values[0].dims is None:
-        return None
-    at = int(at) % len(values[0].dims)
-    sizes = [None if x.dims is None else x.dims[at] for x in values]
-    if None in sizes:
-        return None
-    return F.SplitV.several(  # type: ignore[no-any-return]
-        dy, np.array(sizes, np.int32), np.int32(at), num_split=len(values)
-    )
 
 
 _MANY = 16  # values, up to which a slice is taken for each

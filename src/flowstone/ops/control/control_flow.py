@@ -255,7 +255,10 @@ ref_switch_op.gradient(_switch_gradient)
 def _merge_gradient(op: Operation, dy: Tensor, _: Any) -> Gradients:
     context = op.inputs[0].op._control_flow_context
     if hasattr(context, "branch"):
-        branches: Sequence[Tensor] = colocated_switch(dy, context.pred, name="cond_grad")
+        around = op.graph._scopes.control_flow_context
+        is_in_loop = around is not None and around.loop is around
+        pred = around.add_value(context.pred) if is_in_loop else context.pred
+        branches: Sequence[Tensor] = colocated_switch(dy, pred, name="cond_grad")
         return branches
     chosen = [F.Equal(op.outputs[1], i) for i in range(len(op.inputs))]
     return [colocated_switch(dy, test)[1] for test in chosen]

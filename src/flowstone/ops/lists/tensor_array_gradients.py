@@ -4,7 +4,6 @@ computation.
 
 from __future__ import annotations
 
-from flowstone.framework.declarations.operation import F
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.lists.tensor_array import TensorArray
@@ -36,15 +35,3 @@ def gradient_array(op: Operation, dy: Tensor, flow: Tensor) -> TensorArray:
     dtype = op.attributes.get("T") or op.attributes["dtype"]
     array = TensorArray(dtype, handle=op.inputs[0], flow=flow, colocate_with_first_write_call=False)
     return array.grad(source=gradient_source(dy.name), flow=flow)
-
-
-def gradients_written(op: Operation, flow: Tensor) -> tuple[TensorArray, Tensor]:
-    """As `gradient_array`, for an `op` that writes: (the array, its flow), available once `op` has run.
-
-    `flow` is the gradient with respect to the flow that `op` hands on: all gradients with respect to what was
-    read later are there.
-    """
-    done = F.Identity(op.outputs[0], name="flow_out")
-    with flow.graph.control_dependencies([done]):
-        flow = F.Identity(flow, name="write_barrier")
-    return gradient_array(op, flow, flow), flow

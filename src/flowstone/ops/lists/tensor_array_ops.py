@@ -26,7 +26,7 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, concatenate, format_dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.lists.tensor_array_elements import ArrayElements
-from flowstone.ops.lists.tensor_array_gradients import gradient_array, gradients_written
+from flowstone.ops.lists.tensor_array_gradients import gradient_array
 
 GENERATIONS = {"": "Ref(string)", "V2": "string", "V3": "resource"}
 _SHAPE, _CHANGES = "element_shape: shape = ?", "dynamic_size: bool = false ; clear_after_read: bool = true"
@@ -205,7 +205,7 @@ def _declare_write(generation: str) -> None:
 
     @declaration.gradient
     def _(op: Operation, flow: Tensor) -> Gradients:
-        array, flow = gradients_written(op, flow)
+        array = gradient_array(op, flow, flow)
         return None, None, array.read(op.inputs[1]), flow
 
 
@@ -320,7 +320,7 @@ def _declare_scatter(generation: str) -> None:
 
     @declaration.gradient
     def _(op: Operation, flow: Tensor) -> Gradients:
-        array, flow = gradients_written(op, flow)
+        array = gradient_array(op, flow, flow)
         return None, None, array.gather(op.inputs[1]), flow
 
 
@@ -371,7 +371,7 @@ def _declare_split(generation: str) -> None:
 
     @declaration.gradient
     def _(op: Operation, flow: Tensor) -> Gradients:
-        array, flow = gradients_written(op, flow)
+        array = gradient_array(op, flow, flow)
         return None, array.concat(), None, flow
 
 
