@@ -1,4 +1,4 @@
-"""Where the gradient is zero, that of a root or a reciprocal is, too: also where its derivative is infinite."""
+"""A root or a reciprocal has no gradient where none comes in, also where its derivative is infinite."""
 
 from __future__ import annotations
 
