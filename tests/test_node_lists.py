@@ -10,7 +10,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.golden import gradient_node_programs, model_programs, recurrent_programs, trained_programs  # noqa: F401
+from tests.golden import (
+    function_node_programs,  # noqa: F401
+    gradient_node_programs,  # noqa: F401
+    model_programs,  # noqa: F401
+    recurrent_programs,  # noqa: F401
+    trained_programs,  # noqa: F401
+)
 from tests.golden.node_programs import PROGRAMS, node_lines
 
 import flowstone as tf
@@ -24,9 +30,7 @@ OTHER_NODES: frozenset[str] = frozenset(
         "nn_atrous",
         "nn_activations",
         "loss_weighted",
-        "metric_mean_iou",
         "contrib_convolution2d_normed",
-        "image_random_batch",
         "image_changes",
         "image_decoding",
         "minimize_ftrl",

@@ -17,7 +17,13 @@ GOLDEN = Path(__file__).parent / "names" / "nodes.txt.xz"
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tensorflow as tf  # noqa: E402
-from tests.golden import gradient_node_programs, model_programs, recurrent_programs, trained_programs  # noqa: E402, F401
+from tests.golden import (  # noqa: E402
+    function_node_programs,  # noqa: F401
+    gradient_node_programs,  # noqa: F401
+    model_programs,  # noqa: F401
+    recurrent_programs,  # noqa: F401
+    trained_programs,  # noqa: F401
+)
 from tests.golden.node_programs import PROGRAMS, node_lines  # noqa: E402
 
 

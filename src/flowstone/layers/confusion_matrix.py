@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework.graphs.graph_functions import name_scope
+from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.layers.label_shapes import remove_squeezable_dimensions
-from flowstone.ops.arrays.constants import ones_like
-from flowstone.ops.arrays.gathering import scatter_nd
+from flowstone.ops.arrays.constants import ones_like, zeros
 from flowstone.ops.arrays.packing import stack
 from flowstone.ops.control.checks import assert_less, assert_non_negative
 from flowstone.ops.control.control_flow import with_dependencies
 from flowstone.ops.numbers.arithmetic import maximum
 from flowstone.ops.numbers.casts import cast
 from flowstone.ops.numbers.reductions import reduce_max
+from flowstone.ops.sparse.sparse_arithmetic import sparse_add
 
 __all__ = ["confusion_matrix"]
 
@@ -44,16 +45,19 @@ def confusion_matrix(
         if num_classes is None:
             num_classes = maximum(reduce_max(predictions), reduce_max(labels)) + 1
         else:
-            num_classes = cast(num_classes, dtypes.int64)
-            labels = _below(labels, num_classes, "`labels` out of bound")
-            predictions = _below(predictions, num_classes, "`predictions` out of bound")
+            limit = cast(num_classes, dtypes.int64)
+            labels = _below(labels, limit, "`labels` out of bound")
+            predictions = _below(predictions, limit, "`predictions` out of bound")
         if weights is not None:
-            predictions.shape.assert_is_compatible_with(convert_to_tensor(weights).shape)
+            weights = convert_to_tensor(weights, name="weights")
+            predictions.shape.assert_is_compatible_with(weights.shape)
             weights = cast(weights, dtype)
         shape = stack([num_classes, num_classes])
         indices = stack([labels, predictions], axis=1)
         values = ones_like(predictions, dtype) if weights is None else weights
-        return scatter_nd(indices, values, shape)
+        counts = SparseTensor(indices, values, cast(shape, dtypes.int64))
+        matrix: Tensor = sparse_add(counts, zeros(cast(shape, dtypes.int32), dtype))
+        return matrix
 
 
 def _not_negative(classes: Tensor, message: str) -> Tensor:

@@ -162,21 +162,21 @@ def group_norm(
     axis, reduced = _axes(rank, channels_axis, reduction_axes)
     channels = shape.as_list()[axis]
     _check_groups(inputs, channels, groups)
-    dynamic: Any = tf.shape(inputs) if None in shape.as_list() else None
+    dynamic = tf.shape(inputs)
     sizes = [size if size is not None else dynamic[i] for i, size in enumerate(shape.as_list())]
     grouped = [*sizes[:axis], groups, channels // groups, *sizes[axis + 1 :]]
     # Dimensions behind the channels are one further now, and those of a group count, too.
-    over = [each + (each > axis) for each in reduced] + [axis + 1]
+    over = [axis + 1] + [each + (each > axis) for each in reduced]
     broadcast = [1] * axis + [groups, channels // groups] + [1] * (rank - axis - 1)
+    parts = tf.reshape(inputs, grouped)
     with tf.variable_scope(scope, "GroupNorm", [inputs], reuse=reuse) as sc:
-        parts = tf.reshape(inputs, grouped)
         factors = _parameters(inputs, [channels], given, param_initializers or {})
         beta, gamma = (None if each is None else tf.reshape(each, broadcast) for each in factors)
         mean, variance = _moments(parts, over, mean_close_to_zero)
         gain = tf.rsqrt(variance + epsilon)
-        if gamma is not None:
-            gain *= gamma
         offset = -mean * gain
+        if gamma is not None:
+            gain, offset = gain * gamma, offset * gamma
         if beta is not None:
             offset += beta
         outputs = tf.reshape(parts * gain + offset, sizes)

@@ -42,10 +42,10 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """
     with get_default_graph().name_scope(name or "logdet"):
         factor = F.Cholesky(matrix)
-        diagonal = F.MatrixDiagPart(factor)
+        diagonal = F.MatrixDiagPart(factor, name="diag_part")
         if diagonal.dtype.is_complex:
             diagonal = F.Real(diagonal, Tout=diagonal.dtype.real_dtype)
-        return F.Mul(convert_to_tensor(2.0, diagonal.dtype), F.Sum(F.Log(diagonal), [-1]))
+        return 2.0 * F.Sum(F.Log(diagonal), [-1])
 
 
 def slogdet(input: Any, name: str | None = None) -> LogDeterminant:

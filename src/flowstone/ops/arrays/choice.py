@@ -6,14 +6,16 @@ from typing import Any
 
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.dispatch import dispatched
-from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 
 __all__ = ["where", "where_v2"]
 
 
 def _choose(operation: str, condition: Any, x: Any, y: Any, name: str | None) -> Tensor:
     if x is None and y is None:
-        return F.Where(condition, name=name)
+        with get_default_graph().name_scope(name or "Where") as scope:
+            return F.Where(convert_to_tensor(condition, name="condition"), name=scope)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     return getattr(F, operation)(condition, x, y, name=name)  # type: ignore[no-any-return]

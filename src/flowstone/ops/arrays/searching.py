@@ -98,12 +98,9 @@ def searchsorted(
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
     bound = F.LowerBound if side == "left" else F.UpperBound
-    with get_default_graph().name_scope(name or "searchsorted"):
-        rows, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
-        last = shape(rows)[-1]
-        flat_rows, flat_values = reshape(rows, [-1, last]), reshape(wanted, [-1, shape(wanted)[-1]])
-        places = bound(flat_rows, flat_values, out_type=out_type)
-        return reshape(places, shape(wanted))
+    size, wanted = shape(sorted_sequence)[-1], shape(values)[-1]
+    rows, flat_values = reshape(sorted_sequence, [-1, size]), reshape(values, [-1, wanted])
+    return reshape(bound(rows, flat_values, out_type=out_type, name=name), shape(values))
 
 
 # ---- sorting

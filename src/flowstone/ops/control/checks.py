@@ -19,6 +19,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.control.conditionals import Assert, cond
 from flowstone.ops.control.control_flow import no_op, with_dependencies
 from flowstone.ops.control.type_checks import assert_type, is_numeric_tensor
@@ -286,6 +287,7 @@ def _check_ranks(
     for rank in tensors:
         assert_type(rank, dtypes.int32)
     known = [static_value(rank) for rank in tensors]
+    size = shape_of(x) if data is None else None
     if any(isinstance(value, np.ndarray) and value.ndim for value in known):
         raise ValueError("Rank must be a scalar.")
     if x.ndim is not None and all(isinstance(value, np.ndarray) for value in known):
@@ -306,7 +308,7 @@ def _check_ranks(
         ]
         test = with_dependencies(checks, test)
     if data is None:
-        data = [message or "", f"Tensor {x.name} must have {words}", *tensors, "Received shape: ", F.Shape(x)]
+        data = [message or "", f"Tensor {x.name} must have {words}", *tensors, "Received shape: ", size]
     return Assert(test, data, summarize=summarize)
 
 

@@ -245,7 +245,7 @@ def adjust_jpeg_quality(
         image = convert_to_tensor(image, name="image")
         channels = image.shape[-1].value if image.shape.ndims else None
         dtype = image.dtype.base_dtype
-        pixels = convert_image_dtype(image, dtypes.uint8, saturate=True)
+        pixels = convert_image_dtype(image, dtypes.uint8)
         quality = convert_to_tensor(jpeg_quality, dtypes.int32)
         written = F.EncodeJpegVariableQuality(pixels, quality)
         read = decode_jpeg(written, channels if channels in (1, 3) else 0, dct_method=dct_method)

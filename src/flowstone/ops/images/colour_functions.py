@@ -16,7 +16,11 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.ops.algebra.tensor_contractions import tensordot
-from flowstone.ops.arrays.shapes import shape
+from flowstone.ops.arrays.constants import ones
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.padding import tile
+from flowstone.ops.arrays.shapes import expand_dims, rank, shape
+from flowstone.ops.control.checks import assert_equal, assert_greater_equal
 from flowstone.ops.control.control_flow import with_dependencies
 from flowstone.ops.images.colours import hsv_to_rgb_op, rgb_to_hsv_op
 from flowstone.ops.images.image_checks import checked_image, require
@@ -198,17 +202,17 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         if dims is not None and dims[-1:] not in ((None,), (1,)):
             raise ValueError("Last dimension of a grayscale image should be size 1.")
         checks = []
-        if dims is None or dims[-1] is None:
-            checks = require(
-                F.Equal(F.Shape(images)[-1], 1), "Last dimension of a grayscale image should be size 1."
-            )
+        if dims is None or None in dims:
+            message = "Last dimension of a grayscale image should be size 1."
+            checks.append(assert_equal(shape(images)[-1], 1, message=message))
+            message = "A grayscale image must be at least two-dimensional."
+            checks.append(assert_greater_equal(rank(images), 3, message=message))
         images = with_dependencies(checks, images)
+        others = ones(expand_dims(rank(images) - 1, 0), dtypes.int32)
+        colours = tile(images, concat([others, expand_dims(3, 0)], 0), name=scope)
         if dims is not None:
-            colours = F.Tile(images, [1] * (len(dims) - 1) + [3], name=scope)
             colours.set_shape([*dims[:-1], 3])
-            return colours
-        ones = F.Fill(F.ExpandDims(F.Rank(images) - 1, 0), 1)
-        return F.Tile(images, F.ConcatV2([ones, [3]], 0), name=scope)
+        return colours
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:

@@ -9,6 +9,7 @@ from flowstone.framework.graphs.graph import Operation
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.packing import unstack
+from flowstone.ops.arrays.shapes import rank as rank_of
 from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.control.checks import assert_greater_equal, assert_positive
 from flowstone.ops.control.conditionals import Assert
@@ -31,7 +32,7 @@ def require_image(image: Tensor) -> list[Operation]:
     positive = assert_positive(F.Shape(image), message)
     return [
         positive,
-        assert_greater_equal(F.Rank(image), 3, message="'image' must be at least three-dimensional."),
+        assert_greater_equal(rank_of(image), 3, message="'image' must be at least three-dimensional."),
     ]
 
 

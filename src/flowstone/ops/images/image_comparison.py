@@ -19,11 +19,18 @@ from flowstone.framework.graphs.graph import Operation
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
-from flowstone.ops.arrays.shapes import shape
+from flowstone.ops.arrays.constants import zeros
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.packing import stack, unstack
+from flowstone.ops.arrays.padding import tile
+from flowstone.ops.arrays.shapes import reshape, shape, size
 from flowstone.ops.control.conditionals import Assert
-from flowstone.ops.control.control_flow import with_dependencies
 from flowstone.ops.images.colour_functions import convert_image_dtype
-from flowstone.ops.numbers.reductions import reduce_mean, reduce_prod, reduce_sum
+from flowstone.ops.networks.depthwise_layers import depthwise_conv2d
+from flowstone.ops.numbers.casts import cast
+from flowstone.ops.numbers.comparisons import equal, greater_equal
+from flowstone.ops.numbers.functions import log
+from flowstone.ops.numbers.reductions import reduce_all, reduce_mean, reduce_prod, reduce_sum
 
 _MULTISCALE_POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
@@ -61,16 +68,15 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     image = convert_to_tensor(image, name="image")
     if image.dims is None or len(image.dims) != 4:
         raise ValueError(f"image_gradients expects a 4D tensor [batch_size, h, w, d], not {image.shape}.")
-    batch, height, width, depth = F.Unpack(shape(image), num=4)
+    sizes = shape(image)
+    batch, height, width, depth = unstack(sizes)
     down = image[:, 1:, :, :] - image[:, :-1, :, :]
     across = image[:, :, 1:, :] - image[:, :, :-1, :]
-    zero = F.Cast(0, DstT=image.dtype)
-    row = F.Fill(F.Pack([batch, 1, width, depth]), zero)
-    column = F.Fill(F.Pack([batch, height, 1, depth]), zero)
-    results = F.ConcatV2([down, row], 1), F.ConcatV2([across, column], 2)
-    for result in results:
-        result.set_shape(image.shape)
-    return results
+    row, column = ([batch, 1, width, depth], 1), ([batch, height, 1, depth], 2)
+    joined = [
+        concat([x, zeros(stack(last), x.dtype)], axis) for x, (last, axis) in ((down, row), (across, column))
+    ]
+    return reshape(joined[0], sizes), reshape(joined[1], sizes)
 
 
 def sobel_edges(image: Any) -> Tensor:
@@ -83,11 +89,11 @@ def sobel_edges(image: Any) -> Tensor:
     sizes = shape(image)
     smooth, change = np.array([1, 2, 1]), np.array([-1, 0, 1])
     kernels = np.stack([np.outer(change, smooth), np.outer(smooth, change)], -1)
-    depth = sizes[3]
-    filters = F.Tile(convert_to_tensor(kernels.reshape(3, 3, 1, 2), image.dtype), F.Pack([1, 1, depth, 1]))
+    kernel = convert_to_tensor(kernels.reshape(3, 3, 1, 2), image.dtype)
+    filters = tile(kernel, [1, 1, sizes[-1], 1], name="sobel_filters")
     padded = F.MirrorPad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
-    edges = F.DepthwiseConv2dNative(padded, filters, strides=[1, 1, 1, 1], padding="VALID")
-    result = F.Reshape(edges, F.ConcatV2([sizes, [2]], 0))
+    edges = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
+    result = reshape(edges, concat([sizes, [2]], 0))
     result.set_shape(static.concatenate([2]))
     return result
 
@@ -104,14 +110,11 @@ def _comparable(one: Tensor, other: Tensor) -> list[Operation]:
         pairs = zip(one.dims[-3:], other.dims[-3:])
         if any(a != b for a, b in pairs if None not in (a, b)):
             raise ValueError(f"Shapes {one.shape} and {other.shape} are not compatible.")
-        if None not in (*one.dims[-3:], *other.dims[-3:]):
-            return []
-    first, second = F.Shape(one), F.Shape(other)
-    checks = [
-        Assert(F.GreaterEqual(F.Size(first), 3), [first, second], summarize=10),
-        Assert(F.All(F.Equal(first[-3:], second[-3:]), [0]), [first, second], summarize=10),
+    first, second = F.ShapeN([one, other])
+    return [
+        Assert(greater_equal(size(first), 3), [first, second], summarize=10),
+        Assert(reduce_all(equal(first[-3:], second[-3:])), [first, second], summarize=10),
     ]
-    return checks
 
 
 def _as_floats(images: Sequence[Tensor], max_val: Any) -> list[Tensor]:
@@ -128,13 +131,13 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     """
     with get_default_graph().name_scope(name or "PSNR"):
         a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
-        checks = _comparable(a, b)
-        one, other, greatest = _as_floats((a, b), max_val)
+        greatest = convert_image_dtype(cast(max_val, a.dtype), dtypes.float32)
+        one, other = convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32)
         error = reduce_mean(F.SquaredDifference(one, other), axis=[-3, -2, -1])
-        peak = 20 * F.Log(greatest) / np.float32(np.log(10))
+        peak = 20 * F.Log(greatest) / log(10.0)
         ratio = F.Sub(peak, np.float32(10 / np.log(10)) * F.Log(error), name="psnr")
-        checked: Tensor = with_dependencies(checks, ratio)
-        return checked
+        with get_default_graph().control_dependencies(_comparable(one, other)):
+            return F.Identity(ratio)
 
 
 def _window(size: int, sigma: float) -> np.ndarray[Any, Any]:

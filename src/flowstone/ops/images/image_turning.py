@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.framework.declarations.operation import F
-from flowstone.framework.tensors.node import static_value
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.shapes import shape
@@ -81,9 +80,6 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         if turns.dims is not None and turns.dims != ():
             raise ValueError(f"Shape must be rank 0 but is rank {len(turns.dims)}")
         ways = _ways(image, rank)
-        known = static_value(turns)
-        if known is not None:
-            return F.Identity(ways[int(known) % 4](), name=scope)
         turns = F.FloorMod(turns, 4)
         result: Tensor = case(
             [(F.Equal(turns, n), ways[n]) for n in (1, 2, 3)], default=ways[0], exclusive=True, name=scope
@@ -97,9 +93,9 @@ def _ways(image: Tensor, rank: int) -> list[Callable[[], Tensor]]:
     columns, swap = [rank - 2], _TRANSPOSITIONS[rank]
     return [
         lambda: image,
-        lambda: F.Transpose(F.ReverseV2(image, columns), swap),
+        lambda: F.Transpose(F.ReverseV2(image, columns), swap, name="transpose"),
         lambda: F.ReverseV2(image, [rank - 3, rank - 2]),
-        lambda: F.ReverseV2(F.Transpose(image, swap), columns),
+        lambda: F.ReverseV2(F.Transpose(image, swap, name="transpose"), columns),
     ]
 
 

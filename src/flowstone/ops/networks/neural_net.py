@@ -21,6 +21,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge, num_elements
+from flowstone.ops.arrays.constants import ones_like, zeros_like
 from flowstone.ops.arrays.shapes import size as array_size
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.networks.windows import is_channels_last
@@ -198,13 +199,13 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """matmul(x, weights) + biases: [batch, in] × [in, out] + [out]."""
     with get_default_graph().name_scope(name or "xw_plus_b") as scope:
-        return bias_add(F.MatMul(x, weights), biases, name=scope)
+        return bias_add(F.MatMul(x, weights), convert_to_tensor(biases, name="biases"), name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """relu(matmul(x, weights) + biases): [batch, in] × [in, out] + [out]."""
     with get_default_graph().name_scope(name or "relu_layer") as scope:
-        return F.Relu(bias_add(F.MatMul(x, weights), biases), name=scope)
+        return F.Relu(bias_add(F.MatMul(x, weights), convert_to_tensor(biases, name="biases")), name=scope)
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
@@ -289,7 +290,7 @@ def _stirling(z: Tensor) -> Tensor:
     half, two_pi = convert_to_tensor(0.5, dtype), convert_to_tensor(2 * np.pi, dtype)
     linear = F.Sub(F.Mul(z, F.Log(z), name="mul"), z, name="sub")
     approximation = F.AddV2(linear, F.Mul(half, F.Log(F.Mul(two_pi, z, name="mul")), name="mul"), name="add")
-    zeros, ones = F.ZerosLike(z, name="zeros_like"), convert_to_tensor(1, dtype, name="ones_like")
+    zeros, ones = zeros_like(z), ones_like(z)
     is_small = F.LogicalAnd(F.GreaterEqual(z, zeros), F.LessEqual(z, ones))
     return F.Select(is_small, zeros, approximation)
 

@@ -203,7 +203,10 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
             raise TypeError(f"Cannot find minimum value of {dtype!r}.")
         if not source.is_complex and not dtype.is_complex:
             low, high = _range_within(source, dtype)
-            value = F.Minimum(F.Maximum(value, low), high)
+            if source.min < dtype.min:
+                value = F.Maximum(value, convert_to_tensor(low, name="min"))
+            if source.max > dtype.max:
+                value = F.Minimum(value, convert_to_tensor(high, name="max"))
         result: Tensor = cast(value, dtype, scope)
         return result
 

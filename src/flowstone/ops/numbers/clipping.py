@@ -20,6 +20,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.ops.arrays.constants import ones_like
 from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.shapes import rank, size
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, constant_like, same_shape, sum_to
 from flowstone.ops.numbers.reductions import reduce_sum
 from flowstone.ops.numbers.unsigned_integers import ordered
@@ -139,9 +140,9 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
     with graph.as_default(), graph.name_scope(name or "clip_by_average_norm") as scope:
         t = convert_to_tensor(t, name="t")
         kind = t.dtype.base_dtype
-        count = F.Cast(F.Size(t), DstT=kind)
+        count = F.Cast(size(t), DstT=kind)
         squares = t * t
-        every = F.Range(np.int32(0), F.Rank(t), np.int32(1), name="range")
+        every = F.Range(np.int32(0), rank(t), np.int32(1), name="range")
         inverse = F.Rsqrt(F.Sum(squares, every))
         scaled = t * clip_norm
         clipped = scaled * F.Minimum(inverse * count, constant_like(1, t) / clip_norm)
@@ -178,12 +179,11 @@ def clip_by_global_norm(
     t_list = _check_list(t_list)
     norm = global_norm(t_list, name) if use_norm is None else use_norm
     graph = graph_of([_values(t) for t in t_list if t is not None])
-    with graph.as_default(), graph.name_scope(name or "clip_by_global_norm"):
+    with graph.as_default(), graph.name_scope(name or "clip_by_global_norm") as scope:
         factor = clip_norm * F.Minimum(1.0 / norm, constant_like(1, norm) / clip_norm)
         scale = F.Select(F.IsFinite(norm), factor, constant_like(np.nan, norm), name="Select")
         return [
-            None if t is None else _clip_one(t, scale, f"clip_by_global_norm/_{i}")
-            for i, t in enumerate(t_list)
+            None if t is None else _clip_one(t, scale, f"{scope}_{i}") for i, t in enumerate(t_list)
         ], norm
 
 

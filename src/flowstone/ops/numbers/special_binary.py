@@ -80,7 +80,7 @@ def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, element-wise with broadcasting, and 0 where x is 0, whatever y is; floats and complex."""
-    return xdivy_op(x, y, name=name or "xdivy")
+    return xdivy_op(x, y, name=name)
 
 
 def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:

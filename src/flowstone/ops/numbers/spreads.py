@@ -29,7 +29,7 @@ def reduce_variance(
         x = convert_to_tensor(input_tensor)
         if x.dtype.is_integer:
             raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
-        distances = F.Sub(x, reduce_mean(x, axis, True))
+        distances = F.Sub(x, reduce_mean(x, axis, True), name="sub")
         if x.dtype.is_complex:
             squares = F.Square(F.ComplexAbs(distances, Tout=x.dtype.real_dtype))
         else:

@@ -271,7 +271,8 @@ def stateless_uniform(
         if dtype.is_integer:
             return F.StatelessRandomUniformInt(shape, seed, low, high, name=scope)
         values = F.StatelessRandomUniform(shape, seed=seed, dtype=dtype)
-        return F.Add(F.Mul(values, F.Sub(high, low)), low, name=scope)
+        scaled = F.Mul(values, F.Sub(high, low, name="sub"), name="mul")
+        return F.Add(scaled, low, name=scope)
 
 
 def stateless_normal(
@@ -316,7 +317,7 @@ def _scaled(
         center = convert_to_tensor(mean, dtype, name="mean")
         width = convert_to_tensor(stddev, dtype, name="stddev")
         values = declaration(shape, seed=seed, dtype=dtypes.as_dtype(dtype))
-        return F.Add(F.Mul(values, width), center, name=scope)
+        return F.Add(F.Mul(values, width, name="mul"), center, name=scope)
 
 
 def stateless_categorical(

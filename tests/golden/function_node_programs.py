@@ -1,0 +1,87 @@
+"""More small programs for `node_programs`: functions of numbers, images, metrics and optimisers."""
+
+from __future__ import annotations
+
+from tests.golden.node_programs import PROGRAMS, images, labels, rows
+
+for _name, _build in {
+    "confusion_matrix": lambda tf: (
+        tf.confusion_matrix(labels(tf), labels(tf)),
+        tf.confusion_matrix([0, 1], [1, 1], 3, weights=[0.5, 2.0]),
+        tf.confusion_matrix(labels(tf), labels(tf), 3, tf.float64, weights=tf.placeholder(tf.float32)),
+    ),
+    "metric_weighted_counts": lambda tf: (
+        tf.metrics.true_positives([0, 1], [1, 1], [0.5, 0.5]),
+        tf.metrics.precision(labels(tf, 3), labels(tf, 3), weights=[0.1, 0.2, 0.3]),
+    ),
+    "rank_checks": lambda tf: (
+        tf.assert_rank(rows(tf), 2),
+        tf.assert_rank_at_least(rows(tf), 1),
+        tf.assert_rank_in(rows(tf), [1, 2]),
+        tf.assert_rank(tf.placeholder(tf.float32), 2),
+    ),
+    "spreads": lambda tf: (
+        tf.math.reduce_variance(rows(tf)),
+        tf.math.reduce_std(rows(tf), 1, keepdims=True),
+        tf.nn.weighted_moments(rows(tf), [0], 2.0),
+        tf.nn.weighted_moments(rows(tf, 3, 4), [0, 1], rows(tf, 3, 1), keep_dims=True),
+    ),
+    "clipping": lambda tf: (
+        tf.clip_by_average_norm(rows(tf, 3, 4), 1.0),
+        tf.clip_by_average_norm(rows(tf), 1.0),
+        tf.clip_by_global_norm([rows(tf), None, rows(tf)], 1.0, name="shorter"),
+        tf.saturate_cast(rows(tf), tf.uint8),
+        tf.saturate_cast(tf.placeholder(tf.uint8, [3]), tf.int16),
+        tf.saturate_cast(tf.placeholder(tf.int32, [3]), tf.uint8),
+    ),
+    "small_functions": lambda tf: (
+        tf.meshgrid([1, 2], [1]),
+        tf.meshgrid(labels(tf), labels(tf), indexing="ij"),
+        tf.searchsorted([1.0, 2.0], [1.5]),
+        tf.searchsorted(rows(tf), rows(tf), "right", name="places"),
+        tf.where([True, False]),
+        tf.where(tf.placeholder(tf.bool, [None])),
+        tf.math.xdivy(rows(tf), rows(tf)),
+        tf.linalg.logdet(tf.placeholder(tf.float32, [3, 3])),
+        tf.random.stateless_uniform([2], [1, 2]),
+        tf.random.stateless_normal([2], [1, 2]),
+    ),
+    "nn_functions": lambda tf: (
+        tf.nn.relu_layer(rows(tf), tf.ones([10, 2]), [1.0, 2.0]),
+        tf.nn.xw_plus_b(rows(tf), tf.ones([10, 2]), [1.0, 2.0]),
+        tf.nn.log_poisson_loss(rows(tf), rows(tf), compute_full_loss=True),
+        tf.nn.log_poisson_loss(rows(tf, 3, 4), rows(tf, 3, 4), compute_full_loss=True),
+    ),
+    "image_comparisons": lambda tf: (
+        tf.image.psnr(images(tf), images(tf), 1.0),
+        tf.image.psnr(images(tf, 8, 8, 3), images(tf, 8, 8, 3), 1.0),
+        tf.image.sobel_edges(images(tf, 2, 8, 8, 3)),
+        tf.image.image_gradients(images(tf)),
+        tf.image.image_gradients(images(tf, 2, 8, 8, 3)),
+    ),
+    "image_colours": lambda tf: (
+        tf.image.grayscale_to_rgb(images(tf, None, 8, 8, 1)),
+        tf.image.convert_image_dtype(tf.placeholder(tf.uint8, [4, 4, 3]), tf.int16, saturate=True),
+        tf.image.random_jpeg_quality(images(tf, 8, 8, 3), 70, 90),
+    ),
+    "image_turned": lambda tf: (
+        tf.image.rot90(images(tf, 8, 8, 3)),
+        tf.image.rot90(images(tf), 3),
+        tf.image.rot90(images(tf), tf.placeholder(tf.int32, [])),
+    ),
+    "group_norm": lambda tf: (
+        tf.contrib.layers.group_norm(images(tf, 2, 8, 8, 4), 2),
+        tf.contrib.layers.group_norm(images(tf, None, 8, 8, 4), 2, center=False),
+    ),
+    "optimize_loss_clipped": lambda tf: tf.contrib.layers.optimize_loss(
+        tf.reduce_sum(tf.get_variable("w", [3])),
+        tf.train.get_or_create_global_step(),
+        0.1,
+        "SGD",
+        clip_gradients=1.0,
+    ),
+    "moving_average_optimizer": lambda tf: tf.contrib.opt.MovingAverageOptimizer(
+        tf.train.GradientDescentOptimizer(0.1)
+    ).minimize(tf.reduce_sum(tf.get_variable("w", [3]))),
+}.items():
+    PROGRAMS[_name] = _build
