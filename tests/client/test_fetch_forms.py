@@ -165,3 +165,19 @@ def test_a_sparse_feed_is_any_three_parts(form) -> None:
         assert s.run(tf.sparse_tensor_to_dense(x), {x: form(parts)}).tolist() == [[0, 2, 0], [0, 0, 3]]
         with pytest.raises(ValueError, match="Cannot feed value of shape"):
             s.run(x, {x: np.zeros([3, 4, 5])})
+
+
+@pytest.mark.parametrize("dims", [None, [None], [2]])
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_fed_strings_come_back_as_they_were_fed(is_remote: bool, dims: Any) -> None:
+    """So they do in TensorFlow: what else is computed of them is bytes."""
+    server = tf.train.Server.create_local_server() if is_remote else None
+    text, word = tf.placeholder(tf.string, dims), tf.placeholder(tf.string, [])
+    same = tf.identity(text)
+    with tf.Session(server.target if server else "") as session:
+        for given in (["é", b"b"], np.array(["a", "b"]), ["c", "d"]):
+            fetched, computed, one = session.run([text, same, word], {text: given, word: "w"})
+            assert fetched.dtype == object and fetched.tolist() == list(given) and one == "w"
+            assert computed.tolist() == [
+                tf.compat.as_bytes(str(x) if type(x) is np.str_ else x) for x in given
+            ]

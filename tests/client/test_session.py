@@ -113,7 +113,7 @@ def test_bad_feeds_leave_the_session_usable():
             tf.errors.InvalidArgumentError, match="You must feed a value for placeholder tensor 'x'"
         ):
             session.run(x + 1.0)
-        assert session.run(s, {s: "text"}) == b"text"
+        assert session.run(s, {s: "text"}) == "text"
         assert session.run(i, {i: np.int64(3)}) == 3
         assert session.run(x, {x: np.arange(4).reshape(2, 2)[:, ::-1]}).tolist() == [[1, 0], [3, 2]]
 

@@ -23,8 +23,6 @@ for _name, _build in {
     "spreads": lambda tf: (
         tf.math.reduce_variance(rows(tf)),
         tf.math.reduce_std(rows(tf), 1, keepdims=True),
-        tf.nn.weighted_moments(rows(tf), [0], 2.0),
-        tf.nn.weighted_moments(rows(tf, 3, 4), [0, 1], rows(tf, 3, 1), keep_dims=True),
     ),
     "clipping": lambda tf: (
         tf.clip_by_average_norm(rows(tf, 3, 4), 1.0),

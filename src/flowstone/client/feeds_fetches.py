@@ -260,6 +260,17 @@ def _fetch_copy(value: torch.Tensor) -> Any:
     return _fetch_array(value)
 
 
+def fed_strings(elements: Sequence[Any], feeds: Sequence[Tensor]) -> dict[int, int]:
+    """Which fetched elements are strings that are fed, and as which feed: they come back by `as_given`."""
+    places = {x: i for i, x in enumerate(feeds) if x.dtype.base_dtype is dtypes.string}
+    return {i: places[x] for i, x in enumerate(elements) if x in places}
+
+
+def as_given(value: Any) -> Any:
+    """A fed string as its fetch gives it: what was fed, str or bytes, or an array of them."""
+    return np.asarray(value, dtype=object)[()]
+
+
 def _fetch_strings(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _fetch_handle(value[()]) if value.ndim == 0 else value.copy()

@@ -21,7 +21,14 @@ from flowstone.client.cluster_explanation import (
     measured_text,
     measured_waiting,
 )
-from flowstone.client.feeds_fetches import FetchStructure, feed_converter, fetch_converter, is_open
+from flowstone.client.feeds_fetches import (
+    FetchStructure,
+    as_given,
+    fed_strings,
+    feed_converter,
+    fetch_converter,
+    is_open,
+)
 from flowstone.client.step_observation import WARM_UP, StepKind, StepObserver, current_observer
 from flowstone.distributed.cluster_devices import device_of
 from flowstone.distributed.cluster_plans import ClusterPlan
@@ -56,7 +63,7 @@ class RemoteRuns:
         leave = [fetch_converter(tensor, True) for tensor in structure.elements]
         fetches = [tensor.name for tensor in structure.elements]
         targets = [operation.name for operation in structure.targets]
-        rebuild = structure.rebuild
+        rebuild, given = structure.rebuild, fed_strings(structure.elements, feeds)
 
         def run_step(*values: Any, options: Any = None, metadata: Any = None) -> Any:
             fed = [(name, convert(value), dtype) for (name, convert, dtype), value in zip(enter, values)]
@@ -66,7 +73,10 @@ class RemoteRuns:
                 results = run(fed, fetches, targets, options, metadata)
             except errors.OpError as error:
                 raise self._located(error) from None
-            return rebuild([convert(value) for convert, value in zip(leave, results)])
+            taken = [convert(value) for convert, value in zip(leave, results)]
+            for i, place in given.items():
+                taken[i] = as_given(values[place])
+            return rebuild(taken)
 
         return run_step
 

@@ -18,6 +18,8 @@ from torch._C import _InferenceMode
 from flowstone.client.feeds_fetches import (
     FetchStructure,
     OtherShape,
+    as_given,
+    fed_strings,
     feed_arrays,
     feed_converter,
     has_open_dims,
@@ -58,6 +60,7 @@ def runner_by_shape(
     """
     plans, as_arrays = planner.plans_for_shapes(structure, feeds), feed_arrays(feeds)
     static = [tensor.dims for tensor in feeds]
+    given = fed_strings(structure.elements, feeds).values()
     only: Callable[..., Any] | None = None
     is_first = True
 
@@ -82,6 +85,8 @@ def runner_by_shape(
         if is_first and chosen.shapes == shapes:
             only = runner
         is_first = False
+        for i in given:
+            arrays[i] = values[i]
         return runner(*arrays)
 
     return run
@@ -108,13 +113,16 @@ def compiled_runner(
     names.update(
         program=plan.program, function=plan.function if trace is None else with_feeds(plan, trace),
         explain=explain, not_fetched=not_fetched, InferenceMode=_InferenceMode, rebuild=structure.rebuild,
-        fetches=structure.elements,
+        fetches=structure.elements, as_given=as_given,
     )  # fmt: skip
     new_step, cancel = _new_step(names, steps, plan, timeout_ms, trace)
     call = _call(names, 1 if plan.one_thread else steps.intra_op_threads)
     part = _parting(names, plan, steps.intra_op_threads)
     values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
-    results = ", ".join(f"leave{i}(results[{i}])" for i in range(len(leave)))
+    given = fed_strings(structure.elements, feeds)
+    results = ", ".join(
+        f"as_given(x{given[i]})" if i in given else f"leave{i}(results[{i}])" for i in range(len(leave))
+    )
     source = (
         f"def run({', '.join(f'x{i}' for i in range(len(feeds)))}):\n"
         "    with InferenceMode(True):\n"

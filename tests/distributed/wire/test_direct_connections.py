@@ -196,7 +196,7 @@ def test_hostile_blocks_end_their_connection_alone(ends: Ends, attack: str) -> N
 
 
 CHILD = """
-import json, sys, threading
+import json, sys, threading, time
 from flowstone.distributed.wire import frames
 from flowstone.distributed.wire.direct_connections import connect
 told = threading.Event()
@@ -204,6 +204,8 @@ connection = connect("child", "127.0.0.1", sys.argv[1].encode(), lambda *_: told
 connection.start()
 connection.send(frames.RUN, 0, "hello")
 told.wait()
+while connection._least_shared > 2_000_000:  # until it has been agreed that memory is shared
+    time.sleep(0.01)
 step = 0
 while True:
     connection.send(frames.PUSH, step, "k", [bytes([step % 256]) * 2_000_000])
@@ -252,7 +254,7 @@ def test_a_killed_sender_leaves_nothing_but_values_that_are_in_use() -> None:
 
 @needs_shared_memory
 def test_a_killed_receiver_leaves_nothing(ends: Ends) -> None:
-    source = CHILD.replace("step = 0\nwhile True:", "import time\ntime.sleep(100)\nwhile False:").replace(
+    source = CHILD.replace("step = 0\nwhile True:", "time.sleep(100)\nwhile False:").replace(
         "lambda *_: told.set()", "lambda *frame: (held.append(frame), told.set())"
     )
     address = ends.listener.address().decode()

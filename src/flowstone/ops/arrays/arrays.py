@@ -60,7 +60,7 @@ def whole_numbers(values: Sequence[int], dtype: torch.dtype = torch.int64) -> to
 def whole_copy(x: torch.Tensor) -> torch.Tensor:
     """A contiguous copy; that of a large array on a host goes past the caches."""
     is_large = x.device.type == "cpu" and x.nbytes >= machine.current().profile.streamed_copies
-    is_plain = is_large and x.is_contiguous() and not x.is_neg() and not x.is_conj()
+    is_plain = is_large and x.ndim and x.is_contiguous() and not x.is_neg() and not x.is_conj()
     code = framed_rows(x.itemsize) if is_plain else None
     found = None if code is None else code.join([x], 0, False)
     return x.clone(memory_format=torch.contiguous_format) if found is None else found

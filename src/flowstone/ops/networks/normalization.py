@@ -31,7 +31,6 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import merge
-from flowstone.ops.arrays.constants import zeros_like
 from flowstone.ops.networks.normalization_gradients import second_gradient
 from flowstone.ops.networks.windows import channels_first, channels_last, is_channels_last, require_rank
 from flowstone.ops.numbers.reductions import reduce_mean, reduce_sum
@@ -384,13 +383,12 @@ def weighted_moments(
         y = F.Cast(x, DstT=dtypes.float32) if narrow else x
         weights = _as_type(weights, y)
         total = reduce_sum(F.Mul(weights, y, name="mul"), axes, keepdims=True, name="weighted_input_sum")
-        spread = F.AddV2(weights, zeros_like(y), name="add")
+        spread = F.AddV2(weights, F.ZerosLike(y, name="zeros_like"), name="add")
         number = reduce_sum(spread, axes, keepdims=True, name="sum_of_weights")
-        share = F.Reciprocal(number, name="inv_weight_sum")
-        mean = F.Mul(total, share)
+        mean = F.DivNoNan(total, number, name="div_no_nan")
         distances = F.Mul(weights, F.SquaredDifference(y, mean), name="mul")
         spread = reduce_sum(distances, axes, keepdims=True, name="weighted_distsq")
-        variance = F.Mul(spread, share)
+        variance = F.DivNoNan(spread, number, name="div_no_nan")
         if not keep:
             dims = _axis_list(axes)
             mean, variance = F.Squeeze(mean, squeeze_dims=dims), F.Squeeze(variance, squeeze_dims=dims)
