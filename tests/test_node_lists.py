@@ -33,7 +33,6 @@ OTHER_NODES: frozenset[str] = frozenset(
         "contrib_convolution2d_normed",
         "image_changes",
         "image_decoding",
-        "minimize_ftrl",
         "gradients_given",
         "decayed_rates",
         "feature_columns",
@@ -107,14 +106,6 @@ OTHER_SEEDS: frozenset[str] = frozenset(
         "gradients_of_image_atrous_known",
         "gradients_of_image_atrous_batch",
         "updates_by_descent_resource_rows",
-        "updates_by_ftrl",
-        "updates_by_ftrl_resource",
-        "updates_by_ftrl_rows",
-        "updates_by_ftrl_resource_rows",
-        "updates_by_ftrl_shrinkage",
-        "updates_by_ftrl_shrinkage_resource",
-        "updates_by_ftrl_shrinkage_rows",
-        "updates_by_ftrl_shrinkage_resource_rows",
     }
 )
 """Programs that make another number of nodes before a random operation."""

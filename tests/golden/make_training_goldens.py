@@ -4,7 +4,8 @@ Run with a Python that has TensorFlow 2 (the files in `tests/golden/training` ca
 ``TF_USE_LEGACY_KERAS=1``: `python tests/golden/make_training_goldens.py`. What is run is in
 `tests/training/trajectories.py`; values are kept as arrays in ``.npz`` files under ``case|variable``, the
 first index being the step (of a schedule, one array a case; ``\`` stands for ``/``), nodes as text, one
-line a node, below a line ``# case``. Those of polynomial schedules are TensorFlow 1.15's.
+line a node, below a line ``# case``. Those of polynomial schedules and of Ftrl without its later `beta` are
+TensorFlow 1.15's.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.composite import IndexedSlices
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
-from flowstone.ops.variables.initializers import ones_initializer
+from flowstone.ops.arrays.constants import constant
 from flowstone.training.optimizers.optimizer import Optimizer, hyperparameter
 
 __all__ = ["FtrlOptimizer"]
@@ -54,29 +54,26 @@ class FtrlOptimizer(Optimizer):
             l2_regularization_strength,
             l2_shrinkage_regularization_strength,
         )
-        self._beta = 0.0 if beta is None else beta
+        self._beta = beta
         self._accum_name, self._linear_name = accum_name, linear_name
         self._tensors: dict[str, Any] = {}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
-            self._get_or_make_slot_with_initializer(
-                var, self._fill, var.shape, var.dtype.base_dtype, "accum", self._accum_name or self._name
-            )
+            start = constant(self._initial_accumulator_value, var.dtype.base_dtype, var.shape)
+            self._get_or_make_slot(var, start, "accum", self._accum_name or self._name)
             self._zeros_slot(var, "linear", self._linear_name or self._name)
-
-    def _fill(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return ones_initializer()(shape, dtype) * self._initial_accumulator_value
 
     def _prepare(self) -> None:
         tensors = {
             "learning_rate": convert_to_tensor(self._learning_rate, name="learning_rate"),
             "l1": convert_to_tensor(self._l1, name="l1_regularization_strength"),
         }
-        # beta acts as l2 regularisation that is relative to the learning rate.
-        safe_rate = F.Maximum(self._learning_rate, 1e-36)
-        tensors["l2"] = self._l2 + self._beta / (2.0 * safe_rate)
-        convert_to_tensor(self._beta, name="beta")
+        if self._beta is None:
+            tensors["l2"] = convert_to_tensor(self._l2, name="l2_regularization_strength")
+        else:  # it acts as l2 regularisation that is relative to the learning rate
+            safe_rate = F.Maximum(self._learning_rate, 1e-36)
+            tensors["l2"] = self._l2 + self._beta / (2.0 * safe_rate)
         tensors["shrinkage"] = convert_to_tensor(self._shrinkage, name="l2_shrinkage_regularization_strength")
         tensors["power"] = convert_to_tensor(self._learning_rate_power, name="learning_rate_power")
         self._tensors = tensors
