@@ -53,3 +53,12 @@ def test_what_names_stand_for_that_come_from_other_modules(folder: Path) -> None
 def test_all_files_of_a_folder_once(folder: Path) -> None:
     files = [file.relative_to(folder).as_posix() for file in ProgramFiles([folder, folder / "train.py"])]
     assert sorted(files) == sorted(FILES)
+
+
+def test_a_relative_import_from_outside_is_none_of_the_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "alone.py").write_text("from ... import x\nimport tensorflow as tf\ntf.one\n")
+    monkeypatch.chdir(tmp_path)
+    program = ProgramFiles([Path("alone.py")])
+    assert list(program) == [Path("alone.py")] and names(program, Path("alone.py")) == ["one"]

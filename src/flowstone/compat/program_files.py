@@ -69,18 +69,15 @@ class ProgramFiles:
         """The files that run when a file imports a module: the packages around it, then itself; none unless
         it is the program's own."""
         parts = module.split(".") if module else []
-        for root in [importer.parents[level - 1]] if level else [*self._roots, importer.parent]:
-            files = []
-            for i in range(len(parts) + 1):
-                place = root.joinpath(*parts[:i])
-                around = place / "__init__.py"
-                if around.is_file() and (i or level):
-                    files.append(around)
-            alone = root.joinpath(*parts).with_suffix(".py") if parts else root / "__init__.py"
-            if alone.is_file():
-                return list(dict.fromkeys([*files, alone]))
-            if root.joinpath(*parts, "__init__.py") in files:
-                return files
+        roots = importer.parents[level - 1 : level] if level else [*self._roots, importer.parent]
+        for root in roots:
+            places = [root.joinpath(*parts[:i]) for i in range(0 if level else 1, len(parts) + 1)]
+            packages = [place / "__init__.py" for place in places]
+            found = [file for file in packages if file.is_file()]
+            if packages[-1] in found:
+                return found
+            if parts and (alone := places[-1].with_suffix(".py")).is_file():
+                return [*found, alone]
         return []
 
     def _names_in(self, file: Path) -> dict[str, str]:

@@ -228,7 +228,7 @@ class Adagrad(Configured):
         shared = apply_state[var_device, var_dtype]
         shared["epsilon"] = self._epsilon(var_dtype)
         shared["neg_lr_t"] = -shared["lr_t"]
-        shared["zero"] = tf.zeros([], tf.int64)
+        shared["zero"] = tf.zeros([], tf.int64)  # unread, as in TensorFlow: later nodes are numbered after it
 
     def _options(self, grad: Any, var: Any, shared: Any) -> dict[str, Any]:
         accumulated = self.get_slot(var, "accumulator").handle

@@ -32,6 +32,17 @@ class _Moments(Configured):
             for var in var_list:
                 self.add_slot(var, name)
 
+    def _prepare_betas(
+        self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]
+    ) -> tuple[dict[str, Any], Any]:
+        """What the updates share so far, the betas with it, and the number of this step, from 1 on."""
+        super()._prepare_local(var_device, var_dtype, apply_state)
+        shared = apply_state[var_device, var_dtype]
+        step = tf.cast(self.iterations + 1, var_dtype)
+        for name in ("beta_1", "beta_2"):
+            shared[f"{name}_t"] = self._read(name, var_dtype)
+        return shared, step
+
 
 class Adam(_Moments):
     """Steps by the moving means of gradients and of their squares; `amsgrad`: by the largest of these."""
@@ -64,11 +75,7 @@ class Adam(_Moments):
         super().set_weights(weights)
 
     def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
-        super()._prepare_local(var_device, var_dtype, apply_state)
-        shared = apply_state[var_device, var_dtype]
-        step = tf.cast(self.iterations + 1, var_dtype)
-        for name in ("beta_1", "beta_2"):
-            shared[f"{name}_t"] = self._read(name, var_dtype)
+        shared, step = self._prepare_betas(var_device, var_dtype, apply_state)
         for name in ("beta_1", "beta_2"):
             shared[f"{name}_power"] = tf.pow(shared[f"{name}_t"], step)
         root = tf.sqrt(1 - shared["beta_2_power"])
@@ -117,16 +124,12 @@ class Adamax(_Moments):
         super().__init__(name, learning_rate, beta_1, beta_2, epsilon, kwargs)
 
     def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
-        super()._prepare_local(var_device, var_dtype, apply_state)
-        shared = apply_state[var_device, var_dtype]
-        step = tf.cast(self.iterations + 1, var_dtype)
-        for name in ("beta_1", "beta_2"):
-            shared[f"{name}_t"] = self._read(name, var_dtype)
+        shared, step = self._prepare_betas(var_device, var_dtype, apply_state)
         shared["beta_1_power"] = tf.pow(shared["beta_1_t"], step)
         shared["neg_scaled_lr"] = -shared["lr_t"] / (1 - shared["beta_1_power"])
         shared["epsilon"] = self._epsilon(var_dtype)
         shared["one_minus_beta_1_t"] = 1 - shared["beta_1_t"]
-        shared["zero"] = tf.zeros([], tf.int64)
+        shared["zero"] = tf.zeros([], tf.int64)  # unread, as in TensorFlow: later nodes are numbered after it
 
     def _apply_dense(self, grad: Any, var: Any, shared: Any) -> Any:
         return tf.raw_ops.ResourceApplyAdaMax(

@@ -12,7 +12,7 @@ import flowstone as tf
 from flowstone.keras.published import own
 from flowstone.layers.weights_broadcast import broadcast_weights
 
-__all__ = ["compute_weighted_loss", "reduced", "weighted"]
+__all__ = ["reduced", "weighted"]
 
 
 def weighted(losses: Any, weights: Any) -> Any:
@@ -41,11 +41,3 @@ def reduced(losses: Any, reduction: str) -> Any:
     with tf.name_scope("num_elements") as scope:
         count = tf.cast(tf.size(losses, name=scope), losses.dtype)
     return tf.div_no_nan(tf.reduce_sum(total), count, name="value")
-
-
-def compute_weighted_loss(
-    losses: Any, sample_weight: Any = None, reduction: str = "sum_over_batch_size", name: str | None = None
-) -> Any:
-    """What calling an object of a class of losses gives."""
-    with tf.name_scope(name or "weighted_loss"):
-        return reduced(weighted(losses, sample_weight), reduction)

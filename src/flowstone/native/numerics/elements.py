@@ -72,9 +72,9 @@ def suits(name: str, dtypes: Sequence[str], attributes: Attributes) -> bool:
         if target == HALF and not host.has_halves():
             return False
         return (target in _ALL or target == HALF) and not (is_floating and target in INTEGERS)
-    if name in _POLYNOMIALS and functions.is_polynomial("float32" if dtypes[0] == HALF else dtypes[0]):
-        return True
     computed = "float32" if dtypes[0] == HALF else dtypes[0]
+    if name in _POLYNOMIALS and functions.is_polynomial(computed):
+        return True
     return all(host.has(sleef_name(each, computed, _accuracy(each))) for each in element.calls)
 
 

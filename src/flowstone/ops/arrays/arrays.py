@@ -102,11 +102,6 @@ def unboxing(function: Callable[..., Any]) -> Callable[..., Any]:
     return on_handles
 
 
-def boxing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with its result boxed."""
-    return lambda *inputs: boxed(function(*inputs))
-
-
 def in_signed(dtype: Any, function: Callable[..., Any], *positions: int) -> Callable[..., Any]:
     """`function` for types that ATen cannot index: inputs at `positions` and the result as signed twins."""
     name = _SAME_WIDTH.get(dtype)

@@ -59,8 +59,6 @@ def _is_finite(x: torch.Tensor) -> torch.Tensor:
     return torch.abs(x).lt_(math.inf).to(torch.bool)
 
 
-_WITH_INTEGERS = SIGNED  # TensorFlow's declarations admit them, though it computes floating types alone
-
 exp_op = unary("Exp", torch.exp, FLOATS_AND_COMPLEX, in_place=_T.exp_, cost=8, elementwise=True)
 expm1_op = unary("Expm1", torch.expm1, FLOATS_AND_COMPLEX, in_place=_T.expm1_, cost=8, elementwise=True)
 log_op = unary("Log", torch.log, FLOATS_AND_COMPLEX, in_place=_T.log_, cost=8, elementwise=True)
