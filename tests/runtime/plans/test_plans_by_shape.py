@@ -126,19 +126,31 @@ def test_sizes_of_0_and_1_have_wide_plans_of_their_own():
     one = choose(((1, 4), (1,)))
     assert all_others.shapes == ((-1, -2), (-1,)) and one.shapes == ((1, -1), (1,))
     assert choose(((1, 9), (1,))) is one and choose(((6, 9), (6,))) is all_others
-    assert choose(((5, 0), (5,))).shapes == ((-1, 0), (-1,)) and choose(((0, 1), (0,))).shapes == ((0, 1), (0,))
+    assert choose(((5, 0), (5,))).shapes == ((-1, 0), (-1,)) and choose(((0, 1), (0,))).shapes == (
+        (0, 1),
+        (0,),
+    )
     assert len(p.made) == AT_ONCE + MOST_WIDE and not p.forgotten
 
 
 def test_patterns_of_small_sizes_beyond_the_first_share_a_plan():
     p = Planning(*[(None,)] * 6)
     choose = p.plans.choose
-    shapes = [tuple((1 if i == ones else n,) for i in range(6)) for n, ones in enumerate((9, 9, 9, 0, 1, 2), 5)]
+    shapes = [
+        tuple((1 if i == ones else n,) for i in range(6)) for n, ones in enumerate((9, 9, 9, 0, 1, 2), 5)
+    ]
     wide = [choose(each).shapes for each in shapes][AT_ONCE:]
     assert wide[0] == ((-1,),) * 6 and wide[1] == ((1,), *[(-1,)] * 5) and len(p.made) == AT_ONCE + MOST_WIDE
     shared = choose(((5,), (5,), (5,), (1,), (5,), (5,)))
     assert shared.shapes == ((-1,), (-2,), (-3,), (None,), (-4,), (-4,))
-    assert choose(((5,), (5,), (5,), (5,), (1,), (5,))).shapes == ((-1,), (-2,), (-3,), (None,), (None,), (-4,))
+    assert choose(((5,), (5,), (5,), (5,), (1,), (5,))).shapes == (
+        (-1,),
+        (-2,),
+        (-3,),
+        (None,),
+        (None,),
+        (-4,),
+    )
     assert choose(((4,), (4,), (4,), (1,), (1,), (4,))) is choose(((4,), (4,), (4,), (1,), (1,), (5,)))
     assert choose(((0,),) * 6).shapes is None
 

@@ -230,7 +230,7 @@ class PlansByShape(Generic[P]):
         return self._added(plan, shapes, next(self._numbers))
 
     def _made_wide(self, shapes: Shapes) -> PlanForShapes[P]:
-        pattern = _small_sizes(shapes)
+        pattern: Shapes | None = _small_sizes(shapes)
         if pattern not in self._wide and len(self._wide) >= MOST_WIDE:
             pattern = None
         self._hull.add(shapes, is_small_known=pattern is not None)
