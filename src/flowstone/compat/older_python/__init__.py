@@ -9,6 +9,7 @@
 | `package_resources` | `pkg_resources` |
 | `arrays` | `np.float`, `np.asscalar`, `np.product` … |
 | `scientific` | `scipy.misc.imread`, `sklearn.cross_validation` … where SciPy and the others are installed |
+| `stored_arrays` | `Dataset.value`, `attrs["name"].decode()` …, where h5py is installed |
 | `tables` | `DataFrame.as_matrix`, `.ix`, `.append` …, where pandas is installed |
 | `promotion` | the types of NumPy 1's results: float32 for `float32_array * np.sqrt(2.0)` |
 | `single_elements` | `float(array)` of an array of one element and any rank |
@@ -30,6 +31,7 @@ from flowstone.compat.older_python import (
     scientific,
     single_elements,
     standard_library,
+    stored_arrays,
     tables,
 )
 
@@ -47,4 +49,5 @@ def install() -> None:
     single_elements.install()
     generated_messages.install()
     scientific.install()
+    stored_arrays.install()
     tables.install()
