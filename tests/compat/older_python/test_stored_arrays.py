@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from flowstone.compat.older_python import stored_arrays
 from installed_programs import run_as_program
+
+
+def test_text_can_be_decoded() -> None:
+    text = stored_arrays.Text("word")
+    assert text.decode("utf8") == text == "word"
+    assert not stored_arrays._decodable(np.array([]))
 
 
 def test_files(tmp_path: Path) -> None:
