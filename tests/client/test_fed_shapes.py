@@ -78,6 +78,27 @@ def test_twenty_lengths_again_and_again_train_as_one_plan_for_all_does(monkeypat
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
 
 
+def test_batches_of_nothing_and_of_one_train_as_one_plan_for_all_does(monkeypatch):
+    monkeypatch.setattr(PlansByShape, "_is_wanted", lambda plans, *_: False)
+    sizes = np.random.RandomState(4).randint(0, 5, [60, 2])
+    losses = []
+    for attempt in range(2):
+        if attempt:
+            monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.AT_ONCE", 0)
+            monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_WIDENINGS", 0)
+        with tf.Graph().as_default(), tf.Session() as s:
+            tf.set_random_seed(1)
+            x, fetches = sequence_model()
+            s.run(tf.global_variables_initializer())
+            numbers = np.random.RandomState(7)
+            losses.append([])
+            for batch, time in sizes:
+                losses[-1].append(s.run(fetches, {x: numbers.rand(batch, 1 + time)})[0])
+                if batch == 0:  # a mean of nothing is NaN, and so are its gradients
+                    s.run(tf.global_variables_initializer())
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
+
+
 def test_one_shape_is_planned_once(planned):
     x = tf.placeholder(tf.float32, [None])
     y = x + 1

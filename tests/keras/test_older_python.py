@@ -30,12 +30,6 @@ def test_modules_have_the_names_that_they_once_had() -> None:
     assert older_python.substitute("json") is None
 
 
-def test_text_can_be_decoded() -> None:
-    text = older_python.Text("word")
-    assert text.decode("utf8") == text == "word"
-    assert not older_python._decodable(np.array([]))
-
-
 @pytest.mark.skipif(find_spec("h5py") is None, reason="needs flowstone[keras]")
 def test_attributes_of_hdf5_files_are_those_of_h5py_2(tmp_path: Path) -> None:
     program = f"""

@@ -10,7 +10,7 @@ import pytest
 
 from flowstone.runtime.code.planning_costs import PlanCosts
 from flowstone.runtime.plans import plans_by_shape
-from flowstone.runtime.plans.plans_by_shape import AT_ONCE, MOST_WIDENINGS, PlansByShape
+from flowstone.runtime.plans.plans_by_shape import AT_ONCE, MOST_WIDE, MOST_WIDENINGS, PlansByShape
 
 
 class FakePlan:
@@ -114,10 +114,45 @@ def test_the_wide_plan_leaves_open_what_has_differed():
     assert choose(((8, 3, 3), (8,))).shapes == ((8, -1, 3), (8,))
     assert choose(((8, 4, 3), (8,))).shapes == ((8, -1, 3), (8,))
     assert choose(((7, 4, 3), (8,))).shapes == ((-1, -2, 3), (8,))  # 1 has its own plan
-    assert choose(((1, 4, 3), (1,))).shapes == ((None, -1, 3), (None,))  # None: it was 1
-    assert p.forgotten == [((8, -1, 3), (8,)), ((-1, -2, 3), (8,))]
-    assert choose(((8, 9, 3), (8,))).shapes == ((None, -1, 3), (None,))
-    assert p.made[-1] == ((None, -1, 3), (None,)) and len(p.made) == 5
+    assert p.forgotten == [((8, -1, 3), (8,))]
+
+
+def test_sizes_of_0_and_1_have_wide_plans_of_their_own():
+    p = Planning((None, None), (None,))
+    choose = p.plans.choose
+    for n in (2, 3):
+        choose(((n, n), (n,)))
+    all_others = choose(((7, 4), (7,)))
+    one = choose(((1, 4), (1,)))
+    assert all_others.shapes == ((-1, -2), (-1,)) and one.shapes == ((1, -1), (1,))
+    assert choose(((1, 9), (1,))) is one and choose(((6, 9), (6,))) is all_others
+    assert choose(((5, 0), (5,))).shapes == ((-1, 0), (-1,)) and choose(((0, 1), (0,))).shapes == (
+        (0, 1),
+        (0,),
+    )
+    assert len(p.made) == AT_ONCE + MOST_WIDE and not p.forgotten
+
+
+def test_patterns_of_small_sizes_beyond_the_first_share_a_plan():
+    p = Planning(*[(None,)] * 6)
+    choose = p.plans.choose
+    shapes = [
+        tuple((1 if i == ones else n,) for i in range(6)) for n, ones in enumerate((9, 9, 9, 0, 1, 2), 5)
+    ]
+    wide = [choose(each).shapes for each in shapes][AT_ONCE:]
+    assert wide[0] == ((-1,),) * 6 and wide[1] == ((1,), *[(-1,)] * 5) and len(p.made) == AT_ONCE + MOST_WIDE
+    shared = choose(((5,), (5,), (5,), (1,), (5,), (5,)))
+    assert shared.shapes == ((-1,), (-2,), (-3,), (None,), (-4,), (-4,))
+    assert choose(((5,), (5,), (5,), (5,), (1,), (5,))).shapes == (
+        (-1,),
+        (-2,),
+        (-3,),
+        (None,),
+        (None,),
+        (-4,),
+    )
+    assert choose(((4,), (4,), (4,), (1,), (1,), (4,))) is choose(((4,), (4,), (4,), (1,), (1,), (5,)))
+    assert choose(((0,),) * 6).shapes is None
 
 
 def test_sizes_that_were_always_equal_are_taken_for_equal_by_the_wide_plan():
@@ -130,17 +165,16 @@ def test_sizes_that_were_always_equal_are_taken_for_equal_by_the_wide_plan():
     assert choose(((7, 5), (7,))).shapes == equal
     assert choose(((8, 5), (9,))).shapes == ((-1, 5), (-2,))
     assert choose(((8, 6), (9,))).shapes == ((-1, -2), (-3,))
-    assert choose(((8, 1), (9,))).shapes is None
-    assert p.made[2:] == [equal, ((-1, 5), (-2,)), ((-1, -2), (-3,)), None]
+    assert p.made[2:] == [equal, ((-1, 5), (-2,)), ((-1, -2), (-3,))]
 
 
 def test_it_is_made_wider_a_few_times_only():
     rank = MOST_WIDENINGS + 4
     p = Planning((None,) * rank)
-    p.plans.choose(((1,) * rank,))
-    p.plans.choose(((1,) * rank,))
+    p.plans.choose(((2,) * rank,))
+    p.plans.choose(((2,) * rank,))
     for changed in range(1, rank):
-        shapes = ((2,) * changed + (1,) * (rank - changed),)
+        shapes = ((3,) * changed + (2,) * (rank - changed),)
         wide = p.plans.choose(shapes).shapes
     assert wide is None and len(p.made) == AT_ONCE + MOST_WIDENINGS + 1
 

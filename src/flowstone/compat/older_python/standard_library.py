@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import collections
 import collections.abc
+import errno
 import html
 import importlib
 import importlib.util
 import inspect
 import math
 import os
+import platform
 import sys
 import threading
 import time
@@ -20,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from flowstone.compat.older_python.late_modules import add_missing, complete, replace
+from flowstone.compat.older_python.number_slots import change_type
 
 __all__ = ["install", "older_names"]
 
@@ -38,6 +41,41 @@ def _getargspec(func: Any) -> Any:
     if spec.kwonlyargs:
         raise ValueError("Function has keyword-only parameters: use inspect.getfullargspec()")
     return ArgSpec(spec.args, spec.varargs, spec.varkw, spec.defaults)
+
+
+def _formatargspec(
+    args: Any, varargs: Any = None, varkw: Any = None, defaults: Any = None, kwonlyargs: Any = (),
+    kwonlydefaults: Any = None, annotations: Any = None,
+) -> str:  # fmt: skip
+    """The arguments of a function as text in parentheses."""
+
+    def shown(name: str, default: Any = inspect.Parameter.empty) -> str:
+        noted = inspect.Parameter.empty if name not in (annotations or {}) else annotations[name]
+        return str(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=noted))
+
+    without = len(args) - len(defaults or ())
+    parts = [shown(each) for each in args[:without]]
+    parts += [shown(*each) for each in zip(args[without:], defaults or ())]
+    if varargs or kwonlyargs:
+        parts.append(f"*{shown(varargs) if varargs else ''}")
+    parts += [
+        shown(each, (kwonlydefaults or {}).get(each, inspect.Parameter.empty)) for each in kwonlyargs or ()
+    ]
+    if varkw:
+        parts.append(f"**{shown(varkw)}")
+    returned = (
+        f" -> {inspect.formatannotation(annotations['return'])}" if "return" in (annotations or {}) else ""
+    )
+    return f"({', '.join(parts)}){returned}"
+
+
+def _linux_distribution(*arguments: Any, **keywords: Any) -> tuple[str, str, str]:
+    """(name, version, code name) of this Linux; empty on other systems."""
+    try:
+        found = platform.freedesktop_os_release()
+    except OSError:
+        return "", "", ""
+    return found["NAME"], found.get("VERSION_ID", ""), found.get("VERSION_CODENAME", "")
 
 
 def _encodestring(s: bytes) -> bytes:
@@ -95,6 +133,45 @@ def _fill_distutils(module: ModuleType) -> None:
     vars(module).update({name: value for name, value in vars(found).items() if not name.startswith("__")})
 
 
+def _fill_configparser(module: ModuleType) -> None:
+    parser = module.ConfigParser
+    add_missing(module, {"SafeConfigParser": parser})
+    if not hasattr(parser, "readfp"):
+        parser.readfp = parser.read_file
+
+
+def _fill_html(module: ModuleType) -> None:
+    if not hasattr(module.HTMLParser, "unescape"):
+        module.HTMLParser.unescape = staticmethod(html.unescape)
+
+
+def _fill_locale(module: ModuleType) -> None:
+    add_missing(module, {"format": module.format_string})
+
+
+def _fill_element_tree(module: ModuleType) -> None:
+    def getchildren(self: Any) -> list[Any]:
+        return list(self)
+
+    def getiterator(self: Any, tag: Any = None) -> list[Any]:
+        return list(self.iter(tag))
+
+    if not hasattr(module.Element, "getchildren"):
+        change_type(module.Element, {"getchildren": getchildren, "getiterator": getiterator}, (), object)
+        module.ElementTree.getiterator = getiterator
+
+
+def _fill_c_element_tree(module: ModuleType) -> None:
+    vars(module).update(vars(importlib.import_module("xml.etree.ElementTree")))
+
+
+def _fill_array(module: ModuleType) -> None:
+    kind = module.array
+    if not hasattr(kind, "tostring"):
+        names = {"tostring": kind.tobytes, "fromstring": kind.frombytes}
+        change_type(kind, names, (), object)
+
+
 def _fill_pipes(module: ModuleType) -> None:
     add_missing(module, {"quote": importlib.import_module("shlex").quote})
 
@@ -127,8 +204,10 @@ def older_names() -> dict[str, dict[str, Any]]:
         "base64": {"encodestring": _encodestring, "decodestring": _decodestring},
         "collections": {name: getattr(collections.abc, name) for name in _ABSTRACT.split()},
         "fractions": {"gcd": math.gcd},
-        "inspect": {"getargspec": _getargspec, "ArgSpec": ArgSpec},
-        "os": {"getcwdu": os.getcwd},
+        "inspect": {"getargspec": _getargspec, "ArgSpec": ArgSpec, "formatargspec": _formatargspec},
+        "os": {"getcwdu": os.getcwd, "errno": errno},
+        "platform": {"linux_distribution": _linux_distribution, "dist": _linux_distribution},
+        "sys": {"setcheckinterval": lambda n: None, "getcheckinterval": lambda: 100},
         "time": {"clock": time.perf_counter},
     }
 
@@ -141,8 +220,15 @@ def install() -> None:
     if not hasattr(thread, "isAlive"):
         thread.isAlive = thread.is_alive
     _add_to_test_cases()
+    complete("array", _fill_array)
+    complete("asyncio", lambda module: add_missing(module, {"coroutine": types.coroutine}))
     complete("cgi", _fill_cgi)
+    complete("configparser", _fill_configparser)
+    complete("html.parser", _fill_html)
+    complete("locale", _fill_locale)
+    complete("xml.etree.ElementTree", _fill_element_tree)
     replace("cgi", _fill_cgi)
     replace("distutils", _fill_distutils)
     replace("imp", _fill_imp)
     replace("pipes", _fill_pipes)
+    replace("xml.etree.cElementTree", _fill_c_element_tree)

@@ -45,6 +45,7 @@ from flowstone.ops.networks.pointwise_convolutions import (
     spread,
 )
 from flowstone.ops.networks.small_convolutions import small_convolution
+from flowstone.ops.networks.window_products import WindowProducts
 from flowstone.ops.networks.windows import (
     crop_spatial,
     is_channels_last,
@@ -141,6 +142,7 @@ def _forward_kernel(depthwise: bool) -> KernelFactory:
         convolve = _FORWARD[geometry.rank - 2]
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
         to_first, to_last, last = geometry.to_first, geometry.to_last, geometry.last
+        products = WindowProducts(geometry, env, node.dtype(0), depthwise)
 
         def run(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
             channels = x.shape[-1] if last else x.shape[1]
@@ -152,6 +154,10 @@ def _forward_kernel(depthwise: bool) -> KernelFactory:
                 outputs = kernel.shape[-1] * (channels if depthwise else 1)
                 shape = (x.shape[0], *counts, outputs) if last else (x.shape[0], outputs, *counts)
                 return x.new_zeros(shape)
+            counts = counts or geometry.sizes_of(x.shape)
+            if products.suit(x.shape[0], counts, kernel.shape, channels):
+                y = products.results(x if last else x.permute(to_last), kernel, counts, before, after)
+                return y if last else y.permute(to_first)
             if last:
                 x = x.permute(to_first)
             if before != after:
@@ -223,6 +229,7 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last
+        products = WindowProducts(geometry, env, node.dtype(1), depthwise)
 
         def run(sizes: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
             shape = constant or tuple(sizes.tolist())
@@ -239,6 +246,10 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
             check_batches(shape[0], dy.shape[0])
             if dy.numel() == 0:
                 return dy.new_zeros(shape)
+            channels = shape[-1] if last else shape[1]
+            if products.suit(shape[0], counts, kernel.shape, channels):
+                dx = products.by_input(kernel, dy if last else dy.permute(to_last), lengths, before)
+                return dx if last else dx.permute(to_first)
             margin = tuple([min(pair) for pair in zip(before, after)])
             rest = [
                 max(length + b + a - (count - 1) * stride - (size - 1) * dilation - 1, 0)
@@ -248,7 +259,6 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
             ]
             if last:
                 dy = dy.permute(to_first)
-            channels = shape[-1] if last else shape[1]
             groups = channels if depthwise else channels // kernel.shape[-2]
             weights = _filter_view(geometry, kernel, depthwise)
             dx = transposed(dy, weights, None, strides, margin, rest, groups, dilations)

@@ -18,6 +18,7 @@ from flowstone.ops.networks import pointwise_convolutions, single_images, tiny_i
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry, shape_only
 from flowstone.ops.networks.small_convolutions import small_convolution
+from flowstone.ops.networks.window_products import WindowProducts
 from flowstone.ops.networks.windows import (
     pad_spatial,
 )
@@ -101,6 +102,7 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
             return small_convolution(node, "filter", seen, usual) or usual()
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
         strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
+        products = WindowProducts(geometry, env, node.dtype(0), depthwise)
 
         def run(x: torch.Tensor, sizes: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
             shape = constant or tuple(sizes.tolist())
@@ -113,6 +115,10 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
             check_batches(x.shape[0], dy.shape[0])
             if dy.numel() == 0 or x.numel() == 0:
                 return x.new_zeros(shape)
+            if products.suit(x.shape[0], counts, shape, geometry.channels_of(x.shape)):
+                if not last:
+                    x, dy = x.permute(geometry.to_last), dy.permute(geometry.to_last)
+                return products.by_filter(x, dy, shape, before, after)
             if last:
                 x, dy = x.permute(to_first), dy.permute(to_first)
             if before != after:

@@ -1,7 +1,7 @@
 """Plans by shape: chooses the plan of a step by the shapes of its feeds.
 
 All runners of the same fetches and feeds share one `PlansByShape`. It holds *special* plans, each for one
-combination of shapes, and a *wide* one for all others:
+combination of shapes, and *wide* ones for all others:
 
 ===================================  =======================================================================
 shapes that come                     their step has
@@ -19,6 +19,11 @@ after that                           the wide plan for as many steps, of whateve
                                      depends on time
 such that the plan is impossible     the plan for all shapes, whose step says which node contradicts
 ===================================  =======================================================================
+
+Sizes of 0 and 1 are no like the others: they broadcast, and leave nothing to do. So the first `MOST_WIDE`
+patterns of where shapes have them (a batch of one, say) have a wide plan each, in which these sizes are known
+and all others at least 2. One more plan serves all other patterns; nothing is known in it of a size that has
+been 0 or 1.
 
 There are at most `MOST_PLANS` special plans, which hold at most `MOST_BYTES`; the least recently used one is
 dropped. If more shapes than that keep coming, planning for one after the other would gain nothing. So shapes
@@ -41,7 +46,8 @@ from flowstone.framework.types.shape import Dims, is_compatible, num_elements
 from flowstone.runtime.code.planning_costs import LEAST_USES, PlanCosts
 
 AT_ONCE = 2  # a program's only shape, or full batches and the last one
-MOST_WIDENINGS = 3
+MOST_WIDENINGS = 3  # of each wide plan
+MOST_WIDE = 4  # wide plans with known sizes of 0 and 1
 MOST_PLANS = 64
 MOST_BYTES = 256 << 20
 _MOST_MET = 1024  # shapes without a plan that are remembered
@@ -89,6 +95,16 @@ class PlanForShapes(Generic[P]):
                 self.runners = {}
             found = self.runners[structure] = make(self)
         return found
+
+
+class _Wide(Generic[P]):
+    """A wide `plan`, None before it is made, and how often it was made (`widenings`)."""
+
+    __slots__ = ("plan", "widenings")
+
+    def __init__(self) -> None:
+        self.plan: PlanForShapes[P] | None = None
+        self.widenings = 0
 
 
 class _Met:
@@ -140,10 +156,10 @@ class PlansByShape(Generic[P]):
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._special: dict[Shapes, PlanForShapes[P]] = {}
-        self._wide: PlanForShapes[P] | None = None
+        self._wide: dict[Shapes | None, _Wide[P]] = {}  # by the sizes of 0 and 1; None: for all others
         self._for_all: PlanForShapes[P] | None = None
         self._hull = Hull()
-        self._planned_at_once = self._widenings = 0
+        self._planned_at_once = 0
         self._model: tuple[PlanCosts, int] | None = None  # a special plan's, and how much that is fed
         self._met: dict[Shapes, _Met] = {}  # shapes without a plan, the least recent first
         self._pending: _Task[P] | None = None
@@ -184,7 +200,7 @@ class PlansByShape(Generic[P]):
             if shapes in self._impossible or not all(map(is_compatible, shapes, self._open_dims)):
                 return self._made_for_all()
             if self._planned_at_once < AT_ONCE:
-                self._hull.add(shapes, is_served=True)
+                self._hull.add(shapes, is_small_known=True)
                 return self._made_at_once(shapes)
             number, pending = next(self._numbers), self._pending
             if pending is not None and number >= pending.due:
@@ -192,10 +208,9 @@ class PlansByShape(Generic[P]):
                 if shapes in self._impossible:
                     return self._made_for_all()
                 if shapes in self._special:
-                    self._hull.add(shapes, is_served=True)
+                    self._hull.add(shapes, is_small_known=True)
                     self._special[shapes].used = number
                     return self._special[shapes]
-            self._hull.add(shapes)
             wide = self._made_wide(shapes)
             if self._is_wanted(shapes, wide, number) and self._pending is None:
                 due = number + self._steps_meanwhile(shapes, wide)
@@ -215,20 +230,26 @@ class PlansByShape(Generic[P]):
         return self._added(plan, shapes, next(self._numbers))
 
     def _made_wide(self, shapes: Shapes) -> PlanForShapes[P]:
-        if self._wide is not None and self._wide.covers(shapes):
-            return self._wide
-        if self._wide is not None and self._wide.shapes is not None:
-            self._forget(self._wide)
-        self._widenings += 1
-        hull = self._hull.shapes()
-        if self._widenings > MOST_WIDENINGS or hull == self._open_dims:
-            self._wide = self._made_for_all()
-            return self._wide
+        pattern: Shapes | None = _small_sizes(shapes)
+        if pattern not in self._wide and len(self._wide) >= MOST_WIDE:
+            pattern = None
+        self._hull.add(shapes, is_small_known=pattern is not None)
+        wide = self._wide.setdefault(pattern, _Wide())
+        if wide.plan is None or not wide.plan.covers(shapes):
+            if wide.plan is not None:
+                self._forget(wide.plan)
+            wide.widenings += 1
+            wide.plan = self._made_for_hull(pattern, wide.widenings)
+        return wide.plan
+
+    def _made_for_hull(self, pattern: Shapes | None, widenings: int) -> PlanForShapes[P]:
+        hull = self._hull.shapes(pattern)
+        if widenings > MOST_WIDENINGS or hull == self._open_dims:
+            return self._made_for_all()
         try:
-            self._wide = PlanForShapes(self._plan(hull, False), hull, 0)
+            return PlanForShapes(self._plan(hull, False), hull, 0)
         except ValueError:
-            self._wide = self._made_for_all()
-        return self._wide
+            return self._made_for_all()
 
     def _made_for_all(self) -> PlanForShapes[P]:
         if self._for_all is None:
@@ -348,11 +369,11 @@ class Hull:
         self._ranks: list[int | None] | None = None  # None for one that has differed
         self._kinds: list[int] = []  # a number for each size of all shapes; equal for those always equal
         self._sizes: list[int | None] = []  # None for one that has differed
-        self._is_small: list[bool] = []  # whether it was 0 or 1
+        self._is_small: list[bool] = []  # whether it was 0 or 1 unknown to a plan
 
-    def add(self, shapes: Shapes, is_served: bool = False) -> None:
-        """Takes these shapes into account. `is_served`: they have a plan of their own, so that their sizes of
-        0 or 1 do not matter."""
+    def add(self, shapes: Shapes, is_small_known: bool = False) -> None:
+        """Takes these shapes into account. `is_small_known`: their plan knows their sizes of 0 and 1, so that
+        `shapes` need not heed them."""
         ranks = [None if dims is None else len(dims) for dims in shapes]
         if self._ranks is None:
             self._ranks = ranks
@@ -363,17 +384,21 @@ class Hull:
         sizes = self._flat(shapes)
         numbers: dict[Any, int] = {}
         self._kinds = [numbers.setdefault(each, len(numbers)) for each in zip(self._kinds, sizes)]
-        if not is_served:
+        if not is_small_known:
             self._is_small = [was or n is None or n < 2 for was, n in zip(self._is_small, sizes)]
         self._sizes = [m if m == n else None for m, n in zip(self._sizes, sizes)]
 
-    def shapes(self) -> Shapes:
-        """The common shapes: a number; -1, -2, … for sizes that are equal; None for others."""
+    def shapes(self, pattern: Shapes | None = None) -> Shapes:
+        """The common shapes: a number; -1, -2, … for sizes that are equal; None for others. With a `pattern`
+        of sizes of 0 and 1 those alone that fit it: these sizes are known, no other is 0 or 1."""
         names: dict[int, int] = {}
-        flat = [
-            n if n is not None else None if small else -1 - names.setdefault(kind, len(names))
-            for n, kind, small in zip(self._sizes, self._kinds, self._is_small)
-        ]
+        flat: list[int | None] = []
+        small = [None] * len(self._sizes) if pattern is None else self._flat(pattern)
+        for n, known, kind, was_small in zip(self._sizes, small, self._kinds, self._is_small):
+            if n is None and known is None and not (was_small and pattern is None):
+                flat.append(-1 - names.setdefault(kind, len(names)))
+            else:
+                flat.append(known if n is None else n)
         sizes = iter(flat)
         return tuple([None if r is None else tuple(itertools.islice(sizes, r)) for r in self._ranks or ()])
 
@@ -389,6 +414,11 @@ class Hull:
         self._kinds = list(itertools.compress(self._kinds, kept))
         self._sizes = list(itertools.compress(self._sizes, kept))
         self._is_small = list(itertools.compress(self._is_small, kept))
+
+
+def _small_sizes(shapes: Shapes) -> Shapes:
+    """The sizes of 0 and 1, in their places; None in all others."""
+    return tuple([dims and tuple([n if n is not None and n < 2 else None for n in dims]) for dims in shapes])
 
 
 def _fed_elements(shapes: Shapes) -> int:

@@ -1,0 +1,83 @@
+"""Convolutions as products of matrices: every window is a row, copied out of the padded image.
+
+For sizes that only the step knows. oneDNN makes code for each size that it meets anew, which takes 0.4 to
+1.5 ms a call; batches and images of ever new sizes would pay that in every step. BLAS has one code for all.
+Images and results have their channels last here, filters are [spatial..., in, out].
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.types.dtypes import DType
+from flowstone.ops.networks.convolution_geometry import Geometry
+
+__all__: list[str] = []
+
+Sizes = tuple[int, ...]
+
+
+class WindowProducts:
+    """The three products of a node's convolution, for up to `most` multiplications (0: never)."""
+
+    def __init__(self, geometry: Geometry, env: Environment, dtype: DType, depthwise: bool) -> None:
+        by_blas = dtype.torch in (torch.float32, torch.float64) and env.device.type == "cpu"
+        self.most = env.machine.profile.window_products if by_blas and not depthwise else 0
+        self._strides, self._dilations = geometry.strides, geometry.dilations
+
+    def suit(self, batch: int, counts: Sizes, kernel: Sizes, channels: int) -> bool:
+        """Whether a convolution of so many positions, with this filter, is to be a product."""
+        return batch * math.prod(counts) * math.prod(kernel) <= self.most and kernel[-2] == channels
+
+    def results(
+        self, x: torch.Tensor, kernel: torch.Tensor, counts: Sizes, before: Sizes, after: Sizes
+    ) -> torch.Tensor:
+        """The convolution of x [batch, *lengths, in]: [batch, *counts, out]."""
+        rows = self._rows(_padded(x, before, after), kernel.shape[:-2], counts, self._strides)
+        return (rows @ kernel.reshape(-1, kernel.shape[-1])).reshape(x.shape[0], *counts, kernel.shape[-1])
+
+    def by_filter(
+        self, x: torch.Tensor, dy: torch.Tensor, shape: Sizes, before: Sizes, after: Sizes
+    ) -> torch.Tensor:
+        """The gradient with respect to a filter of this shape, given that of the results, dy."""
+        rows = self._rows(_padded(x, before, after), shape[:-2], tuple(dy.shape[1:-1]), self._strides)
+        return (rows.t() @ dy.reshape(-1, shape[-1])).reshape(shape)
+
+    def by_input(self, kernel: torch.Tensor, dy: torch.Tensor, lengths: Sizes, before: Sizes) -> torch.Tensor:
+        """The gradient with respect to images of these lengths: the convolution of dy, spread by the strides,
+        with the filter turned round."""
+        n, window = len(lengths), kernel.shape[:-2]
+        if max(self._strides) > 1:
+            spread = [(count - 1) * stride + 1 for count, stride in zip(dy.shape[1:-1], self._strides)]
+            between = dy.new_zeros((dy.shape[0], *spread, dy.shape[-1]))
+            places = (slice(None), *[slice(None, None, stride) for stride in self._strides])
+            between[places] = dy
+            dy = between
+        reach = [(size - 1) * dilation for size, dilation in zip(window, self._dilations)]
+        first = tuple([a - b for a, b in zip(reach, before)])
+        last = tuple([length + b - there for length, b, there in zip(lengths, before, dy.shape[1:-1])])
+        rows = self._rows(_padded(dy, first, last), window, lengths, (1,) * n)
+        turned = kernel.flip(*range(n)).transpose(-1, -2).reshape(-1, kernel.shape[-2])
+        return (rows @ turned).reshape(dy.shape[0], *lengths, kernel.shape[-2])
+
+    def _rows(self, x: torch.Tensor, window: Sizes, counts: Sizes, strides: Sizes) -> torch.Tensor:
+        """The windows of x, one in each row."""
+        x = x.contiguous()
+        batch, *steps, channel = x.stride()
+        moved = [step * stride for step, stride in zip(steps, strides)]
+        apart = [step * dilation for step, dilation in zip(steps, self._dilations)]
+        sizes = (x.shape[0], *counts, *window, x.shape[-1])
+        return x.as_strided(sizes, (batch, *moved, *apart, channel)).reshape(
+            x.shape[0] * math.prod(counts), math.prod(window) * x.shape[-1]
+        )
+
+
+def _padded(x: torch.Tensor, before: Sizes, after: Sizes) -> torch.Tensor:
+    """x with so many zeros around it; fewer than none cut off."""
+    if not any(before) and not any(after):
+        return x
+    amounts = [amount for pair in zip(reversed(before), reversed(after)) for amount in pair]
+    return torch.constant_pad_nd(x, [0, 0, *amounts])
