@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowstone.client.arriving_elements import Arrival, arriving, in_two
-from flowstone.client.feeds_fetches import FetchStructure, is_open, plan_key
+from flowstone.client.feeds_fetches import FetchStructure, plan_key
 from flowstone.client.planning import Planner
 from flowstone.client.run_metadata import check_thread_pool, write_metadata
 from flowstone.client.runners import compiled_runner, new_runner
@@ -114,11 +114,14 @@ class DescribedRuns:
         is_whole = self._steps.timeout_ms or planner.measurements is not None
         return None if is_whole or len(planner.options.devices) > 1 else arriving(structure, feeds)
 
-    def plan_text(self, structure: FetchStructure, feeds: Sequence[Tensor], shapes: Any) -> str:
-        """The explanations of the plans of a step with these shapes (None: not known), without running it.
+    def plan_text(
+        self, structure: FetchStructure, feeds: Sequence[Tensor], values: Sequence[Any] | None
+    ) -> str:
+        """The explanations of the plans of a step with these values (None: not known), without running it.
         Of elements that arrive in it the shapes are those that came last."""
         arrival = self._arrival(structure, feeds)
         if arrival is None:
+            shapes = None if values is None else self._planner.shapes_of(structure, feeds, values)
             return self._plan(structure, feeds, shapes).explain()
         first = self._planner.plan(arrival.structure, arrival.feeds)
         rest = self._planner.plans_for_shapes(structure, [*feeds, *arrival.tensors]).last().plan
@@ -155,7 +158,7 @@ class DescribedRuns:
             trace.finish()
             return result, plan, trace
 
-        by_shape = any(is_open(tensor) for tensor in feeds)
+        by_shape = planner.by_shape(structure, feeds)
         return observer.runner(planner, steps, structure, feeds, by_shape, plain, traced)
 
     def explain(

@@ -31,6 +31,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import is_compatible
 from flowstone.placement.node_placement import stateful_placement
+from flowstone.rewriting.simplification.fed_sizes import acting_as_sizes, size_value
 from flowstone.runtime.plans.background_planning import BackgroundPlanner
 from flowstone.runtime.plans.debug_watches import Watch
 from flowstone.runtime.plans.placement_log import PlacementLog
@@ -73,6 +74,7 @@ class Planner:
         self.plans: dict[PlanKey, Plan] = {}
         self.plans_by_shape: dict[Any, PlansByShape[Plan]] = {}
         self.runners: dict[Any, Callable[..., Any]] = {}
+        self._fed_sizes: dict[Any, tuple[int, ...]] = {}
         self._background = BackgroundPlanner()
         self._log = log
 
@@ -98,11 +100,16 @@ class Planner:
         if len(set(feeds)) < len(feeds):
             raise errors.InvalidArgumentError(None, None, "A tensor is fed twice under two names.")
         key = PlanKey(plan_key(structure, feeds), shapes, watched, traced)
+        sizes = () if shapes is None else self.fed_sizes(structure, feeds)
         with self.lock:
             plan = self.plans.get(key)
             if plan is None:
                 options = self.options._replace(
-                    feed_dims=shapes, watched=watched, traced=traced, code_first=code_first
+                    feed_dims=shapes,
+                    fed_sizes=sizes,
+                    watched=watched,
+                    traced=traced,
+                    code_first=code_first,
                 )
                 plan = make_plan(structure.elements, structure.targets, feeds, options)
                 tune_for_plans()
@@ -140,8 +147,8 @@ class Planner:
         """The plan of a step with these values, and the shapes that it is for if it holds only for them."""
         key = plan_key(structure, feeds)
         known = sum(other.elements == key and other.traced for other in list(self.plans))
-        if not watched and known < _MOST_TRACED and any(is_open(tensor) for tensor in feeds):
-            shapes = tuple(np.shape(value) for value in values)
+        if not watched and known < _MOST_TRACED and self.by_shape(structure, feeds):
+            shapes = self.shapes_of(structure, feeds, values)
             if all(is_compatible(shape, tensor.dims) for tensor, shape in zip(feeds, shapes)):
                 with contextlib.suppress(ValueError):  # the general plan says what is wrong, and where
                     return self.plan(structure, feeds, shapes, watched=watched, traced=traced), shapes
@@ -159,8 +166,28 @@ class Planner:
         def plan(shapes: Shapes | None, code_first: bool) -> Plan:
             return self.plan(structure, feeds, shapes, code_first=code_first)
 
-        made = PlansByShape(plan, forget, self._background.submit, [tensor.dims for tensor in feeds])
+        sizes = self.fed_sizes(structure, feeds)
+        dims = [tensor.dims for tensor in feeds]
+        made = PlansByShape(plan, forget, self._background.submit, dims, len(sizes))
         return self.plans_by_shape.setdefault(key, made)
+
+    def by_shape(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> bool:
+        """Whether plans are chosen by what is fed: by shapes that the graph leaves open, or by sizes."""
+        return any([is_open(tensor) for tensor in feeds]) or bool(self.fed_sizes(structure, feeds))
+
+    def fed_sizes(self, structure: FetchStructure, feeds: Sequence[Tensor]) -> tuple[int, ...]:
+        """The positions of the feeds by whose values plans are chosen, see `fed_sizes.py`."""
+        key = plan_key(structure, feeds)
+        found = self._fed_sizes.get(key)
+        if found is None:
+            found = acting_as_sizes(structure.elements, structure.targets, feeds)
+            self._fed_sizes[key] = found
+        return found
+
+    def shapes_of(self, structure: FetchStructure, feeds: Sequence[Tensor], values: Sequence[Any]) -> Shapes:
+        """The shapes of these fed values, and the values that are sizes."""
+        sizes = [size_value(np.asarray(values[i])) for i in self.fed_sizes(structure, feeds)]
+        return (*[np.shape(value) for value in values], *sizes)
 
     # ---- subgraphs that are not plans
 
@@ -196,7 +223,7 @@ class Planner:
         """Forgets all plans for good, and ends planning in the background. Does not wait."""
         self._background.stop()
         self.runners.clear()
-        self.plans_by_shape = {}
+        self.plans_by_shape, self._fed_sizes = {}, {}
         self._release()
 
     def _release(self) -> None:

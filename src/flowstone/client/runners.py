@@ -7,7 +7,7 @@ shapes of the feeds. `new_runner` decides which of the two is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,13 @@ from flowstone.client.feeds_fetches import (
     feed_arrays,
     feed_converter,
     has_open_dims,
-    is_open,
 )
 from flowstone.client.planning import Planner
 from flowstone.client.steps import Steps
 from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types.shape import Dims
 from flowstone.rewriting.simplification.equal_sizes import without_equal_sizes
+from flowstone.rewriting.simplification.fed_sizes import size_value
 from flowstone.runtime.code.failures import explain, not_fetched
 from flowstone.runtime.code.generated_code import Segment
 from flowstone.runtime.code.tracing import Trace
@@ -44,7 +45,7 @@ def new_runner(
     planner: Planner, steps: Steps, structure: FetchStructure, feeds: list[Tensor], timeout_ms: int = 0
 ) -> Callable[..., Any]:
     """A function of the feeds' values that runs a step and returns the results in the structure's form."""
-    if not timeout_ms and any(is_open(tensor) for tensor in feeds):
+    if not timeout_ms and planner.by_shape(structure, feeds):
         return runner_by_shape(planner, steps, structure, feeds)
     plan = planner.plan(structure, feeds, watched=timeout_ms > 0)
     return compiled_runner(steps, structure, feeds, plan, None, timeout_ms)
@@ -59,13 +60,14 @@ def runner_by_shape(
     shapes itself.
     """
     plans, as_arrays = planner.plans_for_shapes(structure, feeds), feed_arrays(feeds)
-    static = [tensor.dims for tensor in feeds]
+    static, sizes = [tensor.dims for tensor in feeds], planner.fed_sizes(structure, feeds)
+    no_values = (None,) * len(sizes)
     given = fed_strings(structure.elements, feeds).values()
     only: Callable[..., Any] | None = None
     is_first = True
 
     def make(chosen: PlanForShapes[Plan]) -> Callable[..., Any]:
-        return compiled_runner(steps, structure, feeds, chosen.plan, chosen.shapes)
+        return compiled_runner(steps, structure, feeds, chosen.plan, chosen.shapes, fed_sizes=sizes)
 
     def run(*values: Any) -> Any:
         nonlocal only, is_first
@@ -80,6 +82,8 @@ def runner_by_shape(
         except (TypeError, ValueError):  # the conversion in the plan's runner says what is wrong
             return plans.for_all().runner(structure, make)(*values)
         shapes = tuple([tuple(x.shape) if type(x) in _SHAPED else dims for x, dims in zip(arrays, static)])
+        if sizes:
+            shapes += tuple([size_value(arrays[i]) for i in sizes]) if plans.looks_at_values else no_values
         chosen = plans.choose(shapes)
         runner = chosen.runner(structure, make)
         if is_first and chosen.shapes == shapes:
@@ -100,13 +104,18 @@ def compiled_runner(
     shapes: Shapes | None,
     timeout_ms: int = 0,
     trace: Trace | None = None,
+    fed_sizes: Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """The runner of a plan; `shapes`: the feeds' shapes that it holds for; other shapes raise OtherShape."""
+    """The runner of a plan; `shapes`: the feeds' shapes that it holds for, and the values of the `fed_sizes`;
+    others raise OtherShape."""
     only = shapes and without_equal_sizes(shapes)
     enter = [
         feed_converter(tensor, plan.feed_device, only[i] if only and has_open_dims(tensor) else None)
         for i, tensor in enumerate(feeds)
     ]
+    for i, value in zip(fed_sizes, only[len(feeds) :] if only else ()):
+        if value is not None and None not in value:
+            enter[i] = _only(enter[i], value)
     leave = structure.converters(plan.program.copied_fetches)
     names: dict[str, Any] = {f"enter{i}": function for i, function in enumerate(enter)}
     names.update({f"leave{i}": function for i, function in enumerate(leave)})
@@ -139,6 +148,18 @@ def compiled_runner(
     )
     exec(compile(source, "<flowstone runner>", "exec"), names)
     return names["run"]  # type: ignore[no-any-return]
+
+
+def _only(enter: Callable[[Any], Any], wanted: Dims) -> Callable[[Any], Any]:
+    """A conversion of fed sizes that raises OtherShape for others than these."""
+
+    def convert(value: Any) -> Any:
+        result = enter(value)
+        if size_value(result) != wanted:
+            raise OtherShape
+        return result
+
+    return convert
 
 
 def _new_step(

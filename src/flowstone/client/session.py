@@ -14,8 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from flowstone.client.described_runs import DescribedRuns, is_plain
 from flowstone.client.feeds_fetches import FetchStructure, feed_elements
 from flowstone.client.partial_run import PartialRuns, fed_tensors
@@ -278,21 +276,19 @@ class BaseSession:
             feed_dict = dict.fromkeys(feed_dict or ())
         pairs = [pair for key, value in feed_dict.items() for pair in feed_elements(self._graph, key, value)]
         known = all(value is not None for _, value in pairs)
-        shapes = tuple(np.shape(value) for _, value in pairs) if known and pairs else None
-        feeds = [tensor for tensor, _ in pairs]
+        feeds, values = [tensor for tensor, _ in pairs], [value for _, value in pairs]
         remote = self._remote_runs
         if remote is not None:
             self._check_usable()
             text = remote.plan(structure, feeds).text()
         else:
             assert isinstance(self._described_runs, DescribedRuns)
-            text = self._described_runs.plan_text(structure, feeds, shapes)
+            text = self._described_runs.plan_text(structure, feeds, values if known and pairs else None)
         if not measure:
             return text
         self._check_usable()
         if not known or steps < 1:
             raise ValueError("To measure steps, explain needs the values of all feeds, and steps >= 1.")
-        values = [value for _, value in pairs]
         if remote is not None:
             measured = remote.measured(structure, feeds, values, steps)
         else:

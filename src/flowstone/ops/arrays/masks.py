@@ -40,7 +40,7 @@ def _(node: Node) -> Shapes:
     dims, depth, axis = node.dims(0), node.constant(1), node.attributes["axis"]
     if axis < -1:
         raise ValueError("axis must be >= -1")
-    count = None if depth is None else int(depth)
+    count = None if depth is None else depth.item()
     if count is not None and count < 0:
         raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {count}")
     if dims is None:

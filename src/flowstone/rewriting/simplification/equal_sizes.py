@@ -16,7 +16,8 @@ the subgraph, as `Size`s (`known_sizes.py`), and does away with what they decide
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,11 +43,14 @@ def without_equal_sizes(feed_dims: Sequence[Dims]) -> list[Dims]:
     return [dims and tuple([None if n is None or n < 0 else n for n in dims]) for dims in feed_dims]
 
 
-def use_equal_sizes(subgraph: Subgraph, feed_dims: Sequence[Dims]) -> None:
-    """Rewrites what these `feed_dims` decide, if there are equal sizes among them."""
-    if not any([n is not None and n < 0 for dims in feed_dims for n in dims or ()]):
+def use_equal_sizes(
+    subgraph: Subgraph, feed_dims: Sequence[Dims], values: Mapping[PlanOutput, Any] = MappingProxyType({})
+) -> None:
+    """Rewrites what these `feed_dims` decide, if there are equal sizes among them or among the feeds' known
+    `values`."""
+    if not values and not any([n is not None and n < 0 for dims in feed_dims for n in dims or ()]):
         return
-    known = known_sizes(subgraph, feed_dims)
+    known = known_sizes(subgraph, feed_dims, values)
     frames = subgraph.analysis(Frames)
     computed: dict[Any, PlanOutput] = {}  # by what is known of them
 

@@ -11,7 +11,7 @@ confirms them, all together, or says which sizes are not to be believed; then th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -31,8 +31,11 @@ _ANY_TYPE = SimpleNamespace(as_numpy_dtype=object)  # of numbers among which are
 _ATTEMPTS = 4  # then nothing is believed of loop variables
 
 
-def known_sizes(subgraph: Subgraph, feed_dims: Sequence[Dims]) -> KnownSizes:
-    """What is known of the feeds, and of loop variables. `add` is to add the nodes, in order."""
+def known_sizes(
+    subgraph: Subgraph, feed_dims: Sequence[Dims], values: Mapping[PlanOutput, Any] = MappingProxyType({})
+) -> KnownSizes:
+    """What is known of the feeds, among them these `values`, and of loop variables. `add` is to add the
+    nodes, in order."""
     heads = [node for node in subgraph.nodes if is_head(node)]
     stored = StoredValues(subgraph) if any([is_taken(node) for node in subgraph.nodes]) else None
     fed = {
@@ -42,7 +45,7 @@ def known_sizes(subgraph: Subgraph, feed_dims: Sequence[Dims]) -> KnownSizes:
     }
     believed: dict[PlanNode, Any] = {}
     for _ in range(_ATTEMPTS if heads else 0):
-        known = KnownSizes(fed, stored, believed)
+        known = KnownSizes(fed, stored, believed, values)
         for node in subgraph.nodes:
             known.add(node)
         confirmed = {head: known.confirmed(head) for head in heads}
@@ -51,7 +54,7 @@ def known_sizes(subgraph: Subgraph, feed_dims: Sequence[Dims]) -> KnownSizes:
             known.is_settled = True
             return known
         believed.update(doubted)
-    known = KnownSizes(fed, stored, dict.fromkeys(heads))
+    known = KnownSizes(fed, stored, dict.fromkeys(heads), values)
     known.is_settled = True
     return known
 
@@ -63,12 +66,17 @@ class KnownSizes:
     what is known, and of nodes that are `looked_at` nothing else is asked unless an input is a new one."""
 
     def __init__(
-        self, fed: Mapping[PlanOutput, Any], stored: StoredValues | None, believed: Mapping[PlanNode, Any]
+        self,
+        fed: Mapping[PlanOutput, Any],
+        stored: StoredValues | None,
+        believed: Mapping[PlanNode, Any],
+        values: Mapping[PlanOutput, Any] = MappingProxyType({}),
     ) -> None:
         self.stored, self.believed, self.is_settled = stored, believed, False
         self.dims: dict[PlanOutput, Any] = dict(fed)
-        self.values: dict[PlanOutput, np.ndarray[Any, Any]] = {}
+        self.values: dict[PlanOutput, np.ndarray[Any, Any]] = dict(values)
         self.looked_at: set[PlanNode] = set()
+        self.asked: list[Any] = []  # sizes that inference took for a shape
 
     def of(self, x: PlanOutput) -> Any:
         """The shape of an output."""
@@ -199,7 +207,8 @@ class _Shadow(PlanNode):
     """A node as its op's inference is to see it: `sizes` are the values of its inputs, where these are
     integers and `Size`s; `shows_numbers`: also single ones."""
 
-    __slots__ = ("shows_numbers", "sizes")
+    __slots__ = ("asked", "shows_numbers", "sizes")
+    asked: list[Any]
     sizes: list[Any]
     shows_numbers: bool
 
@@ -211,6 +220,7 @@ class _Shadow(PlanNode):
         value = self.sizes[i]
         if value is None:
             return super().constant_dims(i)
+        self.asked += value.tolist()
         return tuple([None if type(n) is int and n < 0 else n for n in value.tolist()])
 
 
@@ -218,7 +228,7 @@ def shadow_of(node: PlanNode, known: KnownSizes) -> _Shadow:
     shadow = _Shadow(node.declaration, node.name, [], node.attributes, node.group_sizes, [], "", 0)
     shadow.origin = node.origin
     shadow.shows_numbers = False
-    shadow.sizes = []
+    shadow.sizes, shadow.asked = [], known.asked
     for x in node.inputs:
         value, static = known.values.get(x), static_value(x)
         if value is not None or x in known.dims:

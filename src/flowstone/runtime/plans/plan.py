@@ -30,6 +30,7 @@ from flowstone.rewriting.loops.switch_predicates import hold_predicates
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING, run_passes
 from flowstone.rewriting.simplification.common_subexpression import share_predicates
 from flowstone.rewriting.simplification.equal_sizes import use_equal_sizes, without_equal_sizes
+from flowstone.rewriting.simplification.fed_sizes import use_fed_sizes
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.rewriting.simplification.scalar_arguments import check_scalars
 from flowstone.rewriting.simplification.shape_refinement import refine_shapes
@@ -184,16 +185,17 @@ def pruned_subgraph(
     fetches: Sequence[Any], targets: Sequence[Any], feeds: Sequence[Any], options: PlanOptions
 ) -> Subgraph:
     """The subgraph that a step needs, without calls of functions, not yet rewritten."""
-    feed_dims = options.feed_dims
+    feed_dims = options.feed_dims and options.feed_dims[: len(feeds)]
     subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
     if options.watches:
         insert_watches(subgraph, options.watches, default_device(options.devices).name)
     inline_functions(subgraph)
     hold_predicates(subgraph)
     share_predicates(subgraph)
-    if feed_dims:
+    if feed_dims and options.feed_dims:
+        named = use_fed_sizes(subgraph, options.fed_sizes, options.feed_dims[len(feeds) :])
         refine_shapes(subgraph)
-        use_equal_sizes(subgraph, feed_dims)
+        use_equal_sizes(subgraph, feed_dims, named)
     check_scalars(subgraph)
     return subgraph
 

@@ -27,8 +27,9 @@ class PlanOptions(NamedTuple):
     repeats them (`cuda_graph.py`); `disabled_passes`, by name.
 
     Of a plan: `feed_dims`, shapes of the fed values, in part or all known, if it is to hold only for these
-    (sizes that are the same negative number are equal, and at least 2); `watched`: the step checks its
-    deadline before every node; `traced`: the steps are `TracedStep`s; `in_pieces`: feeds and fetches come one
+    (sizes that are the same negative number are equal, and at least 2), and after them the values of the
+    feeds at the positions `fed_sizes` (`fed_sizes.py`); `watched`: the step checks its deadline before every
+    node; `traced`: the steps are `TracedStep`s; `in_pieces`: feeds and fetches come one
     by one; `watches`: the tensors that a debugger watches; `code_first`: the best machine code is begun when
     the plan is made, and awaited by its first step.
     """
@@ -42,6 +43,7 @@ class PlanOptions(NamedTuple):
     captures: bool = flags.CUDA_GRAPHS
     disabled_passes: frozenset[str] = flags.DISABLED_PASSES
     feed_dims: Sequence[Dims] | None = None
+    fed_sizes: tuple[int, ...] = ()
     watched: bool = False
     traced: bool = False
     in_pieces: bool = False

@@ -29,6 +29,9 @@ There are at most `MOST_PLANS` special plans, which hold at most `MOST_BYTES`; t
 dropped. If more shapes than that keep coming, planning for one after the other would gain nothing. So shapes
 displace a plan only if as many steps as would pay for theirs have had them since that plan was last used.
 
+Values that are sizes count as shapes (`fed_sizes.py`). Where they alone have differed `MOST_VALUES` times,
+plans hold for all values: such a number may be another in every step.
+
 Choosing is one look-up in a dictionary, without a lock. Everything else takes a lock. So does planning at
 once, so that threads whose first steps have the same shapes plan only once.
 """
@@ -50,6 +53,7 @@ MOST_WIDENINGS = 3  # of each wide plan
 MOST_WIDE = 4  # wide plans with known sizes of 0 and 1
 MOST_PLANS = 64
 MOST_BYTES = 256 << 20
+MOST_VALUES = 8  # of fed sizes, beside the first with the same shapes
 _MOST_MET = 1024  # shapes without a plan that are remembered
 _MOST_RUNNERS = 8  # functions of one plan that are remembered, by the form of their results
 
@@ -141,7 +145,8 @@ class PlansByShape(Generic[P]):
 
     `plan(shapes, code_first)` makes one (None: for all shapes; ValueError if the graph contradicts these);
     `code_first`: see `PlanOptions`. `forget` is called with plans that are dropped, `submit` has a task run
-    in the background. `open_dims`: the feeds' static shapes.
+    in the background. `open_dims`: the feeds' static shapes. `values`: how many fed values, after them, are
+    sizes; once it no longer `looks_at_values`, these are to be None.
     """
 
     def __init__(
@@ -150,9 +155,12 @@ class PlansByShape(Generic[P]):
         forget: Callable[[PlanForShapes[P]], None],
         submit: Callable[[Callable[[], None]], None],
         open_dims: Sequence[Dims],
+        values: int = 0,
     ) -> None:
         self._plan, self._forget, self._submit = plan, forget, submit
-        self._open_dims: Shapes = tuple(open_dims)
+        self._open_dims: Shapes = (*open_dims, *[None] * values)
+        self._feeds, self.looks_at_values = len(open_dims), values > 0
+        self._values: dict[Shapes, set[Shapes]] = {}  # which came with the same shapes
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._special: dict[Shapes, PlanForShapes[P]] = {}
@@ -199,6 +207,8 @@ class PlansByShape(Generic[P]):
                 return found
             if shapes in self._impossible or not all(map(is_compatible, shapes, self._open_dims)):
                 return self._made_for_all()
+            if self.looks_at_values:
+                self._note_values(shapes)
             if self._planned_at_once < AT_ONCE:
                 self._hull.add(shapes, is_small_known=True)
                 return self._made_at_once(shapes)
@@ -218,6 +228,13 @@ class PlansByShape(Generic[P]):
                 self._submit(self._pending.run)
             return wide
 
+    def _note_values(self, shapes: Shapes) -> None:
+        if len(self._values) > _MOST_MET:
+            del self._values[next(iter(self._values))]
+        self._values.setdefault(shapes[: self._feeds], set()).add(shapes[self._feeds :])
+        if sum([len(met) - 1 for met in self._values.values()]) > MOST_VALUES:
+            self.looks_at_values, self._values = False, {}
+
     def _made_at_once(self, shapes: Shapes) -> PlanForShapes[P]:
         try:
             plan = self._plan(shapes, False)
@@ -226,7 +243,8 @@ class PlansByShape(Generic[P]):
             return self._made_for_all()
         self._planned_at_once += 1
         costs = plan.costs()
-        self._model = costs if self._model is None else costs.after(self._model[0]), _fed_elements(shapes)
+        costs = costs if self._model is None else costs.after(self._model[0])
+        self._model = costs, _fed_elements(shapes[: self._feeds])
         return self._added(plan, shapes, next(self._numbers))
 
     def _made_wide(self, shapes: Shapes) -> PlanForShapes[P]:
@@ -244,6 +262,8 @@ class PlansByShape(Generic[P]):
 
     def _made_for_hull(self, pattern: Shapes | None, widenings: int) -> PlanForShapes[P]:
         hull = self._hull.shapes(pattern)
+        values = [dims if any([n is not None for n in dims or ()]) else None for dims in hull[self._feeds :]]
+        hull = (*hull[: self._feeds], *values)
         if widenings > MOST_WIDENINGS or hull == self._open_dims:
             return self._made_for_all()
         try:
@@ -296,7 +316,7 @@ class PlansByShape(Generic[P]):
 
     def _size(self, shapes: Shapes) -> float:
         """How much is fed, as a multiple of what the special plan is for whose costs are known."""
-        return 1.0 if self._model is None else _fed_elements(shapes) / self._model[1]
+        return 1.0 if self._model is None else _fed_elements(shapes[: self._feeds]) / self._model[1]
 
     def _is_full(self) -> bool:
         held = self._special.values()
