@@ -9,7 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.machine.machine import current
-from flowstone.ops.networks.window_products import WindowProducts
+from flowstone.ops.networks.window_products import WindowProducts, WindowSums
 
 CASES = [
     # image, filter, strides, dilations, padding
@@ -35,7 +35,8 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.PlansByShape._is_wanted", lambda *_: False)
     taken: list[str] = []
     for name in ("results", "by_input", "by_filter"):
-        monkeypatch.setattr(WindowProducts, name, _noting(getattr(WindowProducts, name), taken))
+        for kind in (WindowProducts, WindowSums):
+            monkeypatch.setattr(kind, name, _noting(vars(kind)[name], taken))
     return taken
 
 
@@ -86,6 +87,45 @@ def test_a_product_is_the_convolution(case, dtype, is_last, products):
             rtol=1e-4 if dtype == np.float32 else 1e-11,
             atol=1e-4 if dtype == np.float32 else 1e-11,
         )
+
+
+BY_CHANNEL = [
+    ([3, 9, 7, 4], [3, 3, 4, 1], 1, 1, "SAME"),
+    ([2, 9, 8, 3], [2, 5, 3, 1], 2, 1, "SAME"),
+    ([2, 10, 9, 2], [3, 2, 2, 1], 3, 1, "VALID"),
+    ([1, 11, 9, 2], [3, 2, 2, 1], 1, 2, "VALID"),
+    ([2, 5, 5, 1], [5, 5, 1, 1], 1, 1, "VALID"),
+]
+
+
+def _by_channel(case: Any, layout: str, dtype: Any, knows_sizes: bool) -> list[np.ndarray]:
+    sizes, window, stride, rate, padding = case
+    numbers = np.random.RandomState(3)
+    image, kernel = numbers.randn(*sizes).astype(dtype), numbers.randn(*window).astype(dtype)
+    image = image if layout == "NHWC" else image.transpose(0, 3, 1, 2)
+    strides = [1, stride, stride, 1] if layout == "NHWC" else [1, 1, stride, stride]
+    dilations = [1, rate, rate, 1] if layout == "NHWC" else [1, 1, rate, rate]
+    with tf.Graph().as_default(), tf.Session() as s:
+        x = tf.placeholder(dtype, image.shape if knows_sizes else [None] * 4)
+        w = tf.placeholder(dtype, window if knows_sizes else [None] * 4)
+        y = tf.nn.depthwise_conv2d_native(
+            x, w, strides=strides, padding=padding, data_format=layout, dilations=dilations
+        )
+        gradients = tf.gradients(tf.reduce_sum(y * tf.sin(y)), [x, w])
+        return s.run([y, *gradients], {x: image, w: kernel})
+
+
+@pytest.mark.parametrize("case", BY_CHANNEL, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_a_sum_is_the_convolution_by_channel(case, dtype, layout, products):
+    found = _by_channel(case, layout, dtype, knows_sizes=False)
+    assert sorted(products) == ["by_filter", "by_input", "results"]
+    expected = _by_channel(case, layout, dtype, knows_sizes=True)
+    assert len(products) == 3
+    within = 1e-4 if dtype == np.float32 else 1e-11
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, rtol=within, atol=within)
 
 
 def test_large_ones_grouped_ones_and_other_types_are_atens(products):

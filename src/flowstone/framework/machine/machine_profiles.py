@@ -103,6 +103,7 @@ class Profile(NamedTuple):
     pointwise_products: int = 0  # multiplications up to which 1x1 convolutions are products of matrices
     pointwise_rows: int = 0  # positions of all images up to which they are, whatever they multiply
     window_products: int = 20_000_000  # of sizes that only the step knows, up to which they are products
+    window_sums: int = 2_000_000  # the same of convolutions channel by channel, which are sums
     tiny_images: int = 0  # their elements, times output channels, up to which convolutions are products
     tiny_gradients: int = 0  # the same of the gradients
     streamed_rows: int = 0  # of a product by a matrix that no cache holds, up to which it is machine code

@@ -45,7 +45,7 @@ from flowstone.ops.networks.pointwise_convolutions import (
     spread,
 )
 from flowstone.ops.networks.small_convolutions import small_convolution
-from flowstone.ops.networks.window_products import WindowProducts
+from flowstone.ops.networks.window_products import by_windows
 from flowstone.ops.networks.windows import (
     crop_spatial,
     is_channels_last,
@@ -142,7 +142,7 @@ def _forward_kernel(depthwise: bool) -> KernelFactory:
         convolve = _FORWARD[geometry.rank - 2]
         strides, dilations, rank = geometry.strides, geometry.dilations, geometry.rank
         to_first, to_last, last = geometry.to_first, geometry.to_last, geometry.last
-        products = WindowProducts(geometry, env, node.dtype(0), depthwise)
+        products = by_windows(geometry, env, node.dtype(0), depthwise)
 
         def run(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
             channels = x.shape[-1] if last else x.shape[1]
@@ -229,7 +229,7 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
         n, last = geometry.rank - 2, geometry.last
         transposed, strides, dilations = _TRANSPOSED[n], geometry.strides, geometry.dilations
         to_first, to_last = geometry.to_first, geometry.to_last
-        products = WindowProducts(geometry, env, node.dtype(1), depthwise)
+        products = by_windows(geometry, env, node.dtype(1), depthwise)
 
         def run(sizes: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
             shape = constant or tuple(sizes.tolist())

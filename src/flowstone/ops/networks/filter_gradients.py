@@ -18,7 +18,7 @@ from flowstone.ops.networks import pointwise_convolutions, single_images, tiny_i
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry, shape_only
 from flowstone.ops.networks.small_convolutions import small_convolution
-from flowstone.ops.networks.window_products import WindowProducts
+from flowstone.ops.networks.window_products import by_windows
 from flowstone.ops.networks.windows import (
     pad_spatial,
 )
@@ -102,7 +102,7 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
             return small_convolution(node, "filter", seen, usual) or usual()
         n, last, to_first = geometry.rank - 2, geometry.last, geometry.to_first
         strides, dilations, zeros = list(geometry.strides), list(geometry.dilations), [0] * n
-        products = WindowProducts(geometry, env, node.dtype(0), depthwise)
+        products = by_windows(geometry, env, node.dtype(0), depthwise)
 
         def run(x: torch.Tensor, sizes: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
             shape = constant or tuple(sizes.tolist())

@@ -1,13 +1,17 @@
-"""Convolutions as products of matrices: every window is a row, copied out of the padded image.
+"""Convolutions of sizes that only the step knows: as products of matrices, or channel by channel as sums.
 
-For sizes that only the step knows. oneDNN makes code for each size that it meets anew, which takes 0.4 to
-1.5 ms a call; batches and images of ever new sizes would pay that in every step. BLAS has one code for all.
-Images and results have their channels last here, filters are [spatial..., in, out].
+oneDNN makes code for each size that it meets anew, which takes 0.3 to 1.5 ms a call; batches and images of
+ever new sizes would pay that in every step. For a product every window becomes a row, copied out of the
+padded image; BLAS has one code for all sizes. Channel by channel, the image is multiplied as a whole by one
+row of the filter after the other. Images and results have their channels last here, filters are
+[spatial..., in, out].
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 
 import torch
 
@@ -20,12 +24,19 @@ __all__: list[str] = []
 Sizes = tuple[int, ...]
 
 
-class WindowProducts:
-    """The three products of a node's convolution, for up to `most` multiplications (0: never)."""
+def by_windows(geometry: Geometry, env: Environment, dtype: DType, depthwise: bool) -> WindowProducts:
+    """A node's convolution and its gradients by windows; they `suit` nothing where ATen has better ones."""
+    profile, kind = env.machine.profile, WindowSums if depthwise else WindowProducts
+    most = profile.window_sums if depthwise else profile.window_products
+    suits = dtype.torch in (torch.float32, torch.float64) and env.device.type == "cpu"
+    return kind(geometry, most if suits else 0)
 
-    def __init__(self, geometry: Geometry, env: Environment, dtype: DType, depthwise: bool) -> None:
-        by_blas = dtype.torch in (torch.float32, torch.float64) and env.device.type == "cpu"
-        self.most = env.machine.profile.window_products if by_blas and not depthwise else 0
+
+class WindowProducts:
+    """A convolution and its gradients as products, for up to `most` multiplications."""
+
+    def __init__(self, geometry: Geometry, most: int) -> None:
+        self.most = most
         self._strides, self._dilations = geometry.strides, geometry.dilations
 
     def suit(self, batch: int, counts: Sizes, kernel: Sizes, channels: int) -> bool:
@@ -73,6 +84,55 @@ class WindowProducts:
         return x.as_strided(sizes, (batch, *moved, *apart, channel)).reshape(
             x.shape[0] * math.prod(counts), math.prod(window) * x.shape[-1]
         )
+
+
+class WindowSums(WindowProducts):
+    """A convolution channel by channel and its gradients, with one result for each channel."""
+
+    def suit(self, batch: int, counts: Sizes, kernel: Sizes, channels: int) -> bool:
+        """Whether such a convolution is to be a sum."""
+        return kernel[-1] == 1 and super().suit(batch, counts, kernel, channels)
+
+    def results(
+        self, x: torch.Tensor, kernel: torch.Tensor, counts: Sizes, before: Sizes, after: Sizes
+    ) -> torch.Tensor:
+        """The convolution of x [batch, *lengths, in]: [batch, *counts, in]."""
+        y = x.new_zeros((x.shape[0], *counts, x.shape[-1]))
+        x = _padded(x, before, after)
+        for place, part in self._parts(kernel.shape[:-2], counts):
+            y.addcmul_(x[part], kernel[place][:, 0])
+        return y
+
+    def by_filter(
+        self, x: torch.Tensor, dy: torch.Tensor, shape: Sizes, before: Sizes, after: Sizes
+    ) -> torch.Tensor:
+        """The gradient with respect to a filter of this shape, given that of the results, dy."""
+        x, dw = _padded(x, before, after), dy.new_empty(shape)
+        for place, part in self._parts(shape[:-2], tuple(dy.shape[1:-1])):
+            torch.sum((x[part] * dy).flatten(0, -2), 0, out=dw[place][:, 0])
+        return dw
+
+    def by_input(self, kernel: torch.Tensor, dy: torch.Tensor, lengths: Sizes, before: Sizes) -> torch.Tensor:
+        """The gradient with respect to images of these lengths."""
+        counts, window = tuple(dy.shape[1:-1]), tuple(kernel.shape[:-2])
+        reached = [
+            (count - 1) * stride + (size - 1) * dilation + 1
+            for count, stride, size, dilation in zip(counts, self._strides, window, self._dilations)
+        ]
+        sizes = [max(there, b + length) for there, b, length in zip(reached, before, lengths)]
+        dx = dy.new_zeros((dy.shape[0], *sizes, dy.shape[-1]))
+        for place, part in self._parts(window, counts):
+            dx[part].addcmul_(dy, kernel[place][:, 0])
+        inside = (slice(None), *[slice(b, b + length) for b, length in zip(before, lengths)])
+        return dx[inside].contiguous()
+
+    def _parts(self, window: Sizes, counts: Sizes) -> Iterator[tuple[Sizes, tuple[slice, ...]]]:
+        """Each place of a window, and the elements of the padded image that windows have there."""
+        for place in itertools.product(*map(range, window)):
+            starts = [n * dilation for n, dilation in zip(place, self._dilations)]
+            found = zip(starts, counts, self._strides)
+            spatial = [slice(first, first + (n - 1) * stride + 1, stride) for first, n, stride in found]
+            yield place, (slice(None), *spatial)
 
 
 def _padded(x: torch.Tensor, before: Sizes, after: Sizes) -> torch.Tensor:
