@@ -196,18 +196,60 @@ def test_state_that_changes_is_read_by_its_own_nodes(monkeypatch: pytest.MonkeyP
     assert (a == 3).all() and (b == 5).all()
 
 
-def test_one_node_that_takes_a_state_that_changes_is_a_cluster_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_that_take_states_between_changes_are_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     total = tf.Variable([6.0, 0.0], use_resource=True)
     count = tf.Variable([3.0, 0.0], use_resource=True)
     with tf.control_dependencies([total.assign_add([2.0, 2.0]), count.assign_add([1.0, 0.0])]):
         mean = tf.div_no_nan(total.read_value(), count.read_value())
     with tf.control_dependencies([mean]):
         change = count.assign([5.0, 5.0])
-    assert clusters([mean], []) == ["DivNoNan"]
+    assert clusters([mean], []) == ["Identity+Identity+DivNoNan"]
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         assert session.run([mean, change])[0].tolist() == [2.0, 0.0]
         assert session.run(count).tolist() == [5.0, 5.0]
+
+
+def test_what_takes_a_variable_joins_others_before_its_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, slope = fed(8, 5), tf.Variable(np.linspace(0.1, 0.5, 5).astype("f"))
+    y = tf.maximum(x, 0.0) + slope * tf.minimum(x, 0.0)
+    loss = tf.reduce_sum(y * y)
+    train = slope.assign_sub(0.1 * tf.gradients(loss, slope)[0])
+    assert clusters([loss, train], [x])[0].startswith("Maximum+Minimum+Mul+AddV2+Mul")
+    value = np.random.RandomState(0).randn(8, 5)
+    seen = []
+    for disabled in (frozenset(), frozenset({"join_clusters"})):
+        monkeypatch.setattr(flags, "DISABLED_PASSES", disabled)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            losses = [session.run([loss, train], {x: value})[0] for _ in range(4)]
+            seen.append([*losses, *session.run(slope)])
+            text = session.explain([loss, train], {x: value})
+            assert ("minimum(" in text.split("def segment")[1]) == bool(disabled)
+    np.testing.assert_allclose(seen[0], seen[1], rtol=1e-5)
+    assert seen[0][0] != seen[0][1]
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_no_cluster_takes_a_state_before_and_after_a_change(resource: bool) -> None:
+    x, v = fed(6), tf.Variable(np.arange(6, dtype="f"), use_resource=resource)
+    read = v.read_value if resource else lambda: tf.identity(v)
+    old = tf.exp(-read() * x) + 1.0
+    with tf.control_dependencies([v.assign_add(x)]):
+        new = (read() * 2.0 + old) * x
+    with tf.control_dependencies([v.assign(new)]):
+        last = read() - new + old
+    with tf.Session() as session:
+        session.run(v.initializer)
+        value, state = np.linspace(0.5, 1, 6).astype("f"), np.arange(6, dtype="f")
+        for _ in range(3):
+            found = session.run([old, new, last], {x: value})
+            first = np.exp(-state * value) + 1
+            second = ((state + value) * 2 + first) * value
+            for got, wanted in zip(found, [first, second, first]):
+                np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+            state = second
+            np.testing.assert_allclose(session.run(v), state, rtol=1e-5)
 
 
 def without_programs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ def test_short_steps_go_on_by_aten_while_code_is_made(
             assert "Exp" not in str(compiled)
         assert len(begun) == len(set(begun)) > 0 and all(30 <= each <= 45 for each in begun)
         session.run(fetches, feed)
-        assert [each for each in compiled if each[0] == "Exp"] == [("Exp", False)]
+        assert [each for each in compiled if each[0] == "Mul+Exp"] == [("Mul+Exp", False)]
 
 
 def test_the_first_kernel_that_needs_code_begins_that_of_its_plans_others(

@@ -11,7 +11,8 @@ becomes
 `members.py` says which nodes are a cluster together. They join while nobody else has taken what the cluster
 computes: then no path leads out of it and back. They are looked at in an order in which element-wise nodes
 come as early as they can. All are in one loop and one branch, and wait for nothing. What takes memory of a
-state that the step changes stays where it is: it is a cluster alone, or none.
+state that the step changes joins those that stand where the state is the same. In steps with loops, and in
+those that are several functions, it stays where it is: it is a cluster alone, or none.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from flowstone.native.numerics.elements import ELEMENTS, Element
 from flowstone.rewriting.analyses.arrivals import arrivals, is_in_pieces
 from flowstone.rewriting.analyses.branches import Liveness
 from flowstone.rewriting.analyses.frames import Frames, order_by_edges
-from flowstone.rewriting.analyses.state_versions import References, changed_by
-from flowstone.rewriting.patterns import remove_unneeded, substitute_in_order
+from flowstone.rewriting.analyses.state_access import UNKNOWN
+from flowstone.rewriting.analyses.state_versions import References, StateVersions, changed_by
+from flowstone.rewriting.patterns import remove_unneeded, restoring, substitute_in_order
 
 _MOST_STEPS = 64
 _MOST_ARRAYS = 24  # inputs and outputs
@@ -43,10 +45,11 @@ def join_clusters(subgraph: Subgraph) -> None:
     """Replaces element-wise nodes that feed each other by clusters, where those can be compiled."""
     if not kernels.is_on():
         return
-    found = _Finder(subgraph)
-    if len(found.keys) < 1:
-        return
-    for order in (_eager_order(subgraph.nodes, found.keys), subgraph.nodes):
+    for takes_states, is_eager in ((True, True), (False, True), (False, False)):
+        found = _Finder(subgraph, takes_states)
+        if not found.keys:
+            return
+        order = _eager_order(subgraph.nodes, found.keys) if is_eager else subgraph.nodes
         clusters = [each for each in found.clusters(order) if found.is_worth_it(each.nodes)]
         if not clusters or _put_in(subgraph, clusters, found):
             break
@@ -68,28 +71,44 @@ class _Group:
 
 
 class _Finder:
-    """Finds groups; `keys`: the nodes that may be members, with what members of one group have in common."""
+    """Finds groups; `keys`: the nodes that may be members, with what members of one group have in common.
+    `takes_states`: also of nodes that take memory of a state, in the `spans` of places where that stays."""
 
-    def __init__(self, subgraph: Subgraph) -> None:
+    def __init__(self, subgraph: Subgraph, takes_states: bool) -> None:
         self.fetched = _wanted(subgraph)
         self.place = {node: i for i, node in enumerate(subgraph.nodes)}
         self.consumers = subgraph.consumers()
         references = References(memory=True)
-        changed = {state for node in subgraph.nodes for state in changed_by(node, references)}
+        changes: dict[Any, list[int]] = {}
+        for i, node in enumerate(subgraph.nodes):
+            for state in changed_by(node, references):
+                changes.setdefault(state, []).append(i)
         liveness, frames = subgraph.analysis(Liveness), subgraph.analysis(Frames)
         coming = arrivals(subgraph) if is_in_pieces(subgraph) else None
         self.keys: dict[PlanNode, Any] = {}
         self.facts: dict[PlanNode, Facts] = {}
+        self.spans: dict[PlanNode, tuple[int, int]] = {}
+        are_plain = takes_states and coming is None and not frames.exist and UNKNOWN not in changes
         self._looked_at: dict[tuple[PlanNode, ...], Members | None] = {}
         for node in subgraph.nodes:
             facts = facts_of(node)
             if facts is None:
                 continue
-            stays = changed and any(not changed.isdisjoint(references[x]) for x in node.inputs)
+            taken = (
+                [state for x in node.inputs for state in references[x] if state in changes] if changes else []
+            )
             late = 0 if coming is None else coming(node)
-            place = node if stays else None
+            place = node if taken and (not are_plain or UNKNOWN in taken) else None
+            if taken and place is None:
+                self.spans[node] = self._span([i for state in taken for i in changes[state]], node)
             self.keys[node] = liveness.node(node), frames.home(node), late, node.device, facts.lead, place
             self.facts[node] = facts
+
+    def _span(self, changes: Sequence[int], node: PlanNode) -> tuple[int, int]:
+        """The places of the changes between which the node stands."""
+        place = self.place[node]
+        earlier, later = [i for i in changes if i < place], [i for i in changes if i >= place]
+        return max(earlier, default=-1), min(later, default=len(self.place))
 
     def clusters(self, order: Iterable[PlanNode]) -> list[_Group]:
         """The groups that nodes form when they are looked at in this order."""
@@ -154,7 +173,10 @@ class _Finder:
 
     def _fits(self, nodes: Sequence[PlanNode], *dims: Any) -> bool:
         """Whether the nodes are a cluster; `dims`: the shapes of their parts."""
-        if len(nodes) > _MOST_STEPS:
+        spans = [self.spans[node] for node in nodes if node in self.spans] if self.spans else []
+        if len(nodes) > _MOST_STEPS or not all(
+            [earlier < self.place[node] < later for earlier, later in spans for node in nodes]
+        ):
             return False
         if dims[0] is not None and all(each == dims[0] for each in dims):
             inputs, outputs = borders(nodes, self.consumers, self.fetched)
@@ -242,6 +264,9 @@ def _put_in(subgraph: Subgraph, groups: Sequence[_Group], found: _Finder) -> boo
     places: dict[PlanNode, list[PlanNode]] = {}
     replaced: dict[PlanOutput, PlanOutput] = {}
     replacements: dict[PlanNode, list[PlanNode]] = {}
+    versions = StateVersions(subgraph) if found.spans else None
+    restore = restoring(subgraph)
+    taken: dict[PlanNode, frozenset[Any]] = {}
     made = []
     for group in groups:
         members = found.members(group.nodes)
@@ -252,12 +277,19 @@ def _put_in(subgraph: Subgraph, groups: Sequence[_Group], found: _Finder) -> boo
         places[members.nodes[-1]] = [new]
         replaced.update(zip(members.outputs, new.outputs))
         made.append((members, new))
+        if versions is not None:
+            taken[new] = frozenset().union(*[versions.in_memory_for(node) for node in members.nodes])
 
     def arrange() -> None:
         subgraph.nodes = order_by_edges(subgraph.nodes)
 
     if not substitute_in_order(subgraph, places, replaced, replacements, arrange):
         return False
+    if taken:
+        after = StateVersions(subgraph)
+        if any([after.in_memory_for(node) != taken[node] for node in subgraph.nodes if node in taken]):
+            restore()
+            return False
     for members, new in made:
         for node in members.nodes:
             subgraph.log.append(("join_clusters", node.name, f"one of {len(members.nodes)} in {new.name}"))
