@@ -23,7 +23,7 @@ from flowstone.ops.arrays.shapes import expand_dims, rank, shape
 from flowstone.ops.control.checks import assert_equal, assert_greater_equal
 from flowstone.ops.control.control_flow import with_dependencies
 from flowstone.ops.images.colours import hsv_to_rgb_op, rgb_to_hsv_op
-from flowstone.ops.images.image_checks import require, require_image
+from flowstone.ops.images.image_checks import checked_image, require
 from flowstone.ops.numbers.casts import cast, saturate_cast
 from flowstone.ops.numbers.reductions import reduce_mean, reduce_prod
 from flowstone.ops.randomness.random import random_uniform
@@ -160,8 +160,7 @@ def per_image_standardization(image: Any) -> Tensor:
     before.
     """
     with get_default_graph().name_scope("per_image_standardization") as scope:
-        image = convert_to_tensor(image, name="image")
-        image = with_dependencies(require_image(image), image)
+        image = checked_image(convert_to_tensor(image, name="image"))
         given = image.dtype
         image = _computable(image)
         count = reduce_prod(shape(image)[-3:])

@@ -169,10 +169,15 @@ def pooling_kernel(
 
 def infer_pooled(find: Callable[[Node], Window | None], rank: int) -> Callable[[Node], Dims]:
     def infer(node: Node) -> Dims:
-        window = find(node)
+        dims = require_rank(node.dims(0), rank)
+        try:
+            window = find(node)
+        except errors.UnimplementedError:  # a step's to raise
+            return (None,) * rank
+        except errors.InvalidArgumentError as error:
+            raise ValueError(error.message) from None
         if window is None:
             return None
-        dims = require_rank(node.dims(0), rank)
         layout = node.attributes.get("data_format", "NHWC")
         found = zip(spatial(dims, layout), window.sizes, window.strides, (1,) * window.n)
         counts = [window.padding.count(*one, axis) for axis, one in enumerate(found)]
