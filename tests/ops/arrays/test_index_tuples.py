@@ -107,3 +107,11 @@ def test_what_ragged_params_refuse() -> None:
             tf.gather_nd(rows, bad, **more)
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
         session.run(tf.gather_nd(rows, [[5]]))
+
+
+def test_there_is_nothing_to_take_of_empty_params() -> None:
+    empty = np.zeros((2, 0, 2), np.float32)
+    with tf.Session() as session:
+        assert session.run(tf.gather_nd(empty, np.zeros((0, 1), np.int32))).shape == (0, 0, 2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="empty"):
+            session.run(tf.gather_nd(empty, [0]))

@@ -257,6 +257,10 @@ def _gather_nd(params: Any, indices: Any) -> Any:
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
         )
     outer, rest = indices.shape[:-1], params.shape[depth:]
+    if not params.numel() and product(outer):
+        raise invalid(
+            f"Requested more than 0 entries, but params is empty. Params shape: {list(params.shape)}"
+        )
     found = elements_by_code(params, indices)
     if found is not None:
         return found
