@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from flowstone.framework import errors
 from flowstone.ops.arrays.arrays import invalid
 
 Dims = tuple[int | None, ...] | None
@@ -119,11 +120,13 @@ def require_rank(dims: Dims, rank: int) -> tuple[int | None, ...]:
 
 
 def require_no_batch_stride(strides: Any, data_format: str, rank: int, what: str = "strides") -> None:
-    """InvalidArgumentError if a window is to move over the batch or the channels."""
+    """UnimplementedError if a window is to move over the batch or the channels."""
     channel = rank - 1 if is_channels_last(data_format) else 1
     if strides[0] != 1 or strides[channel] != 1:
-        raise invalid(
-            f"Current implementation does not yet support {what} in the batch and depth dimensions."
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"Current implementation does not yet support {what} in the batch and depth dimensions.",
         )
 
 
