@@ -94,6 +94,7 @@ from flowstone.ops.arrays.gathering import *
 from flowstone.ops.arrays.grids import *
 from flowstone.ops.arrays.identities import *
 from flowstone.ops.arrays.image_patches import *
+from flowstone.ops.arrays.index_tuples import *
 from flowstone.ops.arrays.indexing import *
 from flowstone.ops.arrays.joining import *
 from flowstone.ops.arrays.masks import *

@@ -1,7 +1,8 @@
 """`flowstone.manip`: tensors rearranged."""
 
 from flowstone.framework.names.late_names import late_names as _late_names
-from flowstone.ops.arrays.gathering import gather_nd, scatter_nd
+from flowstone.ops.arrays.gathering import scatter_nd
+from flowstone.ops.arrays.index_tuples import gather_nd
 from flowstone.ops.arrays.padding import tile
 from flowstone.ops.arrays.rearranging import reverse
 from flowstone.ops.arrays.shapes import reshape

@@ -90,8 +90,21 @@ def test_numbers_that_are_not_finite() -> None:
         assert "uint8" in s.explain([y, gradients], {x: fed})
         found, (dx,) = s.run([y, gradients], {x: fed})
     windows = fed.reshape(1, 3, 2, 3, 2, 3).transpose(0, 1, 3, 5, 2, 4).reshape(1, 3, 3, 3, 4)
-    np.testing.assert_array_equal(found, windows.max(-1))
-    assert dx.sum() == found.size and dx[0, 0, 1].tolist() == [1, 1, 1] and dx[0, 4, 4].tolist() == [1, 1, 1]
+    np.testing.assert_array_equal(found, np.maximum(np.nanmax(windows, -1), np.finfo("f").min))
+    assert dx.sum() == found.size and dx[0, 0, 1].tolist() == [0, 0, 0] and dx[0, 4, 4].tolist() == [1, 1, 1]
+
+
+def test_an_activation_after_the_pooling_shows_that_there_were_no_numbers() -> None:
+    x = tf.placeholder(tf.float32, [1, 4, 4, 3])
+    y = tf.nn.max_pool(tf.nn.relu(x), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    fed = values(1, 4, 4, 3)
+    fed[0, :2, :2], fed[0, 2:, 2:], fed[0, 0, 2] = np.nan, -np.inf, np.nan
+    with tf.Session() as s:
+        for fetches in (y, [y, tf.gradients(y, x)]):
+            assert "pool_first" in s.explain(fetches, {x: fed})
+            found = s.run([y, *([] if fetches is y else fetches[1])], {x: fed})[0]
+            assert np.isnan(found[0, 0, 0]).all() and (found[0, 1, 1] == 0).all()
+            assert np.isfinite(found[0, 0, 1]).all()
 
 
 @pytest.mark.parametrize("reason", ["NCHW", "double", "batch", "large", "small", "off"])

@@ -1,4 +1,4 @@
-"""Max pooling in machine code against ATen's: the same bits, NaN and infinities included."""
+"""Max pooling in machine code against ATen's: the same bits, with what its maxima pass over."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from flowstone.native.codegen import host
 from flowstone.native.networks import pool_kernels
 from flowstone.native.networks.pool_kernels import Windows
+from flowstone.ops.networks import number_maxima
 
 
 @pytest.fixture(params=[4, 8, 16])
@@ -76,14 +77,23 @@ def test_maxima_places_and_gradients_are_atens(lanes, images, sizes, strides, pa
 
 
 @pytest.mark.parametrize(("images", "sizes", "strides", "padding"), CASES[:3])
-def test_of_equal_numbers_the_first_and_nan_wins(images, sizes, strides, padding) -> None:
+@pytest.mark.parametrize("keeps_nan", [False, True])
+def test_equal_numbers_and_none(images, sizes, strides, padding, keeps_nan) -> None:
     torch.manual_seed(4)
     x = torch.randint(-1, 2, images).float()
     special = torch.randint(0, 12, images)
-    for i, value in enumerate((float("nan"), float("inf"), float("-inf"))):
-        x[special == i] = value
-    x[0, :4, :4] = float("-inf")
-    check(x, windows_of(images, sizes, strides, padding))
+    for i, value in enumerate((float("nan"), float("inf"), 0.5 if keeps_nan else float("-inf"))):
+        x[special == i] = value  # beside NaN that is kept, minus infinity may count as such
+    x[0, :4, :4] = float("nan")
+    windows = windows_of(images, sizes, strides, padding)._replace(keeps_nan=keeps_nan)
+    arguments = sizes, strides, padding, (1, 1), False
+    expected, places = number_maxima.largest_with_places(
+        x.permute(0, 3, 1, 2), arguments, keeps_nan=keeps_nan
+    )
+    assert bool(expected.isnan().any()) == keeps_nan
+    maxima, found = pool_kernels.pool(x, windows)
+    torch.testing.assert_close(maxima, expected.permute(0, 2, 3, 1), rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(positions(found, windows), places.permute(0, 2, 3, 1))
 
 
 def test_threads_share_the_rows() -> None:

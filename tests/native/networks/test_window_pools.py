@@ -26,11 +26,11 @@ FORMS = [  # lengths, window, strides, rule
 ]
 
 
-def pooled(name: str, images: torch.Tensor, form: Any) -> torch.Tensor:
+def pooled(name: str, images: torch.Tensor, form: Any, from_infinity: bool = False) -> torch.Tensor:
     lengths, sizes, strides, rule = form
     counts, before, _ = rule.solve(lengths, sizes, strides, (1,) * len(sizes))
     pool = window_pools.WindowPool(str(images.dtype).removeprefix("torch."))
-    return pool(name, images, counts, (sizes, strides, before))
+    return pool(name, images, counts, (sizes, strides, before), from_infinity)
 
 
 def windows_of(images: np.ndarray, form: Any) -> Sequence[Any]:
@@ -64,7 +64,9 @@ def test_infinities_and_no_numbers() -> None:
     values = [-np.inf, -np.inf, np.nan, 1.0, np.inf, 2.0, 3.0, np.nan]
     images = torch.tensor(values).reshape(1, 1, 8, 1)
     form = ((1, 8), (1, 2), (1, 2), VALID)
-    assert str(pooled("largest", images, form).flatten().tolist()) == "[-inf, nan, inf, nan]"
+    lowest = torch.finfo(torch.float32).min
+    assert pooled("largest", images, form).flatten().tolist() == [lowest, 1.0, np.inf, 3.0]
+    assert pooled("largest", images, form, True).flatten().tolist() == [-np.inf, 1.0, np.inf, 3.0]
     assert str(pooled("mean", images, form).flatten().tolist()) == "[-inf, nan, inf, nan]"
 
 

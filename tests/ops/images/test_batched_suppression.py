@@ -87,3 +87,9 @@ def test_shapes() -> None:
             session.run(numbers, {boxes: BOXES, scores: SCORES[:2]})
     with pytest.raises(ValueError, match="must be True for batched input"):
         function(BOXES, SCORES, 5)
+
+
+def test_boxes_have_four_numbers_also_where_their_number_is_unknown() -> None:
+    boxes = tf.placeholder(tf.float32, [None, 5])
+    with pytest.raises(ValueError, match="4"):
+        tf.image.non_max_suppression(boxes, tf.placeholder(tf.float32, [None]), 3)

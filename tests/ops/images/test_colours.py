@@ -30,12 +30,24 @@ def test_bytes_are_not_mixed(function: Any) -> None:
 
 
 def test_standardization_is_of_floats_their_type() -> None:
-    """Computed in float32, as in TensorFlow 1.15; integers become float32."""
+    """Computed in float32, as in TensorFlow 1.15, also of integers, which are scaled on either way."""
     image = np.arange(24.0).reshape(2, 4, 3) / 24
     with tf.Graph().as_default(), tf.Session() as session:
         found = [
             session.run(tf.image.per_image_standardization(image.astype(kind)))
-            for kind in (np.float64, np.float32, np.float16, np.int32)
+            for kind in (np.float64, np.float32, np.float16)
         ]
-    assert [each.dtype for each in found] == [np.float64, np.float32, np.float16, np.float32]
+        bytes_, words = (
+            session.run(tf.image.per_image_standardization(np.arange(12).reshape(2, 2, 3).astype(kind)))
+            for kind in (np.uint8, np.int32)
+        )
+        images = tf.placeholder(tf.float32)
+        batch = np.arange(24, dtype=np.float32).reshape(2, 2, 2, 3)
+        of_any_rank = session.run(tf.image.per_image_standardization(images), {images: batch})
+        expected = session.run(tf.image.per_image_standardization(batch))
+    np.testing.assert_allclose(of_any_rank, expected, rtol=1e-6)
+    assert bytes_.dtype == np.uint8 and bytes_.ravel().tolist() == [0] * 6 + [1, 5, 8, 12, 15, 19]
+    assert words.dtype == np.int32
+    assert words.ravel().tolist() == [-19, -15, -12, -8, -5, -1, 1, 5, 8, 12, 15, 19]
+    assert [each.dtype for each in found] == [np.float64, np.float32, np.float16]
     assert np.array_equal(found[0], found[1].astype(np.float64))

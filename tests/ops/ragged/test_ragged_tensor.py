@@ -153,3 +153,28 @@ def test_gather_along_an_axis() -> None:
                 session.run(tf.gather(rows, [index], axis=1))
         with pytest.raises(ValueError, match="axis 2"):
             tf.gather(rows, [0], axis=2)
+
+
+def test_splits_of_unknown_rank_are_known_as_a_vector() -> None:
+    """What is fed without a static shape, by functions that ask for the rank of a ragged tensor."""
+    flat, splits = tf.placeholder(tf.float32), tf.placeholder(tf.int64)
+    rows = tf.RaggedTensor.from_row_splits(flat, splits)
+    fetches = {
+        "rows": (rows, [[0.0], [1.0, 2.0]]),
+        "concat": (tf.concat([rows, rows], 1), [[0.0, 0.0], [1.0, 2.0, 1.0, 2.0]]),
+        "sum": (tf.reduce_sum(rows, 1), [0.0, 3.0]),
+        "tile": (tf.tile(rows, [1, 2]), [[0.0, 0.0], [1.0, 2.0, 1.0, 2.0]]),
+        "expand_dims": (tf.expand_dims(rows, 1), [[[0.0]], [[1.0, 2.0]]]),
+        "stack": (tf.stack([rows, rows]), [[[0.0], [1.0, 2.0]]] * 2),
+        "dense": (rows.to_tensor(), [[0.0, 0.0], [1.0, 2.0]]),
+        "squares": (tf.square(rows), [[0.0], [1.0, 4.0]]),
+        "cast": (tf.cast(rows, tf.int32), [[0], [1, 2]]),
+    }
+    assert rows.row_splits.shape.as_list() == [None] and rows.row_lengths().shape.as_list() == [None]
+    fed = {flat: np.arange(3.0), splits: [0, 1, 3]}
+    with tf.Session() as session:
+        for name, (each, expected) in fetches.items():
+            value = session.run(each, fed)
+            assert (value.to_list() if isinstance(each, tf.RaggedTensor) else value.tolist()) == expected, (
+                name
+            )

@@ -234,3 +234,13 @@ def test_a_real_transform_is_one_call_where_sizes_and_lengths_are_known(name: st
         np.testing.assert_allclose(found, expected, atol=1e-12, rtol=1e-12)
         # The prime 17 has a way of its own.
         assert (f"fft_{name[:-2]}n(" in session.explain(known, {given: x})) == (length[1] != 34)
+
+
+@pytest.mark.parametrize("known", [None, [None, None]])
+def test_cepstral_coefficients_of_a_size_that_only_a_step_knows(known) -> None:
+    x = np.random.RandomState(0).standard_normal((2, 5)).astype(np.float32)
+    fed = tf.placeholder(tf.float32, known)
+    fetches = [tf.signal.mfccs_from_log_mel_spectrograms(each) for each in (fed, tf.constant(x))]
+    with tf.Session() as session:
+        found, expected = session.run(fetches, {fed: x})
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

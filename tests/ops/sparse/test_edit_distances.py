@@ -52,3 +52,13 @@ def test_an_empty_truth_is_infinitely_far() -> None:
         assert run(tf.edit_distance(a, b)).tolist() == [np.inf, 0, 0]
         with pytest.raises(TypeError, match="Hypothesis must be a SparseTensor"):
             tf.edit_distance([1], b)
+
+
+def test_a_rank_of_indices_that_is_not_the_shapes() -> None:
+    at = tf.placeholder(tf.int64, [None, 2])
+    values, sizes, other = (tf.placeholder(tf.int64, [n]) for n in (None, 2, 1))
+    with pytest.raises(ValueError, match="rank"):
+        tf.raw_ops.EditDistance(
+            hypothesis_indices=at, hypothesis_values=values, hypothesis_shape=other,
+            truth_indices=at, truth_values=values, truth_shape=sizes,
+        )  # fmt: skip

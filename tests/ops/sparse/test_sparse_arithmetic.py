@@ -168,3 +168,13 @@ def test_repeated_and_unordered_rows_are_added_up_and_grouped() -> None:
         assert indices.tolist() == [[0, 0], [0, 1], [2, 0]] and values.tolist() == [8, 4, 8]
         powers = np.exp([-2.0, -2.0, 0.0, 0.0])
         np.testing.assert_allclose(session.run(chances.values), powers / (1 + np.exp(-2.0)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["square", "abs", "negative", "sign", "sqrt", "tanh", "erf"])
+def test_functions_of_the_stored_values(name: str) -> None:
+    function = getattr(tf, name)
+    sparse = tf.SparseTensor([[0, 0], [1, 2]], [-1.5, 2.0], [2, 3])
+    with tf.Session() as session:
+        found, values = session.run([function(sparse), function(sparse.values)])
+    np.testing.assert_array_equal(found.values, values)
+    assert found.indices.tolist() == [[0, 0], [1, 2]] and found.dense_shape.tolist() == [2, 3]

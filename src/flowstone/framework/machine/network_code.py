@@ -144,11 +144,17 @@ class WindowPool(Protocol):
     """Pooling of images and volumes with channels last, on the host."""
 
     def __call__(
-        self, name: str, images: torch.Tensor, counts: Sequence[int], windows: Sequence[Sequence[int]]
+        self,
+        name: str,
+        images: torch.Tensor,
+        counts: Sequence[int],
+        windows: Sequence[Sequence[int]],
+        from_infinity: bool = False,
     ) -> torch.Tensor:
         """The "largest" numbers of windows, or their "mean" without padding, of integers truncated: of
         contiguous images [batch, …, channels] of up to three spatial axes. `counts`: of windows; `windows`:
-        sizes, strides and the padding before, one an axis each. Sums of integers are below 2^24."""
+        sizes, strides and the padding before, one an axis each. Sums of integers are below 2^24.
+        `from_infinity`: whether what no number exceeds is minus infinity, not the lowest number."""
 
 
 cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()

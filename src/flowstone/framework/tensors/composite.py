@@ -7,9 +7,11 @@ first dimension, as the gradient of a gather does. Outside the graph their value
 
 from __future__ import annotations
 
+import functools
 from abc import ABC
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flowstone.framework.tensors.node import static_value
 from flowstone.framework.tensors.scope import get_default_graph
@@ -21,6 +23,7 @@ from flowstone.framework.types.shape import TensorShape
 if TYPE_CHECKING:
     from flowstone.framework.graphs.graph import Graph, Operation
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 SparseTensorValue = namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"])
 IndexedSlicesValue = namedtuple("IndexedSlicesValue", ["values", "indices", "dense_shape"])
 
@@ -214,3 +217,15 @@ class TensorLike(ABC):  # noqa: B024 (it is only asked)
 for _kind in (Tensor, SparseTensor, IndexedSlices):
     TensorLike.register(_kind)
 _TensorLike = TensorLike  # its name in tensorflow.python.framework.ops
+
+
+def of_stored_values(function: _Function) -> _Function:
+    """The function, which of a SparseTensor is one of the results for its values."""
+
+    @functools.wraps(function)
+    def call(x: Any, name: str | None = None) -> Any:
+        if isinstance(x, SparseTensor):
+            return SparseTensor(x.indices, function(x.values, name=name), x.dense_shape)
+        return function(x, name=name)
+
+    return cast(_Function, call)

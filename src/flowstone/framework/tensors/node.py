@@ -166,7 +166,9 @@ class Node:
                 raise ValueError(f"Shape must be rank 1 but is rank {value.ndim}")
             return tuple([None if n is None or n < 0 else int(n) for n in value])
         dims = self.inputs[i].dims
-        if dims is None or len(dims) != 1 or dims[0] is None:
+        if dims is not None and len(dims) != 1:
+            raise ValueError(f"Shape must be rank 1 but is rank {len(dims)}")
+        if dims is None or dims[0] is None:
             return None
         unknown: tuple[int | None, ...] = (None,) * dims[0]
         return unknown

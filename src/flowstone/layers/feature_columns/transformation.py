@@ -15,7 +15,7 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.layers.feature_columns.columns import COLUMNS, FeatureColumn
 from flowstone.ops.arrays.choice import where
-from flowstone.ops.arrays.gathering import gather_nd
+from flowstone.ops.arrays.index_tuples import gather_nd
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import expand_dims, rank, shape
 from flowstone.ops.control.checks import assert_positive

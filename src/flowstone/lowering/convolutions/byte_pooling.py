@@ -28,7 +28,7 @@ from flowstone.rewriting.patterns import remove_unneeded, substitute
 WORTHWHILE = 30_000
 """Elements of images from which machine code is faster."""
 _POOLING = frozenset(("MaxPool", "MaxPoolV2", "_MaxPoolWithPlaces"))
-_WINDOW = ("ksize", "strides", "padding", "data_format", "T")
+_WINDOW = ("ksize", "strides", "padding", "data_format", "T", "keeps_nan")
 
 
 def pool_in_bytes(subgraph: Subgraph) -> None:

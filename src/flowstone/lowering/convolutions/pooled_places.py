@@ -29,7 +29,8 @@ from flowstone.framework.types.shape import num_elements
 from flowstone.native.networks import pool_kernels
 from flowstone.native.networks.pool_kernels import Windows
 from flowstone.ops.arrays.untouched import untouched
-from flowstone.ops.networks.pooling import FLOATS, MAX_BACKWARD, MAX_INDICES, PADDINGS, WINDOW
+from flowstone.ops.networks.number_maxima import are_numbers, largest_with_places
+from flowstone.ops.networks.pooling import FLOATS, MAX_BACKWARD, PADDINGS, WINDOW
 from flowstone.ops.networks.pooling_windows import Window, attribute_window, infer_pooled, spatial_lengths
 
 __all__: list[str] = []
@@ -44,7 +45,7 @@ _MAX_BACKWARD_OUT = {
 }
 _ATTRIBUTES = (
     f"{WINDOW}{PADDINGS} ; data_format: string in ['NHWC', 'NCHW', 'NDHWC', 'NCDHW'] = 'NHWC' ; "
-    "Tplaces: type in [uint8, uint16, int32, int64] = int64"
+    "Tplaces: type in [uint8, uint16, int32, int64] = int64 ; keeps_nan: bool = false"
 )
 _BITS = ((dtypes.uint16, 1 << 16), (dtypes.int32, 1 << 31), (dtypes.int64, 1 << 63))  # for how many positions
 
@@ -77,7 +78,8 @@ def windows_of(node: Any, shape: Any) -> Windows:
     window = attribute_window(node)
     sizes, strides, padding, _, _ = _arguments(window, shape)
     results = node.outputs[0].dims if node.declaration.name == "_MaxPoolWithPlaces" else node.static_shape(1)
-    return Windows(tuple(shape), tuple(results), tuple(sizes), tuple(strides), tuple(padding))
+    keeps_nan = node.attributes.get("keeps_nan", False)
+    return Windows(tuple(shape), tuple(results), tuple(sizes), tuple(strides), tuple(padding), keeps_nan)
 
 
 def _arguments(window: Any, shape: Any) -> Any:
@@ -108,20 +110,21 @@ def _(node: Any, env: Any) -> Any:
         return _pool_natively(node)
     window = attribute_window(node)
     sizes, strides, padding, ones, ceil = _arguments(window, node.static_shape(0))
-    to_first, to_last, last, pool = window.to_first, window.to_last, window.last, MAX_INDICES[window.n]
+    to_first, to_last, last = window.to_first, window.to_last, window.last
+    arguments, keeps_nan = (sizes, strides, padding, ones, ceil), node.attributes.get("keeps_nan", False)
 
     wide, kept = torch.int64, node.attributes["Tplaces"].torch
 
     def run(x: Any) -> Any:
         if last:
             x = x.permute(to_first)
-        maxima, places = pool(x, sizes, strides, padding, ones, ceil)
+        maxima, places = largest_with_places(x, arguments, keeps_nan=keeps_nan)
         if kept is not wide:
             places = places.to(kept)
         return (maxima.permute(to_last), places.permute(to_last)) if last else (maxima, places)
 
     pieces = _pieces(node, env, node.outputs[1].dims)
-    return run if pieces is None else _pool_by_pieces(node, window, pieces)
+    return run if pieces is None else _pool_by_pieces(node, window, pieces, run)
 
 
 def _pieces(node: Any, env: Any, dims: tuple[int, ...]) -> list[tuple[int, int]] | None:
@@ -136,7 +139,10 @@ def _pieces(node: Any, env: Any, dims: tuple[int, ...]) -> list[tuple[int, int]]
     return None if number >= batch else [(i, min(number, batch - i)) for i in range(0, batch, number)]
 
 
-def _pool_by_pieces(node: Any, window: Any, pieces: list[tuple[int, int]]) -> Callable[..., Any]:
+def _pool_by_pieces(
+    node: Any, window: Any, pieces: list[tuple[int, int]], whole: Callable[..., Any]
+) -> Callable[..., Any]:
+    """`whole`: pools all at once, and passes over NaN."""
     arguments = _arguments(window, node.static_shape(0))
     dims, kept = node.outputs[1].dims, node.attributes["Tplaces"].torch
     pool, first = _MAX_INDICES_OUT[window.n], _first(window)
@@ -149,7 +155,7 @@ def _pool_by_pieces(node: Any, window: Any, pieces: list[tuple[int, int]]) -> Ca
             some = x.narrow(0, start, number).contiguous()  # ATen writes as volumes lie
             pool(first(some), *arguments, out=first(highest), indices=first(found))
             places.narrow(0, start, number).copy_(found)
-        return maxima, places
+        return (maxima, places) if are_numbers(maxima) else whole(x)
 
     return run
 

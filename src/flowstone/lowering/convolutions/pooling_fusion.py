@@ -2,6 +2,7 @@
 
 - An activation that never decreases may come after the pooling of its input: the maxima are the same, and
   there are fewer of them. In a training step its gradient moves along, before the pooling's.
+  Windows of nothing but NaN then keep it: the activation shows that there were no numbers.
 - A pooling whose gradient is wanted keeps where its maxima were.
 
 Among conditionals and loops the new nodes are alive where those were whose places they take: they have the
@@ -120,11 +121,11 @@ def _move(
     places: dict[PlanNode, list[PlanNode]],
     replaced: dict[PlanOutput, PlanOutput],
 ) -> None:
-    def like(node: PlanNode, *inputs: PlanOutput) -> PlanNode:
-        return subgraph.new_node(node.declaration, list(inputs), node.attributes, like=node)
+    def like(node: PlanNode, *inputs: PlanOutput, **more: bool) -> PlanNode:
+        return subgraph.new_node(node.declaration, list(inputs), {**node.attributes, **more}, like=node)
 
     x = site.activation.inputs[0]
-    pool = like(site.pool, replaced.get(x, x))
+    pool = like(site.pool, replaced.get(x, x), keeps_nan=True)
     activation = like(site.activation, pool.outputs[0])
     places[site.activation], places[site.pool] = [], [pool, activation]
     replaced[site.pool.outputs[0]] = activation.outputs[0]
@@ -163,7 +164,8 @@ def keep_places(subgraph: Subgraph) -> None:
         found = gradients.get(pool, [])
         if not found or not all(_have_same_windows(pool, each.root) for each in found):
             continue
-        attributes = {**{key: pool.attributes[key] for key in _WINDOW}, "Tplaces": places_type(pool)}
+        attributes = {key: pool.attributes[key] for key in (*_WINDOW, "keeps_nan") if key in pool.attributes}
+        attributes["Tplaces"] = places_type(pool)
         new = subgraph.new_node(registry["_MaxPoolWithPlaces"], list(pool.inputs), attributes, like=pool)
         new.control_inputs = list(pool.control_inputs)
         places[pool], replaced[pool.outputs[0]] = [new], new.outputs[0]

@@ -1,7 +1,8 @@
 """LLVM's text of the gradients of fractional pooling: what flows from windows of any sizes to their elements.
 
 Windows are given by the first place and the number of places of each, along rows and along columns. Threads
-share the images. The largest element of a window is its first; NaN is larger than all numbers.
+share the images. The largest element of a window is the first of equals, and NaN where a window starts with
+it; other NaN are passed over.
 """
 
 from __future__ import annotations
@@ -98,11 +99,7 @@ class _Flow:
         e, dtype = self._e, self._dtype
         if dtype not in FLOATS:
             return e.compare("icmp sgt", dtype, value, so_far)
-        is_more, is_number = (
-            e.compare("fcmp ugt", dtype, value, so_far),
-            e.compare("fcmp ord", dtype, so_far, so_far),
-        )
-        return e.let(f"and i1 {is_more}, {is_number}")
+        return e.compare("fcmp ogt", dtype, value, so_far)
 
     def _to_all(self, dy: str, corner: str, window: list[tuple[str, str]], channel: str) -> None:
         e = self._e

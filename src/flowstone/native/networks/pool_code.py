@@ -1,7 +1,8 @@
 """LLVM's text of max pooling that keeps in a byte where in its window each maximum was, and of its gradient.
 
-Images are [batch, height, width, channels], float32. As in ATen, the first of equal numbers is the maximum,
-and NaN is larger than all. A position's gradient is the sum over the windows that it is the maximum of, in
+Images are [batch, height, width, channels], float32. As in TensorFlow the maximum passes over NaN, and is
+the lowest number where there is no other; its place is the first of equal numbers, in a window that starts
+with NaN the first of all. A position's gradient is the sum over the windows that it is the maximum of, in
 the order of the windows, so that it has ATen's bits; it needs the bytes, but not the images.
 """
 
@@ -16,10 +17,11 @@ __all__ = ["PLACES", "WORDS", "pool_code"]
 
 WORDS = (
     "threads", "batch", "height", "width", "channels", "rows", "columns", "window_height", "window_width",
-    "down", "across", "above", "beside", "all_rows", "all_columns",
+    "down", "across", "above", "beside", "all_rows", "all_columns", "keeps_nan",
 )  # fmt: skip
 """The whole numbers of a call: `rows` and `columns` of the results; `down` and `across` from one window to
-the next; `above` and `beside` what pads the images; some of all rows and columns have no result."""
+the next; `above` and `beside` what pads the images; some of all rows and columns have no result; `keeps_nan`:
+1 if windows of nothing but NaN have that, and such of minus infinity that."""
 PLACES = {
     "pool": ("images", "maxima", "bytes"),
     "spread": ("bytes", "gradient", "results"),
@@ -28,7 +30,7 @@ PLACES = {
 """The addresses that each function takes after that of the numbers, in order. ``put`` is ``spread`` for
 windows side by side, of which every position is in one."""
 _TOGETHER = 4  # vectors, for which a window's positions are found once
-_LOWEST = "0xFFF0000000000000"
+_INFINITE, _LOWEST, _NAN = "0xFFF0000000000000", "0xC7EFFFFFE0000000", "0x7FF8000000000000"
 
 
 def pool_code(lanes: int) -> str:
@@ -48,6 +50,10 @@ def _pool_some(lanes: int, declarations: dict[str, str]) -> str:
     a = places_of(e, PLACES["pool"])
     words = words_of(e, a["words"], WORDS)
     channels = words["channels"]
+    keeps = e.let(f"icmp ne i64 {words['keeps_nan']}, 0")
+    least, nothing = (
+        e.splat(e.let(f"select i1 {keeps}, float {kept}, float {_LOWEST}")) for kept in (_INFINITE, _NAN)
+    )
     _, start, end = my_part(e, e.mul(words["batch"], words["rows"]))
     with e.loop(start, end) as row:
         image = e.quotient(row, words["rows"])
@@ -60,7 +66,7 @@ def _pool_some(lanes: int, declarations: dict[str, str]) -> str:
             first = e.at(a["images"], e.mul(e.add(e.mul(line, words["width"]), x0), channels))
             to = e.mul(e.add(e.mul(row, words["columns"]), column), channels)
             for c, masks in e.vectors(channels, _TOGETHER):
-                found = _maxima(e, words, rows, columns, e.at(first, c), masks)
+                found = _maxima(e, words, rows, columns, e.at(first, c), masks, least, nothing)
                 target = e.add(to, c)
                 for i, mask in enumerate(masks):
                     here = e.add(target, i * lanes)
@@ -76,24 +82,40 @@ def _maxima(
     columns: tuple[str, str],
     first: str,
     masks: Sequence[str],
+    least: str,
+    nothing: str,
 ) -> list[tuple[str, str]]:
-    """The largest numbers of a window, and where in it they are, as i32; for vectors side by side."""
+    """The largest numbers of a window, and where in it they are, as i32; for vectors side by side.
+
+    `least`: below what no maximum is; `nothing`: what windows of NaN have.
+    """
     places = e.vector("i32")
     start = e.add(e.mul(rows[0], words["window_width"]), columns[0])
-    highest = [e.variable(e.wide, e.splat(f"{_LOWEST}")) for _ in masks]
+    highest = [e.variable(e.wide, e.splat(_INFINITE)) for _ in masks]
     at = [e.variable(places, _everywhere(e, start, "i32")) for _ in masks]
     with e.loop(*rows) as y, e.loop(*columns) as x:
         source = e.at(first, e.mul(e.add(e.mul(y, words["width"]), x), words["channels"]))
         here = _everywhere(e, e.add(e.mul(y, words["window_width"]), x), "i32")
         for i, mask in enumerate(masks):
             value, before = e.read(e.at(source, i * e.lanes), mask), e.get(e.wide, highest[i])
-            larger = e.compare("fcmp ogt", "float32", value, before)
-            strange = e.compare("fcmp uno", "float32", value, value)
-            wins = e.let(f"or {e.vector('i1')} {larger}, {strange}")
+            wins = e.compare("fcmp ogt", "float32", value, before)
             e.set(e.wide, highest[i], e.select(wins, "float32", value, before))
             chosen = f"{e.vector('i1')} {wins}, {places} {here}, {places} {e.get(places, at[i])}"
             e.set(places, at[i], e.let(f"select {chosen}"))
-    return [(e.get(e.wide, value), e.get(places, place)) for value, place in zip(highest, at)]
+    corner = e.at(first, e.mul(e.add(e.mul(rows[0], words["width"]), columns[0]), words["channels"]))
+    found = []
+    for i, mask in enumerate(masks):
+        value, place = e.get(e.wide, highest[i]), e.get(places, at[i])
+        at_corner = e.read(e.at(corner, i * e.lanes), mask)
+        strange = e.compare("fcmp uno", "float32", at_corner, at_corner)
+        none = e.let(
+            f"and {e.vector('i1')} {strange}, {e.compare('fcmp oeq', 'float32', value, e.splat(_INFINITE))}"
+        )
+        value = e.select(e.compare("fcmp ogt", "float32", value, least), "float32", value, least)
+        value = e.select(none, "float32", nothing, value)
+        chosen = f"{e.vector('i1')} {strange}, {places} {_everywhere(e, start, 'i32')}, {places} {place}"
+        found.append((value, e.let(f"select {chosen}")))
+    return found
 
 
 def _write_bytes(e: Code, address: str, places: str, mask: str) -> None:

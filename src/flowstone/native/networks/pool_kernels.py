@@ -25,13 +25,14 @@ MOST_PLACES = 256
 
 class Windows(NamedTuple):
     """Dims of images and results; (height, width) of windows, from one to the next, and of the padding before
-    the images."""
+    the images; whether windows of nothing but NaN have that as their maximum, not the lowest number."""
 
     images: tuple[int, ...]
     results: tuple[int, ...]
     sizes: tuple[int, int]
     strides: tuple[int, int]
     padding: tuple[int, int]
+    keeps_nan: bool = False
 
 
 @functools.cache
@@ -50,7 +51,7 @@ def _spreading(windows: Windows) -> str:
 
 
 def _words(windows: Windows) -> dict[str, int]:
-    images, results, sizes, strides, padding = windows
+    images, results, sizes, strides, padding, keeps_nan = windows
     has_team = math.prod(images) >= machine.current().profile.pool_team
     threads = torch.get_num_threads() if has_team else 1
     batch, height, width, channels = images
@@ -59,7 +60,7 @@ def _words(windows: Windows) -> dict[str, int]:
         "rows": results[1], "columns": results[2], "window_height": sizes[0], "window_width": sizes[1],
         "down": strides[0], "across": strides[1], "above": padding[0], "beside": padding[1],
         "all_rows": -(-(height + padding[0]) // strides[0]),
-        "all_columns": -(-(width + padding[1]) // strides[1]),
+        "all_columns": -(-(width + padding[1]) // strides[1]), "keeps_nan": int(keeps_nan),
     }  # fmt: skip
 
 

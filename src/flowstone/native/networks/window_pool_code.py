@@ -1,13 +1,15 @@
 """LLVM's text of pooling over windows of images and volumes: their largest numbers, and their means.
 
 Volumes are [batch, depth, height, width, channels]; images have a depth of 1. Padding counts neither as a
-number nor in the number of them. As in ATen, NaN is larger than all, and a mean is the sum, row by row from 0
+number nor in the number of them. As in TensorFlow the largest number passes over NaN, and is the lowest
+number of images, minus infinity of volumes, where there is no other. A mean is the sum, row by row from 0
 on, divided by the number. Means of bytes are truncated quotients: their sums are i32, below 2^24.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 
 from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
@@ -18,14 +20,15 @@ from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
 __all__ = ["PLACES", "WORDS", "window_pool_code"]
 
 WORDS = (
-    "threads", "batch", "channels",
+    "threads", "batch", "channels", "from_infinity",
     *(f"{name}{axis}" for name in ("length", "count", "size", "stride", "before") for axis in range(3)),
 )  # fmt: skip
 """The whole numbers of a call. Of each spatial axis: the `length` of volumes, how many windows there are and
-their `size`, the `stride` from one to the next, and the padding `before`."""
+their `size`, the `stride` from one to the next, and the padding `before`. `from_infinity`: 1 if
+what no number exceeds is minus infinity."""
 PLACES = {"largest": ("images", "out"), "mean": ("images", "out")}
 """The addresses that each function takes after that of the numbers."""
-_LOWEST = {"uint8": 0, "int8": -128}  # of floats, minus infinity
+_LOWEST = {"uint8": 0, "int8": -128, "float32": -3.4028234663852886e38, "float64": -sys.float_info.max}
 
 
 def window_pool_code(dtype: str, lanes: int) -> str:
@@ -47,6 +50,7 @@ def _pool_some(e: Code, dtype: str, is_mean: bool) -> None:
     words = words_of(e, a["words"], WORDS)
     channels = words["channels"]
     planes = e.mul(words["batch"], words["count0"])
+    least = "" if is_mean else _least(e, dtype, words["from_infinity"])
     _, start, end = my_part(e, e.mul(planes, words["count1"]))
     with e.loop(start, end) as row:
         plane = e.quotient(row, words["count1"])
@@ -59,7 +63,9 @@ def _pool_some(e: Code, dtype: str, is_mean: bool) -> None:
             to = e.mul(e.add(e.mul(row, words["count2"]), column), channels)
             for c, (mask,) in e.vectors(channels):
                 seen = _seen(e, a["images"], words, volume, inside, c, KINDS[dtype])
-                found = _mean(e, dtype, seen, mask, number) if is_mean else _largest(e, dtype, seen, mask)
+                found = (
+                    _mean(e, dtype, seen, mask, number) if is_mean else _largest(e, dtype, seen, mask, least)
+                )
                 store(e, dtype, found, a["out"], e.add(to, c), mask)
 
 
@@ -101,19 +107,25 @@ def _seen(
             yield e.at(images, e.add(e.mul(e.add(line, x), words["channels"]), c), kind)
 
 
-def _largest(e: Code, dtype: str, seen: Iterator[str], mask: str) -> str:
+def _least(e: Code, dtype: str, from_infinity: str) -> str:
+    """What a window has in which nothing is larger."""
+    least = e.constant(dtype, _LOWEST[dtype])
+    if dtype not in FLOATS:
+        return least
+    kind, condition = e.type(dtype), e.let(f"icmp ne i64 {from_infinity}, 0")
+    return e.let(f"select i1 {condition}, {kind} {e.constant(dtype, -math.inf)}, {kind} {least}")
+
+
+def _largest(e: Code, dtype: str, seen: Iterator[str], mask: str, least: str) -> str:
     kind = e.type(dtype)
-    highest = e.variable(kind, e.constant(dtype, _LOWEST.get(dtype, -math.inf)))
+    highest = e.variable(kind, least)
     for address in seen:
         value, before = load(e, dtype, address, "0", mask), e.get(kind, highest)
         if dtype not in FLOATS:
             how = "umax" if _is_unsigned(dtype) else "smax"
             e.set(kind, highest, e.intrinsic(how, dtype, value, before))
             continue
-        larger = e.compare("fcmp ogt", dtype, value, before)
-        strange = e.compare("fcmp uno", dtype, value, value)
-        wins = e.let(f"or {e.vector('i1')} {larger}, {strange}")
-        e.set(kind, highest, e.select(wins, dtype, value, before))
+        e.set(kind, highest, e.select(e.compare("fcmp ogt", dtype, value, before), dtype, value, before))
     return e.get(kind, highest)
 
 

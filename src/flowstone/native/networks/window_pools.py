@@ -31,15 +31,22 @@ class WindowPool:
         self._library = CodeLibrary(lambda: window_pool_code(dtype, lanes), WORDS, PLACES)
 
     def __call__(
-        self, name: str, images: torch.Tensor, counts: Sequence[int], windows: Sequence[Sequence[int]]
+        self,
+        name: str,
+        images: torch.Tensor,
+        counts: Sequence[int],
+        windows: Sequence[Sequence[int]],
+        from_infinity: bool = False,
     ) -> torch.Tensor:
         """What the function `name` makes of contiguous images [batch, …, channels] of up to three spatial
-        axes. `counts`: of windows; `windows`: sizes, strides and the padding before, one an axis each."""
+        axes. `counts`: of windows; `windows`: sizes, strides and the padding before, one an axis each;
+        `from_infinity`: whether what no number exceeds is minus infinity, not the lowest number."""
         batch, *lengths, channels = images.shape
         out = images.new_empty((batch, *counts, channels))
         has_team = images.numel() >= machine.current().profile.pool_team
         words = {
-            "threads": torch.get_num_threads() if has_team else 1, "batch": batch, "channels": channels
+            "threads": torch.get_num_threads() if has_team else 1, "batch": batch, "channels": channels,
+            "from_infinity": int(from_infinity),
         }  # fmt: skip
         rest = _AXES - len(lengths)
         sizes, strides, before = windows

@@ -332,7 +332,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
                 shape = convert_to_tensor(as_shape(shape), dtypes.int32)
             except (TypeError, ValueError):
                 shape = convert_to_tensor(shape, dtypes.int32)
-        if shape.dims == ():
+        if not shape.dims:  # also of unknown rank: a number may come
             shape = F.Reshape(shape, [-1])
         return fill_op(shape, constant(value, dtype), name=scope)
 

@@ -35,7 +35,7 @@ from flowstone.ops.arrays.shapes import reshape, shape, size, squeeze
 from flowstone.ops.numbers.unsigned_integers import needs_help
 from flowstone.ops.variables.scatter import elements_by_code, rows_or_zeros
 
-__all__ = ["batch_gather", "gather", "gather_nd", "scatter_nd"]
+__all__ = ["batch_gather", "gather", "scatter_nd"]
 
 _INDEX = (dtypes.int32, dtypes.int64)
 _FEW_INDICES = 64  # up to which Python checks and counts them faster than ATen
@@ -257,6 +257,10 @@ def _gather_nd(params: Any, indices: Any) -> Any:
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
         )
     outer, rest = indices.shape[:-1], params.shape[depth:]
+    if not params.numel() and product(outer):
+        raise invalid(
+            f"Requested more than 0 entries, but params is empty. Params shape: {list(params.shape)}"
+        )
     found = elements_by_code(params, indices)
     if found is not None:
         return found
@@ -413,12 +417,12 @@ def gather(
     if axis is None:
         axis = batch_dims
     by_rows = not isinstance(axis, Tensor) and np.ndim(axis) == 0 and axis == 0 and batch_dims == 0
-    if by_rows and _is_resource(params):
+    if by_rows and is_resource(params):
         return params.sparse_read(indices, name=name)  # type: ignore[no-any-return]
     return gather_op(params, indices, axis, batch_dims=batch_dims, name=name)
 
 
-def _is_resource(params: Any) -> bool:
+def is_resource(params: Any) -> bool:
     """Whether it is a variable that gives some of its elements without reading all."""
     return getattr(getattr(params, "handle", None), "dtype", None) is dtypes.resource
 
@@ -431,17 +435,6 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     if depth is None:
         raise ValueError("batch_gather does not allow indices with unknown shape.")
     return gather(params, indices, name=name, axis=depth - 1, batch_dims=depth - 1)
-
-
-def gather_nd(
-    params: Any, indices: Any, name: str | None = None, batch_dims: int = 0, bad_indices_policy: str = ""
-) -> Tensor:
-    """The slices of `params` at index tuples ``indices[..., :]``, which index its first dimensions."""
-    if batch_dims:
-        raise ValueError("gather_nd with batch_dims is not available here: use gather with batch_dims.")
-    if _is_resource(params):
-        return params.gather_nd(indices, name=name)  # type: ignore[no-any-return]
-    return gather_nd_op(params, indices, name=name)
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:

@@ -35,6 +35,8 @@ def _padded_dims(node: Node, sign: int = 1) -> Dims:
     dims, pairs, shape = node.dims(0), _pairs(node), node.dims(1)
     if shape is not None and len(shape) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")
+    if shape is not None and shape[1] not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {shape[1]}")
     if shape is not None and dims is not None and shape[0] not in (None, len(dims)):
         raise ValueError(f"Dimension must be {shape[0]} but is {len(dims)}")
     if pairs is not None and any(n < 0 for pair in pairs for n in pair):
@@ -50,6 +52,8 @@ def _padded_dims(node: Node, sign: int = 1) -> Dims:
 
 
 def _checked(x: Any, paddings: Any) -> list[list[int]]:
+    if paddings.ndim != 2 or paddings.shape[1] != 2:
+        raise invalid(f"paddings must be a matrix with 2 columns: {list(paddings.shape)}")
     pairs: list[list[int]] = paddings.tolist()
     if len(pairs) != x.ndim:
         raise invalid(

@@ -52,8 +52,9 @@ def _infer_candidates(node: Node) -> None:
             raise ValueError(f"Shape must be rank {rank} but is rank {len(dims)}")
     if boxes and scores and None not in (boxes[0], scores[0]) and boxes[0] != scores[0]:
         raise ValueError(f"Dimensions must be equal, but are {boxes[0]} and {scores[0]}")
-    if boxes and None not in boxes and boxes[1] != (columns or boxes[0]):
-        raise ValueError(f"Dimension must be {columns or boxes[0]} but is {boxes[1]}")
+    width = columns or (boxes[0] if boxes else None)
+    if boxes and None not in (boxes[1], width) and boxes[1] != width:
+        raise ValueError(f"Dimension must be {width} but is {boxes[1]}")
 
 
 def _check_candidates(boxes: torch.Tensor, scores: torch.Tensor, columns: int | None) -> None:

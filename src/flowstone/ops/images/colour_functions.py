@@ -152,25 +152,24 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """Each image with mean 0 and deviation 1, computed in float32; of floats it keeps their type. A batch may
-    come before it.
+    """Each image with mean 0 and deviation 1, computed in float32 and given in its own type. A batch may come
+    before it.
 
     The deviation counts as at least ``1 / sqrt(elements)``, so that an image of one colour becomes zeros.
+    Integers are scaled as by `convert_image_dtype` on either way, and saturated: convert an image to floats
+    before.
     """
     with get_default_graph().name_scope("per_image_standardization") as scope:
         image = checked_image(convert_to_tensor(image, name="image"))
         given = image.dtype
-        if given.is_floating:
-            image = _computable(image)
-        else:
-            image = F.Cast(image, DstT=dtypes.float32)
+        image = _computable(image)
         count = reduce_prod(shape(image)[-3:])
         axes = [-1, -2, -3]
         mean = reduce_mean(image, axis=axes, keepdims=True)
         deviation = _deviation(image, axes)
         deviation = F.Maximum(deviation, F.Rsqrt(F.Cast(count, DstT=image.dtype)))
         result = F.RealDiv(image - mean, deviation, name=scope)
-        return convert_image_dtype(result, given if given.is_floating else image.dtype)
+        return convert_image_dtype(result, given, saturate=True)
 
 
 def _deviation(image: Tensor, axes: list[int]) -> Tensor:

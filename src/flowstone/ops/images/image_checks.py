@@ -37,10 +37,8 @@ def require_image(image: Tensor) -> list[Operation]:
 
 
 def checked_image(image: Tensor) -> Tensor:
-    """`image`, available after the checks of `require_image`; of unknown rank, it is taken for one image."""
+    """`image`, available after the checks of `require_image`."""
     result: Tensor = with_dependencies(require_image(image), image)
-    if image.dims is None:
-        result.set_shape((None, None, None))
     return result
 
 

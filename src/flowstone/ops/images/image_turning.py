@@ -27,10 +27,16 @@ def _rank(image: Tensor) -> int:
     return rank
 
 
+def _of_rank(result: Tensor, image: Tensor) -> Tensor:
+    """`result`, which is as `image`; of unknown rank it is said to be one image, as in TensorFlow."""
+    result.set_shape((None, None, None) if image.dims is None else image.dims)
+    return result
+
+
 def _flip(image: Any, axis: int, name: str) -> Tensor:
     with get_default_graph().name_scope(name):
         image = checked_image(convert_to_tensor(image, name="image"))
-        return F.ReverseV2(image, [_rank(image) - 3 + axis])
+        return _of_rank(F.ReverseV2(image, [_rank(image) - 3 + axis]), image)
 
 
 def flip_left_right(image: Any) -> Tensor:
@@ -49,8 +55,7 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
         if _rank(image) == 3:
             is_flipped = F.Less(random_uniform([], 0.0, 1.0, seed=seed), 0.5)
             result: Tensor = cond(is_flipped, lambda: F.ReverseV2(image, [axis]), lambda: image, name=scope)
-            result.set_shape(image.shape)
-            return result
+            return _of_rank(result, image)
         batch = shape(image)[0]
         chance = F.Reshape(random_uniform([batch], 0.0, 1.0, seed=seed), [batch, 1, 1, 1])
         share = F.Round(chance)

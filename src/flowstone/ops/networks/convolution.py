@@ -87,6 +87,9 @@ def infer_convolution(rank: int, depthwise: bool) -> ShapeFunction:
     def infer(node: Node) -> Shapes:
         image, kernel = require_rank(node.dims(0), rank), require_rank(node.dims(1), rank)
         layout = node.attributes["data_format"]
+        for what in ("strides", "dilations"):
+            if min(spatial(node.attributes[what], layout)) < 1:
+                raise ValueError(f"{what} must be > 0, but got {list(node.attributes[what])}")
         last = is_channels_last(layout)
         channels = image[-1] if last else image[1]
         _require_channels(channels, kernel[-2], not depthwise and rank == 4)
@@ -150,7 +153,7 @@ def _forward_kernel(depthwise: bool) -> KernelFactory:
             counts, before, after = fixed or geometry.solve(
                 geometry.sizes_of(x.shape), kernel.shape[: rank - 2]
             )
-            if counts is not None and 0 in counts:
+            if counts is not None and (0 in counts or not kernel.shape[-1]):
                 outputs = kernel.shape[-1] * (channels if depthwise else 1)
                 shape = (x.shape[0], *counts, outputs) if last else (x.shape[0], outputs, *counts)
                 return x.new_zeros(shape)

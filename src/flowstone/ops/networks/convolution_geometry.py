@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from flowstone.framework.tensors.node import Node
+from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.untouched import untouched
 from flowstone.ops.networks.windows import (
     channels_first,
@@ -32,6 +33,8 @@ class Geometry:
         self.last = is_channels_last(layout)
         self.strides = spatial(attributes["strides"], layout)
         self.dilations = spatial(attributes["dilations"], layout)
+        if min(*self.strides, *self.dilations) < 1:
+            raise invalid(f"strides and dilations must be > 0, but got {self.strides} and {self.dilations}")
         self.padding = padding_of(attributes, self.rank)
         self.to_first, self.to_last = channels_first(self.rank), channels_last(self.rank)
         n = self.rank - 2

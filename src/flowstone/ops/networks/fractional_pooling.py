@@ -141,6 +141,9 @@ def _sums(x: torch.Tensor, windows: _Windows, axis: int) -> torch.Tensor:
 
 
 def _maxima(x: torch.Tensor, rows: _Windows, columns: _Windows) -> torch.Tensor:
+    if x.dtype.is_floating_point:
+        lowest = torch.finfo(x.dtype).min
+        x = x.nan_to_num(nan=lowest, posinf=math.inf, neginf=lowest)
     for axis, windows in ((1, rows), (2, columns)):
         taken = x.index_select(axis, windows.places.flatten())
         x = taken.unflatten(axis, windows.places.shape).amax(axis + 1)
@@ -275,7 +278,13 @@ def _(node: Node, env: Environment) -> Kernel:
             return torch.zeros_like(x)
         if code is not None:
             return code.to_largest(x, dy, along_rows.spans, along_columns.spans)
-        best = _taken(x, along_rows, along_columns).flatten(3, 4).argmax(3)
+        taken = _taken(x, along_rows, along_columns).flatten(3, 4)
+        if x.dtype.is_floating_point:  # NaN is a window's largest only where it is the first
+            taken = taken.nan_to_num(nan=-math.inf, posinf=math.inf, neginf=-math.inf)
+            taken[:, :, :, 0].masked_fill_(
+                x[:, along_rows.starts][:, :, along_columns.starts].isnan(), math.inf
+            )
+        best = taken.argmax(3)
         row, column = best // along_columns.places.shape[1], best % along_columns.places.shape[1]
         count = torch.arange(dy.shape[1], device=x.device)[:, None, None]
         place = along_rows.places[count, row] * x.shape[2]

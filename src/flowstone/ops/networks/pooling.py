@@ -1,9 +1,9 @@
 """Pooling of images and volumes over sliding windows, and the operations of its gradients.
 
 Max-pooling ops that need to know where a maximum was find it again from their input, the first of equals. A
-window never sees padding: it counts neither as a maximum nor in an average. NaN and infinities are pooled as
-such. As in `convolution`, kernels see channels-last tensors as channels-first views. The public functions are
-in `pooling_layers`.
+window never sees padding: it counts neither as a maximum nor in an average. Maxima pass over
+NaN (`number_maxima`). As in `convolution`, kernels see channels-last tensors as channels-first views. The
+public functions are in `pooling_layers`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.arrays.arrays import in_signed, invalid
+from flowstone.ops.networks.number_maxima import are_numbers, largest, largest_with_places, without_nan
 from flowstone.ops.networks.pooling_windows import (
     Window,
     attribute_window,
@@ -51,8 +52,6 @@ from flowstone.ops.networks.windows import (
 REAL = (*dtypes.REAL, dtypes.bfloat16)
 _POOLED = tuple(dtype for dtype in REAL if dtype not in (dtypes.uint32, dtypes.uint64))
 FLOATS = (*dtypes.FLOATS, dtypes.bfloat16)
-_MAX = {2: torch.max_pool2d, 3: torch.max_pool3d}
-MAX_INDICES = {2: torch._C._nn.max_pool2d_with_indices, 3: torch._C._nn.max_pool3d_with_indices}
 MAX_BACKWARD = {
     2: torch.ops.aten.max_pool2d_with_indices_backward.default,
     3: torch.ops.aten.max_pool3d_with_indices_backward.default,
@@ -86,7 +85,7 @@ def _max_kernel(window: Window, node: Node) -> Callable[..., Any]:
         if window.last:
             return lambda x: x.unflatten(-1, (-1, size)).amax(-1)
         return lambda x: x.unflatten(1, (-1, size)).amax(2)
-    pool, sizes, strides = _MAX[window.n], window.sizes, window.strides
+    sizes, strides, keeps_nan = window.sizes, window.strides, node.attributes.get("keeps_nan", False)
     converts = not node.dtype(0).is_floating
     first, restored, arrange, ones = window.first, window.restored, window.arrange, (1,) * window.n
     static = node.static_shape(0)
@@ -106,7 +105,7 @@ def _max_kernel(window: Window, node: Node) -> Callable[..., Any]:
             y = y.to(_wide(node.dtype(0), y.device.type))
         if explicit is not None:
             y = pad_spatial(y, explicit[0], explicit[1], _lowest(y.dtype))
-        y = restored(pool(y, sizes, strides, padding, ones, ceil))
+        y = restored(largest(y, (sizes, strides, padding, ones, ceil), keeps_nan))
         return y.to(dtype) if converts else y
 
     return run
@@ -114,13 +113,15 @@ def _max_kernel(window: Window, node: Node) -> Callable[..., Any]:
 
 def _host_max_kernel(window: Window, node: Node) -> Callable[..., Any]:
     sliding = sliding_maxima(window, node)
-    if sliding is not None:
-        return sliding
-    by_aten = _max_kernel(window, node)
+    by_aten, keeps_nan = _max_kernel(window, node), node.attributes.get("keeps_nan", False)
+    from_infinity, is_exact = keeps_nan or window.n == 3, sliding is None and not keeps_nan
 
     def run(x: torch.Tensor) -> torch.Tensor:
-        found = pooled_by_code(window, "largest", x)
-        return by_aten(x) if found is None else found
+        if sliding is not None:
+            found: torch.Tensor | None = sliding(x)
+        else:
+            found = pooled_by_code(window, "largest", x, from_infinity)
+        return found if found is not None and (is_exact or are_numbers(found)) else by_aten(x)
 
     return run
 
@@ -131,9 +132,12 @@ def _maxima(window: Window, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
     if not x.dtype.is_floating_point:
         x = x.to(_wide(dtypes.int64, x.device.type))
     lengths = x.shape[2:]
+    border = None
     if explicit is not None:
         x = pad_spatial(x, explicit[0], explicit[1], _lowest(x.dtype))
-    values, indices = MAX_INDICES[window.n](x, window.sizes, window.strides, padding, (1,) * window.n, ceil)
+        border = pad_spatial(x.new_zeros((1, 1, *lengths)), explicit[0], explicit[1], _lowest(x.dtype))
+    arguments = window.sizes, window.strides, padding, (1,) * window.n, ceil
+    values, indices = largest_with_places(x, arguments, border)
     if explicit is not None:
         indices = _without_padding(indices, x.shape[2:], explicit[0], lengths)
     return values, indices
@@ -167,7 +171,10 @@ def _max_grad_kernel(window: Window, node: Node) -> Callable[..., Any]:
         x, dy = first(x), first(dy)
         if 0 in dy.shape:
             return restored(x.new_zeros(x.shape))
-        return restored(_scatter(dy, _maxima(window, x)[1], x.shape))
+        values, indices = _maxima(window, x)
+        if window.n == 3 and x.dtype.is_floating_point:  # what a volume has nothing above infinity in
+            dy = dy.masked_fill(values == -math.inf, 0)
+        return restored(_scatter(dy, indices, x.shape))
 
     return run
 
@@ -179,9 +186,13 @@ def _max_grad_grad_kernel(window: Window, node: Node) -> Callable[..., Any]:
     def run(x: torch.Tensor, y: torch.Tensor, ddx: torch.Tensor) -> torch.Tensor:
         _check_like(ddx, x, "grad")
         x, ddx = first(x), first(ddx)
-        indices = _maxima(window, x)[1]
+        is_floating = x.dtype.is_floating_point
+        values, indices = _maxima(window, without_nan(x) if is_floating else x)
         _check_like(y, restored(indices), "orig_output")
-        return restored(torch.gather(ddx.flatten(2), 2, indices.flatten(2)).view(indices.shape))
+        found = torch.gather(ddx.flatten(2), 2, indices.flatten(2)).view(indices.shape)
+        if is_floating and window.n == 2:  # an image's lowest number may be none of its numbers
+            found = found.masked_fill(values == torch.finfo(x.dtype).min, 0)
+        return restored(found)
 
     return run
 
@@ -342,7 +353,10 @@ def _(node: Node, env: Environment) -> Kernel:
         if 0 in counts:
             empty = x.new_empty((x.shape[0], *counts, x.shape[3]))
             return empty, empty.to(target)
-        values, indices = _maxima(window, window.first(x))
+        planes = window.first(x)
+        values, indices = _maxima(window, planes)
+        if x.dtype.is_floating_point:  # also NaN that a window starts with
+            values = torch.gather(planes.flatten(2), 2, indices.flatten(2)).view(indices.shape)
         indices = indices.permute(window.to_last) * x.shape[3]
         indices += torch.arange(x.shape[3], device=x.device)
         if with_batch:

@@ -88,7 +88,9 @@ class Window:
         return counts, (0,) * self.n, False, (before, after)
 
 
-def pooled_by_code(window: Window, name: str, x: torch.Tensor) -> torch.Tensor | None:
+def pooled_by_code(
+    window: Window, name: str, x: torch.Tensor, from_infinity: bool = False
+) -> torch.Tensor | None:
     """The "largest" or the "mean" of windows by machine code; None where ATen is to do it."""
     if not window.last or window.channel_size != 1 or x.dim() != window.rank or x.device.type != "cpu":
         return None
@@ -96,7 +98,9 @@ def pooled_by_code(window: Window, name: str, x: torch.Tensor) -> torch.Tensor |
         return None
     counts, before, _ = window.solve(tuple(x.shape[1:-1]))
     pool = window_pool(x.dtype) if 0 not in counts else None
-    return None if pool is None else pool(name, x, counts, (window.sizes, window.strides, before))
+    return (
+        None if pool is None else pool(name, x, counts, (window.sizes, window.strides, before), from_infinity)
+    )
 
 
 def _ceil_fits(length: int, size: int, stride: int, before: int, after: int, count: int) -> bool:
@@ -165,10 +169,15 @@ def pooling_kernel(
 
 def infer_pooled(find: Callable[[Node], Window | None], rank: int) -> Callable[[Node], Dims]:
     def infer(node: Node) -> Dims:
-        window = find(node)
+        dims = require_rank(node.dims(0), rank)
+        try:
+            window = find(node)
+        except errors.UnimplementedError:  # a step's to raise
+            return (None,) * rank
+        except errors.InvalidArgumentError as error:
+            raise ValueError(error.message) from None
         if window is None:
             return None
-        dims = require_rank(node.dims(0), rank)
         layout = node.attributes.get("data_format", "NHWC")
         found = zip(spatial(dims, layout), window.sizes, window.strides, (1,) * window.n)
         counts = [window.padding.count(*one, axis) for axis, one in enumerate(found)]

@@ -15,7 +15,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import Equal, F, GradientFunction, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.tensors.composite import IndexedSlices
+from flowstone.framework.tensors.composite import IndexedSlices, of_stored_values
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node, Output
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -368,12 +368,14 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     return squared_difference_op(x, y, name=name)
 
 
+@of_stored_values
 @dispatched("unary")
 def negative(x: Any, name: str | None = None) -> Tensor:
     """-x, element-wise."""
     return neg_op(x, name=name)
 
 
+@of_stored_values
 @dispatched("unary")
 def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value, element-wise; of complex64 as float32, of complex128 as float64."""
@@ -383,12 +385,14 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     return abs_op(x, name=name)
 
 
+@of_stored_values
 @dispatched("unary")
 def sign(x: Any, name: str | None = None) -> Tensor:
     """-1, 0 or 1 by the sign of each element; x / |x| of complex numbers."""
     return sign_op(x, name=name)
 
 
+@of_stored_values
 @dispatched("unary")
 def square(x: Any, name: str | None = None) -> Tensor:
     """x * x, element-wise."""

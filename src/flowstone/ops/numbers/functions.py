@@ -16,6 +16,7 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Input
 from flowstone.framework.declarations.operation import F, Gradients, OpDeclaration, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.tensors.composite import of_stored_values
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types.dtypes import DType
@@ -446,3 +447,4 @@ def is_finite(x: Any, name: str | None = None) -> Tensor:
 
 for _name in __all__:
     globals()[_name] = dispatched("unary")(globals()[_name])
+sqrt, tanh, erf = map(of_stored_values, (sqrt, tanh, erf))

@@ -188,7 +188,8 @@ def to_tensor(rt_input: Any, default_value: Any = None, name: str | None = None)
         widths = [
             int(np.diff(each).max(initial=0)) if isinstance(each, np.ndarray) else None for each in known
         ]
-        result.set_shape([*ragged.shape.as_list()[:1], *widths, *result.shape.as_list()[len(splits) + 1 :]])
+        if result.dims is not None and ragged.shape.ndims is not None:
+            result.set_shape([ragged.shape.as_list()[0], *widths, *result.dims[len(splits) + 1 :]])
         return result
 
 

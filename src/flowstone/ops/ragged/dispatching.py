@@ -13,7 +13,7 @@ from flowstone.ops.arrays.shapes import squeeze
 from flowstone.ops.numbers import arithmetic, comparisons, division
 from flowstone.ops.ragged import conversions, functions, ragged_reductions
 from flowstone.ops.ragged.elementwise import binary, of_list, unary
-from flowstone.ops.ragged.indexing import getitem
+from flowstone.ops.ragged.indexing import gather_nd, getitem
 from flowstone.ops.ragged.ragged_spec import RaggedTensorSpec
 from flowstone.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor
 from flowstone.ops.ragged.row_layouts import counted
@@ -105,6 +105,7 @@ def _install() -> None:
         handle(name, _instead(getattr(functions, name)))
     for name in ragged_reductions.__all__[:-1]:
         handle(name, _instead(getattr(ragged_reductions, name)))
+    handle("gather_nd", _instead(gather_nd))
     handle("rank", _instead(rank))
     handle("size", _instead(size))
     ragged: Any = RaggedTensor

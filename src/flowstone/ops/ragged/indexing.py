@@ -1,17 +1,21 @@
-"""``ragged[...]``: rows, slices of rows, and what is within them."""
+"""``ragged[...]``: rows, slices of rows, and what is within them; what index tuples name."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
+from flowstone.ops.arrays import gathering, index_tuples
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.ragged.conversions import from_tensor, to_tensor
 from flowstone.ops.ragged.functions import expand_dims, gather, rows_between
-from flowstone.ops.ragged.ragged_tensor import RaggedTensor
+from flowstone.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor
 from flowstone.ops.ragged.row_layouts import places
 
-__all__ = ["getitem"]
+__all__ = ["gather_nd", "getitem"]
 
 _ALL = slice(None, None, None)
 
@@ -118,3 +122,49 @@ def _bounded(value: Any, lengths: Tensor, low: Any, high: Any) -> Tensor:
     at = at if at.dtype == kind else F.Cast(at, DstT=kind)
     found = F.SelectV2(at < 0, at + lengths, at + 0 * lengths)
     return F.Minimum(F.Maximum(found, low), high)
+
+
+def gather_nd(
+    params: Any, indices: Any, name: str | None = None, batch_dims: int = 0, bad_indices_policy: str = ""
+) -> Any:
+    """The parts of `params`, ragged or dense, at index tuples ``indices[..., :]``, ragged or dense.
+
+    ValueError for batch dimensions, and for indices whose rank, or length of tuples, is not known. As in
+    TensorFlow, an index within a row is not compared with the row's length.
+    """
+    if not isinstance(batch_dims, int) or batch_dims != 0:
+        raise ValueError("batch_dims != 0 is not supported for ragged gather yet.")
+    with get_default_graph().name_scope(name or "RaggedGatherNd"):
+        params, indices = as_ragged_or_tensor(params), as_ragged_or_tensor(indices)
+        return _at_tuples(params, indices)
+
+
+def _at_tuples(params: Any, indices: Any) -> Any:
+    if isinstance(indices, RaggedTensor):
+        return indices.with_values(_at_tuples(params, indices.values))
+    if not isinstance(params, RaggedTensor):
+        return index_tuples.gather_nd(params, indices)
+    ndims = indices.shape.ndims
+    if ndims is None:
+        raise ValueError("indices.rank must be known when the graph is built")
+    if not ndims:
+        raise ValueError("indices.rank must be at least 1.")
+    if ndims > 2:
+        rows = from_tensor(indices, ragged_rank=ndims - 2)
+        found = rows.with_flat_values(_at_tuples(params, rows.flat_values))
+        return to_tensor(found) if found.ragged_rank == ndims - 2 else found
+    length = indices.dims[-1]
+    if length is None:
+        raise ValueError("indices.shape[-1] must be known when the graph is built")
+    tuples = F.ExpandDims(indices, 0) if ndims == 1 else indices
+    if not length:
+        return gather(expand_dims(params, 0), F.Fill(F.Shape(tuples)[:1], 0))
+    at, used = tuples[:, 0], 1
+    while used < length and isinstance(params, RaggedTensor):
+        starts = gathering.gather(params.row_splits, at)
+        at = starts + F.Cast(tuples[:, used], DstT=starts.dtype)
+        params, used = params.values, used + 1
+    if used == length:
+        return gather(params, at)
+    rest = F.Cast(tuples[:, used:], DstT=at.dtype)
+    return index_tuples.gather_nd(params, concat([F.ExpandDims(at, 1), rest], 1))

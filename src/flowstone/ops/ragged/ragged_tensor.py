@@ -49,6 +49,7 @@ class RaggedTensor(Ragged):
             raise TypeError(f"values must be a Tensor or RaggedTensor, got {values!r}")
         values.shape.with_rank_at_least(1)
         row_splits.shape.assert_has_rank(1)
+        row_splits.set_shape([None])
         if isinstance(values, RaggedTensor) and values.row_splits.dtype != row_splits.dtype:
             raise ValueError("row_splits and values.row_splits must have the same dtype.")
         if not Ragged.exist:

@@ -15,6 +15,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import as_dtype
+from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.signals.cosine_transforms import dct
 
 _BREAK_HERTZ = 700.0
@@ -75,11 +76,15 @@ def _check(num_mel_bins: int, sample_rate: float, lower: float, upper: float, dt
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
     """The cepstral coefficients [..., mel bins] of logarithms of spectra in mels: their cosine transform.
 
-    ValueError if the number of bins is not known, or zero.
+    ValueError if there are no bins.
     """
     with get_default_graph().name_scope(name or "mfccs_from_log_mel_spectrograms"):
         x = convert_to_tensor(log_mel_spectrograms)
         count = x.dims[-1] if x.dims else None
-        if not count:
-            raise ValueError(f"num_mel_bins must be known and positive. Got: {x.shape}")
-        return F.Mul(dct(x, type=2), x.dtype.as_numpy_dtype(1 / np.sqrt(2 * count)))
+        if count == 0:
+            raise ValueError(f"num_mel_bins must be positive. Got: {x.shape}")
+        if count is None:
+            factor = F.Rsqrt(F.Cast(shape(x)[-1], DstT=x.dtype) * 2.0)
+        else:
+            factor = x.dtype.as_numpy_dtype(1 / np.sqrt(2 * count))
+        return F.Mul(dct(x, type=2), factor)

@@ -41,6 +41,10 @@ def _(node: Node) -> Shapes:
         dims = node.dims(i)
         if dims is not None and len(dims) != rank:
             raise ValueError(f"Shape must be rank {rank} but is rank {len(dims)}")
+    for i in (0, 3):
+        at, sizes = node.dims(i), node.dims(i + 2)
+        if at and sizes and None not in (at[1], sizes[0]) and at[1] != sizes[0]:
+            raise ValueError(f"Index rank ({at[1]}) and shape rank ({sizes[0]}) do not match.")
     merge(node.dims(2), node.dims(5))
     first, second = node.constant(2), node.constant(5)
     if first is None or second is None:

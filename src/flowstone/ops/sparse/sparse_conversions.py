@@ -14,7 +14,7 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape
 from flowstone.ops.arrays import constants
 from flowstone.ops.arrays.choice import where
-from flowstone.ops.arrays.gathering import gather_nd
+from flowstone.ops.arrays.index_tuples import gather_nd
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import expand_dims, shape
 from flowstone.ops.numbers.casts import cast

@@ -25,7 +25,8 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.framework.types.tensor_proto import messages
-from flowstone.ops.arrays.gathering import gather, gather_nd
+from flowstone.ops.arrays.gathering import gather
+from flowstone.ops.arrays.index_tuples import gather_nd
 from flowstone.ops.arrays.indexing import sliced
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.numbers.operators import install_operators
