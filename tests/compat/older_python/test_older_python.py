@@ -73,6 +73,21 @@ def test_products_of_stacks(tmp_path: Path) -> None:
     assert result.stdout == "[5.0, 50.0] [[[5.0, 14.0], [14.0, 50.0]]]\n", result.stderr
 
 
+def test_modules_under_their_former_names(tmp_path: Path) -> None:
+    result = run_as_program(
+        """
+        import numpy as np
+        from numpy.testing.utils import assert_almost_equal
+        from numpy.lib.function_base import _quantile_is_valid, angle
+        import numpy.lib.index_tricks, numpy.lib.stride_tricks
+        print(angle is np.angle, assert_almost_equal is np.testing.assert_almost_equal)
+        print(numpy.lib.index_tricks.r_ is np.r_, numpy.lib.stride_tricks.as_strided([1], (2,), (0,)))
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "True True\nTrue [1 1]\n", result.stderr
+
+
 def test_methods_of_arrays(tmp_path: Path) -> None:
     result = run_as_program(
         """
