@@ -17,7 +17,7 @@ from installed_programs import SOURCE, run_as_program
 def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
     result = run_as_program(
         """
-        import collections, base64, fractions, inspect, threading, time, unittest
+        import asyncio, collections, base64, fractions, inspect, threading, time, unittest
         import cgi, imp, io
         from collections import Mapping, Iterable
         import numpy as np
@@ -25,6 +25,7 @@ def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
         assert isinstance([], Iterable)
         assert inspect.getargspec(lambda a, b=1, *c, **d: 0) == (["a", "b"], "c", "d", (1,))
         assert fractions.gcd(12, 18) == 6 and time.clock() <= time.clock()
+        assert list(asyncio.coroutine(lambda: (yield 3))()) == [3]
         assert base64.decodestring(base64.encodestring(b"abc")) == b"abc"
         assert cgi.escape("<a>") == "&lt;a&gt;"
         thread = threading.Thread(target=int)
