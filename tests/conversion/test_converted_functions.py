@@ -855,3 +855,22 @@ def test_functions_of_datasets_are_converted(make: Any, expected: list[int]) -> 
 def test_a_function_without_source_and_branches_needs_no_warning(caplog: Any) -> None:
     assert value(eval("lambda x: x * 2"), 2.0) == 4.0
     assert not caplog.text
+
+
+def leaves_doubled(structure: Any) -> Any:
+    if isinstance(structure, dict):
+        return {key: leaves_doubled(each) for key, each in structure.items()}
+    return structure * 2.0
+
+
+def test_a_global_function_that_calls_itself() -> None:
+    assert value(lambda x: leaves_doubled({"a": x, "b": {"c": x}}), 2.0) == {"a": 4.0, "b": {"c": 4.0}}
+
+
+def test_an_inner_function_that_calls_itself() -> None:
+    def power(x: Any, n: int) -> Any:
+        if n == 0:
+            return tf.ones_like(x)
+        return x * power(x, n - 1)
+
+    assert value(lambda x: power(x, 3), 2.0) == 8.0

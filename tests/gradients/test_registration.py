@@ -9,6 +9,7 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework.declarations.operation import registry
+from flowstone.gradients.registration import GradientRegistry
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -107,3 +108,28 @@ def test_overrides_hold_for_imported_operations() -> None:
             1,
             3,
         ]
+
+
+def test_the_registry_as_programs_of_the_time_know_it() -> None:
+    """Guided back-propagation asks for names; SHAP's explainer puts its function in the place of others."""
+    gradients = GradientRegistry()
+    assert "Relu" in gradients._registry and "GuidedRelu6" not in gradients._registry
+    with pytest.raises(LookupError, match="no entry for: GuidedRelu6"):
+        gradients.lookup("GuidedRelu6")
+    tf.RegisterGradient("GuidedRelu6")(lambda op, dy: 3.0 * dy)
+    assert "GuidedRelu6" in set(gradients._registry) and callable(gradients.lookup("GuidedRelu6"))
+    with pytest.raises(KeyError, match="Registering two gradient"):
+        gradients.register(lambda op, dy: dy, "Relu")
+    x = tf.constant([1.0, -2.0])
+    own = gradients._registry["Relu"]["type"]
+    try:
+        gradients._registry["Relu"]["type"] = lambda op, dy: 7.0 * dy
+        changed = tf.gradients(tf.nn.relu(x), x)[0]
+        gradients._registry["Unheard"] = {"type": None, "location": ()}
+        assert gradients.lookup("Unheard") is None
+        del gradients._registry["Unheard"]
+    finally:
+        gradients._registry["Relu"]["type"] = own
+    with tf.Session() as session:
+        found = session.run([changed, tf.gradients(tf.nn.relu(x), x)[0]])
+    assert [each.tolist() for each in found] == [[7.0, 7.0], [1.0, 0.0]]

@@ -16,7 +16,12 @@ import pytest
 import flowstone as tf
 import forked
 import saver_programs
+from flowstone.compat.module_paths import register
 from flowstone.framework import errors
+from flowstone.framework.names.alias_modules import alias_module
+from flowstone.training.checkpoints.saver_graph import SaverGraph
+
+register()
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -355,3 +360,44 @@ def test_a_saver_is_in_the_graph_of_its_variables(tmp_path: Path) -> None:
         saver.restore(session, path)
         np.testing.assert_array_equal(session.run(variable), [1.0, 2.0])
     assert other.get_operations() == []
+
+
+# ---- builders of a program's own
+
+
+class Doubling(alias_module("tensorflow.python.training.saver").BaseSaverBuilder):  # type: ignore[misc]
+    """Saves the half of each value, and reads twice what is in the file."""
+
+    def save_op(self, filename_tensor: Any, saveables: Any) -> Any:
+        halves = [
+            self.SaveableObject(
+                each.op, [self.SaveSpec(each.specs[0].tensor / 2.0, "", each.name)], each.name
+            )
+            for each in saveables
+        ]
+        return super().save_op(filename_tensor, halves)
+
+    def bulk_restore(
+        self, filename_tensor: Any, saveables: Any, preferred_shard: Any, restore_sequentially: Any
+    ) -> Any:
+        tensors = super().bulk_restore(filename_tensor, saveables, preferred_shard, restore_sequentially)
+        return [tensor * 2.0 for tensor in tensors]
+
+
+def test_a_builder_saves_and_reads_in_its_own_way(tmp_path: Path) -> None:
+    variables = [tf.Variable([4.0, 6.0], name="a"), tf.Variable(2.0, name="b", use_resource=True)]
+    saver = tf.train.Saver(builder=Doubling())
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        path = saver.save(session, str(tmp_path / "model"))
+        reader = tf.train.load_checkpoint(path)
+        assert reader.get_tensor("a").tolist() == [2.0, 3.0] and reader.get_tensor("b") == 1.0
+        session.run([tf.assign(variable, variable * 0.0) for variable in variables])
+        saver.restore(session, path)
+        assert [each.tolist() for each in session.run(variables)] == [[4.0, 6.0], 2.0]
+    kinds = [each.type for each in tf.get_default_graph().get_operations()]
+    assert kinds.count("RestoreV2") == 2 and issubclass(Doubling, SaverGraph)
+    bulk = alias_module("tensorflow.python.training.saver").BulkSaverBuilder
+    tf.train.Saver(builder=bulk())
+    kinds = [each.type for each in tf.get_default_graph().get_operations()]
+    assert kinds.count("RestoreV2") == 3

@@ -133,4 +133,4 @@ def register() -> None:
     """Has alias modules look their names up in this table; a second call changes nothing."""
     add_neighbours(find_neighbour)
     add_paths(find_sources)
-    add_objects(find_object)
+    add_objects(find_object, lambda module: PUBLIC_TWINS.get(module, ()))

@@ -151,6 +151,7 @@ def _module(tree: Any, function: FunctionType) -> ast.Module:
         tree.decorator_list = []
         _drop_surroundings(tree.args)
         tree.returns = None
+        tree.name = f"ag__{tree.name}"  # so that a global function that calls itself is looked up globally
         inner: Any = tree
     else:
         _drop_surroundings(tree.args)

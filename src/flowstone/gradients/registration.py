@@ -13,7 +13,7 @@ KeyError: "Registering two gradient with name 'Square'! (its declaration has one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 from flowstone.framework.declarations.operation import OpDeclaration, registry
@@ -22,6 +22,7 @@ from flowstone.framework.graphs.graph_operation import Operation
 GradientFunction = Callable[..., Any]
 
 _registered: dict[str, GradientFunction | None] = {}
+_instead: dict[str, GradientFunction | None] = {}  # of ops that have gradients of their own
 
 
 def _check_name(name: Any) -> str:
@@ -79,6 +80,8 @@ def gradient_function(op: Operation) -> GradientFunction | None:
     """
     attributes = op.attributes
     name = attributes.get("_gradient_op_type") if attributes else None
+    if _instead and (name or op.declaration.name) in _instead:
+        return _instead[name or op.declaration.name]
     declaration: OpDeclaration | None
     if name is None:
         declaration = op.declaration
@@ -97,3 +100,78 @@ def gradient_function(op: Operation) -> GradientFunction | None:
         f"No gradient defined for operation '{op.name}' (op type: {op.type}). To treat it as a constant, use "
         "tf.stop_gradient or tf.NotDifferentiable; to give it a gradient, tf.RegisterGradient."
     )
+
+
+class GradientRegistry:
+    """The gradient functions by their names, as `_gradient_registry` of TensorFlow 1's module `ops`, which
+    programs ask for names; by its `_registry` they also put functions in the place of others.
+
+    >>> GradientRegistry().lookup("Nothing")
+    Traceback (most recent call last):
+        ...
+    LookupError: gradient registry has no entry for: Nothing
+    """
+
+    def __init__(self) -> None:
+        self._registry = _Entries()
+
+    def lookup(self, name: str) -> GradientFunction | None:
+        """The function of that name; None if no gradient flows. LookupError if there is none."""
+        if name not in self._registry:
+            raise LookupError(f"gradient registry has no entry for: {name}")
+        return _Entries.function_of(name)
+
+    def register(self, candidate: GradientFunction | None, name: str) -> None:
+        """Registers a function. KeyError if there is one of that name."""
+        _registered[_check_free(name)] = candidate
+
+    def list(self) -> list[str]:
+        """The names."""
+        return list(self._registry)
+
+
+class _Entry(dict[str, Any]):
+    """What is registered under a name: "type" is the function, which can be set."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(type=_Entries.function_of(name), location=("UNKNOWN",) * 4)
+        self._name = name
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        super().__setitem__(key, value)
+        if key == "type":
+            _instead[self._name] = value
+
+
+class _Entries(MutableMapping[str, dict[str, Any]]):
+    """What is registered, by names."""
+
+    @staticmethod
+    def function_of(name: str) -> GradientFunction | None:
+        if name in _instead or name in _registered:
+            return _instead[name] if name in _instead else _registered[name]
+        declaration = registry.get(name)
+        return None if declaration is None else declaration.gradient_function
+
+    def __contains__(self, name: object) -> bool:
+        declaration = registry.get(str(name))
+        has_own = declaration is not None and declaration.gradient_kind != "none"
+        return has_own or name in _registered or name in _instead
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        if name not in self:
+            raise KeyError(name)
+        return _Entry(name)
+
+    def __setitem__(self, name: str, entry: dict[str, Any]) -> None:
+        _instead[name] = entry["type"]
+
+    def __delitem__(self, name: str) -> None:
+        _registered.pop(name, None)
+        _instead.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in {*registry, *_registered, *_instead} if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

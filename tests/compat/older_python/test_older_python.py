@@ -17,7 +17,7 @@ from installed_programs import SOURCE, run_as_program
 def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
     result = run_as_program(
         """
-        import collections, base64, fractions, inspect, threading, time, unittest
+        import asyncio, collections, base64, fractions, inspect, threading, time, unittest
         import cgi, imp, io
         from collections import Mapping, Iterable
         import numpy as np
@@ -25,6 +25,7 @@ def test_names_of_the_library_and_of_numpy(tmp_path: Path) -> None:
         assert isinstance([], Iterable)
         assert inspect.getargspec(lambda a, b=1, *c, **d: 0) == (["a", "b"], "c", "d", (1,))
         assert fractions.gcd(12, 18) == 6 and time.clock() <= time.clock()
+        assert list(asyncio.coroutine(lambda: (yield 3))()) == [3]
         assert base64.decodestring(base64.encodestring(b"abc")) == b"abc"
         assert cgi.escape("<a>") == "&lt;a&gt;"
         thread = threading.Thread(target=int)
@@ -71,6 +72,21 @@ def test_products_of_stacks(tmp_path: Path) -> None:
         tmp_path,
     )
     assert result.stdout == "[5.0, 50.0] [[[5.0, 14.0], [14.0, 50.0]]]\n", result.stderr
+
+
+def test_modules_under_their_former_names(tmp_path: Path) -> None:
+    result = run_as_program(
+        """
+        import numpy as np
+        from numpy.testing.utils import assert_almost_equal
+        from numpy.lib.function_base import _quantile_is_valid, angle
+        import numpy.lib.index_tricks, numpy.lib.stride_tricks
+        print(angle is np.angle, assert_almost_equal is np.testing.assert_almost_equal)
+        print(numpy.lib.index_tricks.r_ is np.r_, numpy.lib.stride_tricks.as_strided([1], (2,), (0,)))
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "True True\nTrue [1 1]\n", result.stderr
 
 
 def test_methods_of_arrays(tmp_path: Path) -> None:

@@ -22,3 +22,11 @@ def test_a_module_is_not_hidden_by_a_module() -> None:
     ops = alias_module(OPS)
     assert ops is not None and isinstance(ops.variables, ModuleType)
     assert ops.variables.model_variable is framework.model_variable
+
+
+def test_the_names_of_a_module_as_a_dictionary() -> None:
+    """Programs evaluate texts among the names of a module."""
+    ops = alias_module(OPS)
+    assert ops is not None and "VariableDeviceChooser" in dir(ops)
+    assert vars(ops)["VariableDeviceChooser"] is framework.VariableDeviceChooser
+    assert eval("arg_scope", dict(vars(ops))) is framework.arg_scope

@@ -101,3 +101,16 @@ def test_an_op_of_a_late_file_is_the_same_however_it_is_asked_for() -> None:
         "print('sqlite3' in sys.modules, late, len(registry) > 1000, registry['SqlDataset'] is first)"
     )
     assert run(code).split() == ["True", "False", "True", "True"]
+
+
+def test_late_names_are_in_the_modules_dictionary() -> None:
+    """Programs look an optimiser up in the dictionary of `tf.train`."""
+    program = """if True:
+        import sys
+        import flowstone as tf
+        from flowstone.contrib import rnn
+        assert "LSTMBlockFusedCell" in dir(rnn) and "flowstone.contrib.rnn.lstm_ops" not in sys.modules
+        print(vars(rnn)["LSTMBlockFusedCell"] is rnn.LSTMBlockFusedCell, vars(rnn) is rnn.__dict__)
+        print(tf.train.__dict__["AdamOptimizer"] is tf.train.AdamOptimizer)
+    """
+    assert run(program) == "True True\nTrue\n"

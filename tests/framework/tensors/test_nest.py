@@ -47,3 +47,9 @@ def test_namedtuples_of_one_name_and_the_same_fields_are_of_one_type() -> None:
     for other in [collections.namedtuple(*each) for each in others]:
         with pytest.raises(TypeError, match="same sequence type"):
             nest.assert_same_structure(first, other(1, ()))
+
+
+def test_a_default_dictionary_keeps_its_factory() -> None:
+    structure = collections.defaultdict(list, {"b": 3, "a": [1, 2]})
+    mapped = nest.map_structure(lambda x: x + 1, structure)
+    assert mapped == {"b": 4, "a": [2, 3]} and mapped["c"] == [] and list(mapped) == ["b", "a", "c"]

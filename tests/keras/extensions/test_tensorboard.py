@@ -37,6 +37,21 @@ def test_an_epoch_is_a_step(tmp_path: Path) -> None:
     assert written(tmp_path) == [(s, f"epoch_{name}") for s in (0, 1) for name in ("loss", "val_loss")]
 
 
+def test_a_callback_of_a_library_writes_values_of_its_own(tmp_path: Path) -> None:
+    """As the summaries of sparsity of TensorFlow's toolkit for pruning."""
+
+    class Sparsity(tf.keras.callbacks.TensorBoard):
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            super().on_epoch_end(epoch, logs)
+            self._write_custom_summaries(epoch + 7, {"sparsity": 0.5})
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,))])
+    model.compile("sgd", "mse")
+    board = Sparsity(str(tmp_path), write_graph=False)
+    model.fit(np.ones([4, 1]), np.ones([4, 1]), verbose=0, callbacks=[board])
+    assert events_of(tmp_path) == [(0, "epoch_loss"), (7, "sparsity")]
+
+
 @pytest.mark.parametrize("frequency, batches", [("batch", (0, 1, 2, 3)), (10, (1, 3))])
 def test_batches_count_from_zero_and_epochs_by_samples(tmp_path: Path, frequency: Any, batches: Any) -> None:
     found = written(tmp_path, epochs=1, update_freq=frequency)

@@ -381,3 +381,13 @@ def test_mistakes_of_functional_forms_show_in_the_step() -> None:
         run(functional_forms.If(p, [x, x], one, one))
     with pytest.raises(tf.errors.InvalidArgumentError, match="has type int32, expected float32"):
         run(functional_forms.If(p, [tf.constant(1)], one, one))
+
+
+def test_the_class_of_a_bound_method_is_no_argument(graph) -> None:
+    class Losses:
+        @classmethod
+        def scaled(cls, loss: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
+            return loss * scale
+
+    with tf.Session() as session:
+        assert session.run(Defun(tf.float32, tf.float32)(Losses.scaled)(2.0, 3.0)) == 6.0

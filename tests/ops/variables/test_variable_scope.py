@@ -273,3 +273,9 @@ def test_a_variable_has_a_name(resource: bool) -> None:
             make()
     with tf.variable_scope("s"):
         assert tf.get_variable("", [2], use_resource=resource).name == "s:0"
+
+
+def test_a_scope_whose_name_ends_with_a_slash_keeps_the_scope_of_names() -> None:
+    """RETURNN enters scopes again by such names."""
+    with tf.name_scope("whole/"), tf.variable_scope(tf.VariableScope(None, "whole/")) as scope:
+        assert tf.get_default_graph()._name_stack == "whole" and scope.name == "whole/"

@@ -72,3 +72,14 @@ def test_a_cycle_is_an_error_that_names_its_nodes() -> None:
     a.op._update_input(0, b)
     with pytest.raises(tf.errors.InvalidArgumentError, match="cycle through the nodes: a, b"):
         prune([b], [], [])
+
+
+def test_a_loop_whose_next_iteration_comes_first() -> None:
+    """Programs that edit graphs leave a Merge's inputs in either order."""
+    body = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x / 2.0), (0, 42.0))
+    for merge in [each for each in tf.get_default_graph().get_operations() if each.type == "Merge"]:
+        outside, following = merge.inputs
+        merge._update_input(0, following)
+        merge._update_input(1, outside)
+    with tf.Session() as session:
+        assert session.run(body) == (3, 5.25)

@@ -13,7 +13,7 @@ from flowstone.contrib.framework.ops import get_name_scope as get_name_scope
 from flowstone.framework.graphs import collection_protos
 from flowstone.framework.tensors import nest, scope
 from flowstone.framework.tensors.composite import IndexedSlicesValue as IndexedSlicesValue
-from flowstone.gradients.registration import gradient_function
+from flowstone.gradients.registration import GradientRegistry, gradient_function
 from flowstone.profiling.float_operations import float_operations
 from flowstone.runtime.execution.eager_graph import EagerTensor as EagerTensor
 
@@ -344,6 +344,9 @@ def NullContextmanager(*args: Any, **kwargs: Any) -> Iterator[None]:
 
 
 # ---- what is registered for ops
+
+
+_gradient_registry = GradientRegistry()
 
 
 def get_gradient_function(op: Any) -> Any:

@@ -7,11 +7,13 @@ from typing import Any
 import flowstone as tf
 from flowstone.framework.declarations.operation import F
 from flowstone.ops.control.conditionals import CondContext, case_by
+from flowstone.ops.control.context_questions import ContextQuestions
 from flowstone.ops.control.control_flow import zeros_for_gradient
 from flowstone.ops.control.loop_context import WhileContext
 
 __all__ = [
     "CondContext",
+    "ControlFlowContext",
     "IsLoopExit",
     "IsLoopSwitch",
     "IsSwitch",
@@ -20,6 +22,9 @@ __all__ = [
     "exit",
     "smart_cond",
 ]
+
+
+ControlFlowContext = ContextQuestions
 
 
 def IsSwitch(op: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import importlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -227,6 +228,27 @@ def _fill_products(module: ModuleType) -> None:
     add_missing(module, products)
 
 
+# Modules whose names are in others since NumPy 2 (`numpy.testing.utils` since 1.25).
+_MOVED = {"numpy.testing.utils": "numpy.testing"} | {
+    f"numpy.lib.{name}": f"numpy.lib._{name}_impl"
+    for name in (
+        "arraypad",
+        "arraysetops",
+        "function_base",
+        "histograms",
+        "index_tricks",
+        "nanfunctions",
+        "npyio",
+    )
+    + ("polynomial", "shape_base", "stride_tricks", "twodim_base", "type_check", "ufunclike", "utils")
+}
+
+
+def _fill_moved(module: ModuleType) -> None:
+    """A module under its former name."""
+    add_missing(module, vars(importlib.import_module(_MOVED[module.__name__])))
+
+
 def install() -> None:
     """Gives the names back, as far as this NumPy lacks them."""
     _print_as_numpy_1()
@@ -240,5 +262,7 @@ def install() -> None:
     _add_methods(np.generic, {"newbyteorder": _newbyteorder, "tostring": _tostring})
     module.array, module.asarray, module.asanyarray, module.copy = array, asarray, asanyarray, copy
     replace("numpy.core.umath_tests", _fill_products)
+    for name in _MOVED:
+        replace(name, _fill_moved)
     for name, made in _lists.items():
         setattr(module, name, made)

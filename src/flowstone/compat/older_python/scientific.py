@@ -174,6 +174,14 @@ _MOVED = {  # modules of SciPy that have a name with an underscore now; the old 
 }
 
 
+def _fill_sparse(module: ModuleType) -> None:
+    """Matrices' attributes for the dense array and the adjoint, which SciPy 1.14 has no more."""
+    matrix: Any = module.spmatrix
+    for name, value in (("A", lambda self: self.toarray()), ("H", lambda self: self.conj().transpose())):
+        if not hasattr(matrix, name):
+            setattr(matrix, name, property(value))
+
+
 def install() -> None:
     """Has these modules and names found when a program imports them."""
     complete("scipy", _fill_scipy)
@@ -185,6 +193,7 @@ def install() -> None:
             moved = f"scipy.{package}._{name}"
             complete(f"scipy.{package}.{name}", _fill_if_moved(moved))
             replace(f"scipy.{package}.{name}", _fill_moved(moved))
+    complete("scipy.sparse", _fill_sparse)
     complete("PIL.Image", _fill_pil)
     replace("sklearn.cross_validation", _fill_moved("sklearn.model_selection"))
     replace("sklearn.grid_search", _fill_moved("sklearn.model_selection"))

@@ -320,7 +320,8 @@ class Defun:
                 "Functions with argument defaults or keywords arguments are not supported. "
                 f"{func} has defaults {spec.defaults} and keywords {spec.varkw}."
             )
-        names = spec.args[1:] if spec.args[:1] == ["self"] and not inspect.isfunction(func) else spec.args
+        is_bound = inspect.ismethod(func) or (spec.args[:1] == ["self"] and not inspect.isfunction(func))
+        names = spec.args[1:] if is_bound else spec.args
         least, types = len(names), self._input_types
         if not types and (names or spec.varargs):
             return OverloadedFunction(func, list(names), **self._keywords)

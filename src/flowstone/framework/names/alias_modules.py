@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+from flowstone.framework.names.late_names import all_names, own_names
 
 __all__ = [
     "AliasModule",
@@ -37,6 +39,8 @@ NeighbourFinder = Callable[[str, str], str | None]
 _FINDERS: list[Finder] = []
 _NEIGHBOUR_FINDERS: list[NeighbourFinder] = []
 _OBJECT_FINDERS: list[ObjectFinder] = []
+# From a module's name to the names in it that object finders know.
+_OBJECT_NAMES: list[Callable[[str], Iterable[str]]] = []
 _MODULES: dict[str, AliasModule] = {}
 
 
@@ -46,10 +50,11 @@ def add_paths(find: Finder) -> None:
         _FINDERS.append(find)
 
 
-def add_objects(find: ObjectFinder) -> None:
-    """Has `find` asked which object a name of a module is."""
+def add_objects(find: ObjectFinder, names: Callable[[str], Iterable[str]]) -> None:
+    """Has `find` asked which object a name of a module is; `names` gives those that it knows in a module."""
     if find not in _OBJECT_FINDERS:
         _OBJECT_FINDERS.append(find)
+        _OBJECT_NAMES.append(names)
 
 
 def add_neighbours(find: NeighbourFinder) -> None:
@@ -109,7 +114,7 @@ class AliasModule(ModuleType):
             below = alias_module(f"{self.__name__}.{name}")
             if below is not None:
                 setattr(self, name, below)
-                return self.__dict__[name]
+                return own_names(self)[name]
             found = self._object(name)
             if found is not None:
                 setattr(self, name, found[0])
@@ -152,7 +157,10 @@ class AliasModule(ModuleType):
 
     def __dir__(self) -> list[str]:
         names = {name for source in self._source_modules() for name in dir(source)}
-        return sorted(names.union(super().__dir__()))
+        names.update(*(names_of(self.__name__) for names_of in _OBJECT_NAMES))
+        return sorted(names.union(own_names(self)))
+
+    __dict__ = property(all_names)
 
     def _source_modules(self) -> list[ModuleType]:
         return [module for module in map(import_if_there, self.__sources__) if module is not None]

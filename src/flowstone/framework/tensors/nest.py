@@ -12,6 +12,7 @@ Composite values (`IndexedSlices`, `SparseTensor`, a `TensorArray` with its flow
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -108,7 +109,8 @@ def with_children(structure: Any, items: Sequence[Any]) -> Any:
     """A structure of the kind of `structure`, one level deep, whose items are `items`."""
     if isinstance(structure, Mapping):
         packed = dict(zip(_keys(structure), items))
-        return type(structure)((key, packed[key]) for key in structure)  # type: ignore[call-arg]
+        made_by = (structure.default_factory,) if isinstance(structure, defaultdict) else ()
+        return type(structure)(*made_by, ((key, packed[key]) for key in structure))  # type: ignore[call-arg]
     return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
 
 

@@ -40,6 +40,11 @@ def _on_batch_end(self: Any, batch: int, logs: Any = None) -> None:
     self._batches_seen += 1
 
 
+def _write_custom_summaries(self: Any, step: int, logs: Any = None) -> None:
+    """Writes values by their names, as callbacks of other libraries ask for."""
+    self._write_logs(logs or {}, step)
+
+
 def _changed_epoch_end(published: Callable[..., None]) -> Callable[..., None]:
     def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
         """Writes the results of an epoch, histograms and embeddings."""
@@ -81,4 +86,5 @@ def extend(module: ModuleType) -> None:
     if board is not None and board.__module__ == module.__name__:
         board.__init__ = _changed_init(board.__init__)
         board.on_batch_end = _on_batch_end
+        board._write_custom_summaries = _write_custom_summaries
         board.on_epoch_end = _changed_epoch_end(board.on_epoch_end)

@@ -13,9 +13,12 @@ __all__ = ["SaveSpec", "SaveableObject"]
 
 class SaveSpec:
     """A tensor to be saved: `tensor`, the `name` that it has in checkpoints, and `slice_spec`, which part of
-    the tensor of that name it is ("" for the whole)."""
+    the tensor of that name it is ("" for the whole). `device`: where it is, by default the tensor's own."""
 
-    def __init__(self, tensor: Any, slice_spec: str, name: str, dtype: Any = None) -> None:
+    def __init__(
+        self, tensor: Any, slice_spec: str, name: str, dtype: Any = None, device: Any = None
+    ) -> None:
+        self.device = getattr(tensor, "device", None) if device is None else device
         self._tensor, self.slice_spec, self.name = tensor, slice_spec, name
         self.dtype = dtypes.as_dtype(tensor.dtype if dtype is None else dtype).base_dtype
 

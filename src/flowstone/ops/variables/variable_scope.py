@@ -208,8 +208,8 @@ class variable_scope:
     def _enter_named(self, stack: contextlib.ExitStack, graph: Graph, store: VariableStore) -> VariableScope:
         if isinstance(self._name_or_scope, VariableScope):
             scope = self._name_or_scope
-            if self._auxiliary and scope.name:
-                stack.enter_context(graph.name_scope(scope.name.rpartition("/")[2]))
+            if self._auxiliary and (leaf := scope.name.rpartition("/")[2]):
+                stack.enter_context(graph.name_scope(leaf))
             return stack.enter_context(store.entered(self._again(scope)))
         name: str = self._name_or_scope or ""
         name_scope = _name_scope_of(graph)

@@ -61,7 +61,10 @@ def prune(
         if UNKNOWN in copy.inputs:
             heads.append((copy, operation))
     for copy, operation in heads:
-        copy.inputs[:] = [outputs[tensor] for tensor in operation.inputs]
+        inputs = [outputs[tensor] for tensor in operation.inputs]
+        if _closes_a_loop(operation.inputs[0]) and not operation.outputs[1].consumers():
+            inputs.reverse()  # as programs that edit graphs leave it; the value from outside comes first here
+        copy.inputs[:] = inputs
     subgraph = Subgraph(
         nodes,
         [outputs[t] for t in feeds],

@@ -17,7 +17,7 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.tensor_proto import messages
 from flowstone.ops.arrays.constants import constant
 from flowstone.ops.control.control_flow import group
-from flowstone.training.checkpoints.saveables import SaveableObject, saveables_of
+from flowstone.training.checkpoints.saveables import SaveableObject, SaveSpec, saveables_of
 
 V1, V2 = 1, 2  # SaverDef.CheckpointFormatVersion
 
@@ -64,18 +64,19 @@ class SaverGraph:
 
     # ---- saving
 
-    def _save_op(self, path: Tensor, saveables: Sequence[SaveableObject]) -> Operation:
+    def save_op(self, filename_tensor: Tensor, saveables: Sequence[SaveableObject]) -> Operation:
+        """The operation that saves these in the file (a subclass may save in another way)."""
         specs = [spec for saveable in saveables for spec in saveable.specs]
         names, parts = [spec.name for spec in specs], [spec.slice_spec for spec in specs]
         tensors = [spec.tensor for spec in specs]
         if self._version == V2:
-            return F.SaveV2.operation(path, names, parts, tensors)
-        return F.SaveSlices.operation(path, names, parts, tensors, name="save")
+            return F.SaveV2.operation(filename_tensor, names, parts, tensors)
+        return F.SaveSlices.operation(filename_tensor, names, parts, tensors, name="save")
 
     def _save(self, path: Tensor, saveables: Sequence[SaveableObject]) -> Tensor:
         """The path, once everything is saved there."""
         graph = get_default_graph()
-        saved = self._save_op(path, saveables)
+        saved = self.save_op(path, saveables)
         with graph.control_dependencies([saved]), graph.colocate_with(path):
             done: Tensor = F.Identity(path, name="control_dependency")
             return done
@@ -106,9 +107,10 @@ class SaverGraph:
     def _restore(
         self, path: Tensor, saveables: Sequence[SaveableObject], reshape: bool, in_turn: bool, name: str
     ) -> Operation:
-        restored = self._read(path, saveables)
+        remaining = iter(self.bulk_restore(path, saveables, -1, in_turn))
         done: list[Any] = []
-        for saveable, tensors in zip(saveables, restored):
+        for saveable in saveables:
+            tensors = [next(remaining) for _ in saveable.specs]
             shapes = [_shape_of(spec) for spec in saveable.specs] if reshape else None
             waits = done[-1:] if in_turn else []
             with (
@@ -118,20 +120,23 @@ class SaverGraph:
                 done.append(saveable.restore(tensors, shapes))
         return group(*done, name=name)
 
-    def _read(self, path: Tensor, saveables: Sequence[SaveableObject]) -> list[list[Tensor]]:
-        """The tensors of each, which one operation reads, of either format."""
+    def bulk_restore(
+        self,
+        filename_tensor: Tensor,
+        saveables: Sequence[SaveableObject],
+        preferred_shard: int,
+        restore_sequentially: bool,
+    ) -> Sequence[Tensor]:
+        """The tensors of all of these in turn, read from a file of either format by one operation (a subclass
+        may read in another way). The last two arguments mean nothing here."""
         specs = [spec for saveable in saveables for spec in saveable.specs]
-        if not specs:
-            return []
-        with get_default_graph().device("cpu:0"):
-            tensors: Any = F.RestoreV2(
-                path,
-                [spec.name for spec in specs],
-                [spec.slice_spec for spec in specs],
-                dtypes=[spec.dtype for spec in specs],
-            )
-        remaining = iter(tensors)
-        return [[next(remaining) for _ in saveable.specs] for saveable in saveables]
+        return _read(filename_tensor, specs) if specs else []
+
+    def restore_op(
+        self, filename_tensor: Tensor, saveable: SaveableObject, preferred_shard: int
+    ) -> Sequence[Tensor]:
+        """The tensors of one of these, read from the file by an operation for each."""
+        return [tensor for spec in saveable.specs for tensor in _read(filename_tensor, [spec])]
 
     def _restore_shards(
         self, path: Tensor, shards: list[tuple[str, list[SaveableObject]]], reshape: bool, in_turn: bool
@@ -141,6 +146,17 @@ class SaverGraph:
             with get_default_graph().device(device or None):
                 restored.append(self._restore(path, saveables, reshape, in_turn, "restore_shard"))
         return group(*restored, name="restore_all")
+
+
+def _read(path: Tensor, specs: Sequence[SaveSpec]) -> Sequence[Tensor]:
+    with get_default_graph().device("cpu:0"):
+        tensors: Any = F.RestoreV2(
+            path,
+            [spec.name for spec in specs],
+            [spec.slice_spec for spec in specs],
+            dtypes=[spec.dtype for spec in specs],
+        )
+    return tensors if isinstance(tensors, (list, tuple)) else [tensors]
 
 
 def _by_device(saveables: Sequence[SaveableObject]) -> list[tuple[str, list[SaveableObject]]]:
