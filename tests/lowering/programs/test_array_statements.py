@@ -14,12 +14,24 @@ from flowstone.lowering.programs.array_statements import ARRAYS
 from three_ways import assert_equal_three_ways, programs, repeated
 
 DIMS = (4, 3, 5)
+
+
+def accumulated(op: Any, x: Any) -> list[Any]:
+    """From either end, with and without an element itself, and gradients."""
+    ways = [(axis, exclusive, not exclusive) for axis in (0, 1, -1) for exclusive in (False, True)]
+    found = [op(x, axis, exclusive, reverse) for axis, exclusive, reverse in ways]
+    return [*found, op(tf.cast(x * 9.0, tf.int64), 1), *tf.gradients(op(x, 1), x, x)]
+
+
 CASES: dict[str, Callable[[Any], list[Any]]] = {
     "All": lambda x: [tf.reduce_all(x > 0.0, 1), tf.reduce_all(x > -9.0)],
     "Any": lambda x: [tf.reduce_any(x > 1.0, [0, 1]), tf.reduce_any(x > 9.0)],
     "ArgMax": lambda x: [tf.argmax(x, axis) for axis in (0, 1, -1)],
     "ArgMin": lambda x: [tf.argmin(x, 1, output_type=tf.int32)],
     "BiasAddGrad": lambda x: [F.BiasAddGrad(x)],
+    "Cumprod": lambda x: accumulated(tf.cumprod, x),
+    "Cumsum": lambda x: accumulated(tf.cumsum, x),
+    "EuclideanNorm": lambda x: [tf.math.reduce_euclidean_norm(x, axis) for axis in (1, [0, 2], None)],
     "L2Loss": lambda x: [tf.nn.l2_loss(x)],
     "MatMul": lambda x: [
         tf.matmul(x[0], x[1], transpose_a=True),
@@ -32,7 +44,11 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
     "Max": lambda x: [tf.reduce_max(x, 1), tf.reduce_max(x)],
     "Mean": lambda x: [tf.reduce_mean(x, [0, 1]), tf.reduce_mean(x, 1, keepdims=True)],
     "Min": lambda x: [tf.reduce_min(x, -1)],
-    "OneHot": lambda x: [tf.one_hot(tf.argmax(x, 2), 7), tf.one_hot(tf.argmax(x, 1), 3, 2.0, -1.0)],
+    "OneHot": lambda x: [
+        tf.one_hot(tf.argmax(x, 2), 7),
+        tf.one_hot(tf.argmax(x, 1), 3, 2.0, -1.0),
+        *[tf.one_hot(tf.argmax(x, 1), 3, axis=axis) for axis in (0, 1)],
+    ],
     "Prod": lambda x: [tf.reduce_prod(x, 2), tf.reduce_prod(x)],
     "Sum": lambda x: [tf.reduce_sum(x, axis) for axis in (0, 1, 2, [0, 1], [1, 2], None)],
     "_AddedMatMul": lambda x: [tf.matmul(x[0], x[1], transpose_b=True) + x[2, :, :3]],
@@ -66,6 +82,16 @@ def test_quotients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for x, y in ((7, 2), (-7, 2), (7, -2), (-7, -2), (0, 5)):
         results = repeated(lambda _: [QUOTIENTS[name](a, b)], a)
         assert_equal_three_ways(monkeypatch, results, {a: x, b: y})
+
+
+@pytest.mark.parametrize("name", [name for name in QUOTIENTS if name.endswith("Mod")])
+def test_remainders_of_floats(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = [7.5, -7.5, 0.0, -0.0, 0.3, -1e30, np.inf, -np.inf, np.nan]
+    x, y = (each.ravel() for each in np.meshgrid(numbers, [2.0, -2.0, 0.7, -0.0, np.inf, -np.inf, 1e-3]))
+    for dtype in (np.float32, np.float64):
+        a, b = tf.placeholder(dtype, x.shape), tf.placeholder(dtype, x.shape)
+        results = repeated(lambda _, a=a, b=b: [QUOTIENTS[name](a, b), QUOTIENTS[name](a, b[4])], a)
+        assert_equal_three_ways(monkeypatch, results, {a: x, b: y}, tolerance=0)
 
 
 @pytest.mark.parametrize("transposed", [False, True])

@@ -23,6 +23,7 @@ def checked(x: Any) -> list[Any]:
 NUMBERS = np.random.default_rng(2).integers(-9, 9, [2, 40])
 CASES: dict[str, Callable[[Any], list[Any]]] = {
     "Assert": checked,
+    "CheckNumerics": lambda x: [tf.check_numerics(x, "x") * 2.0, tf.check_numerics(x[0, 0, 0], "x")],
     "TopKV2": lambda x: [
         *tf.nn.top_k(x, 1),
         *tf.nn.top_k(x[0, 0], 7),
@@ -49,6 +50,15 @@ def test_many_numbers_stay_outside() -> None:
     x = tf.placeholder(tf.float32, [100])
     found, _, log = programs(repeated(lambda x: list(tf.nn.top_k(x, 65)), x), [x])
     assert not found and any("it finds many numbers" in text for _, _, text in log)
+
+
+def test_numbers_that_are_none_are_reported() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    results = repeated(lambda x: [tf.check_numerics(x, "mine") * 2.0], x)
+    with tf.Session() as session:
+        assert "_Program(" in session.explain(results, {x: [1.0, 2.0]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="mine : Tensor had NaN"):
+            session.run(results, {x: [1.0, np.nan]})
 
 
 def test_what_does_not_hold_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

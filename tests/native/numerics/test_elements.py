@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from element_operands import ATTRIBUTES, inputs, op
@@ -19,6 +20,7 @@ from flowstone.native.numerics.special_functions import FUNCTIONS
 ROUNDED = {name for name, element in ELEMENTS.items() if element.calls} | {"Sqrt", "Rsqrt", "TanhGrad"}
 # What other passes compute or drop before clusters are made.
 FOLDED = {"Cast", "Identity", "LogicalNot", "OnesLike", "PreventGradient", "StopGradient", "ZerosLike"}
+TARGETS = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 CASES = [
     (name, dtype)
     for name, element in sorted(ELEMENTS.items())
@@ -42,7 +44,7 @@ def run(name: str, operands: list[Any], attributes: dict[str, Any]) -> tuple[Any
 def test_element(name: str, dtype: str, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flags, "NATIVE_EXACT", exact)
     attributes: dict[str, Any] = dict(ATTRIBUTES.get(name, {}))
-    for target in ("float32", "float64", "int32", "bool") if name == "Cast" else ("",):
+    for target in TARGETS if name == "Cast" else ("",):
         if target:
             attributes["DstT"] = dtypes.as_dtype(target)
         operands = inputs(name, dtype, (5, 23))
@@ -97,3 +99,22 @@ def test_float16_needs_a_processor_that_converts_it(monkeypatch: pytest.MonkeyPa
     assert not suits("AddV2", ["float16"] * 2, {})
     assert not suits("Cast", ["float32"], {"DstT": dtypes.float16})
     assert suits("Cast", ["float32"], {"DstT": dtypes.float64})
+
+
+@pytest.mark.skipif(not host.is_x86(), reason="processors differ")
+@pytest.mark.parametrize("source", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "int32", "int64"])
+def test_numbers_out_of_range_become_those_that_aten_has(source: str, target: str) -> None:
+    with np.errstate(all="ignore"):
+        values = [2.0**k * f for k in (7, 8, 15, 16, 31, 32, 63, 64) for f in (1, -1, 0.999999, -1.25)]
+        x = np.array([*values, np.nan, np.inf, -np.inf, -0.5], source)
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(source, x.shape)
+        y = tf.cast(fed, target)
+        found, plan = (
+            session.run([y, tf.equal(y, 0)], {fed: x})[0],
+            session.explain([y, tf.equal(y, 0)], {fed: x}),
+        )
+    assert "_Cluster" in plan
+    wide = torch.tensor(x).to(torch.int64) if target == "uint8" else torch.tensor(x)
+    np.testing.assert_array_equal(found, wide.to(getattr(torch, target)).numpy())

@@ -6,6 +6,7 @@ import dataclasses
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -161,3 +162,31 @@ def test_which_devices_divide_a_step():
 
     assert [is_divided(devices(kind)) for kind in (CPU, GPU, "ARENA")] == [False, False, True]
     assert is_divided(devices(CPU, CPU)) and is_divided(devices(CPU, GPU))
+
+
+def test_loops_with_gradients_of_known_shapes_are_what_explain_says():
+    """Gradients of loops know more of shapes than when they were made, also where no feed leaves any open."""
+    x = tf.placeholder(tf.float32, [3, 7])
+    y = tf.while_loop(
+        lambda i, _: i < 3,
+        lambda i, a: (i + 1, tf.nn.top_k(tf.reshape(a[:, None] + x, [-1]), 3)[0]),
+        [0, x[:, 0]],
+    )[1]
+    fetches = [y, *tf.gradients(y, x)]
+    with tf.Session() as session:
+        session.run(fetches, {x: np.ones([3, 7])})
+        (plan,) = session._planner.plans.values()
+        assert [node.type for node in plan.subgraph.nodes].count("Exit") == 0
+        assert session.explain(fetches, [x]) == session.explain(fetches, {x: np.ones([3, 7])})
+
+
+def test_shapes_of_a_loop_that_contradict_are_told_by_the_step():
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.while_loop(
+        lambda i, _: i < 2,
+        lambda i, a: (i + 1, tf.tile(a, [i + 1])),
+        [0, x],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+    )[1]
+    with tf.Session() as session:
+        assert session.run(y, {x: [1.0, 2.0]}).tolist() == [1.0, 2.0, 1.0, 2.0]

@@ -11,6 +11,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims
 from flowstone.lowering.programs.statement_parts import broadcast, constant_input, copy, result_of
 from flowstone.lowering.programs.translation import Translation
+from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import FLOATS
 from flowstone.native.programs.sums_code import REDUCTIONS
 
@@ -85,15 +86,20 @@ def _sum_of_product(t: Translation, node: PlanNode) -> list[int]:
 
 
 def _reduction(t: Translation, node: PlanNode) -> list[int]:
+    dtype, _ = result_of(node)
+    if (node.type == "Mean" and dtype not in FLOATS) or dtype == "uint8":
+        raise Untranslatable(node, f"machine code has no {node.type} of {dtype}")
+    return [_reduced(t, node, t.of(node.inputs[0]), node.type)]
+
+
+def _reduced(t: Translation, node: PlanNode, x: int, kind: str) -> int:
+    """The value, of the first input's shape, reduced along the axes that the node says."""
     dtype, dims = result_of(node)
-    x = t.of(node.inputs[0])
     source = static_dims(node, node.inputs[0].dims)
     axes = {int(axis) % len(source) for axis in constant_input(node, 1).ravel()} if source else set()
     axes = {axis for axis in axes if source[axis] != 1}
-    if (node.type == "Mean" and dtype not in FLOATS) or dtype == "uint8":
-        raise Untranslatable(node, f"machine code has no {node.type} of {dtype}")
     if not axes:
-        return [t.builder.view(x, dims)]
+        return t.builder.view(x, dims)
     first, last = min(axes), max(axes)
     if any(source[axis] != 1 and axis not in axes for axis in range(first, last)):  # they lie apart
         order = [axis for axis in range(len(source)) if axis not in axes] + sorted(axes)
@@ -105,7 +111,7 @@ def _reduction(t: Translation, node: PlanNode) -> list[int]:
         "size": math.prod(source[first : last + 1]),
         "inner": math.prod(source[last + 1 :]),
     }
-    return [t.add("Reduce", [x], (dtype, dims), kind=node.type, **sizes)]
+    return t.add("Reduce", [x], (dtype, dims), kind=kind, **sizes)
 
 
 def _bias_gradient(t: Translation, node: PlanNode) -> list[int]:
@@ -116,6 +122,15 @@ def _bias_gradient(t: Translation, node: PlanNode) -> list[int]:
     return [
         t.add("Reduce", [t.of(node.inputs[0])], (dtype, dims), kind="Sum", outer=1, size=size, inner=dims[0])
     ]
+
+
+def _magnitude(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    x = t.of(node.inputs[0])
+    if dtype not in FLOATS:
+        raise Untranslatable(node, f"machine code has no {node.type} of {dtype}")
+    squares = t.add("Square", [x], (dtype, t.builder.values[x].dims))
+    return [t.add("Sqrt", [_reduced(t, node, squares, "Sum")], (dtype, dims))]
 
 
 def _half_squares(t: Translation, node: PlanNode) -> list[int]:
@@ -130,10 +145,11 @@ def _half_squares(t: Translation, node: PlanNode) -> list[int]:
 def _one_hot(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
     kind = kind_of(node, node.inputs[0])
-    if node.attributes["axis"] not in (-1, len(dims) - 1) or dims[-1] > _MOST_CLASSES:
-        raise Untranslatable(node, "its classes are not the last dimension, or many")
-    x = t.builder.view(t.of(node.inputs[0]), (*dims[:-1], 1))
-    classes = t.builder.constant(kind, (dims[-1],), range(dims[-1]))
+    axis = node.attributes["axis"] % len(dims)
+    if dims[axis] > _MOST_CLASSES:
+        raise Untranslatable(node, "it has many classes")
+    x = t.builder.view(t.of(node.inputs[0]), (*dims[:axis], 1, *dims[axis + 1 :]))
+    classes = t.builder.constant(kind, (dims[axis], *[1] * (len(dims) - 1 - axis)), range(dims[axis]))
     pair = [broadcast(t, node, each, dims) for each in (x, classes)]
     chosen = t.add("Equal", pair, ("bool", dims))
     return [t.add("Select", [chosen, t.of(node.inputs[2]), t.of(node.inputs[3])], (dtype, dims))]
@@ -151,9 +167,21 @@ def _extreme_place(t: Translation, node: PlanNode) -> list[int]:
     return [t.add(node.type, [t.of(node.inputs[0])], (dtype, dims), **sizes)]
 
 
+def _running(t: Translation, node: PlanNode) -> list[int]:
+    dtype, dims = result_of(node)
+    axis = int(constant_input(node, 1))
+    if not -len(dims) <= axis < len(dims) or dtype == "uint8":
+        raise Untranslatable(node, "it has no such dimension, or its type is not one of machine code's")
+    axis %= len(dims)
+    sizes = {"outer": math.prod(dims[:axis]), "size": dims[axis], "inner": math.prod(dims[axis + 1 :])}
+    ways = {key: node.attributes[key] for key in ("exclusive", "reverse")}
+    return [t.add("Running", [t.of(node.inputs[0])], (dtype, dims), kind=node.type, **sizes, **ways)]
+
+
 def _quotient(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
-    if dtype not in ("int32", "int64"):
+    is_remainder = dtype in FLOATS and node.type.endswith("Mod") and host.has("fmodf")
+    if dtype not in ("int32", "int64") and not is_remainder:
         raise Untranslatable(node, f"machine code has no {node.type} of {dtype}")
     name = "Integer" + {"Mod": "TruncateMod"}.get(node.type, node.type)
     return [t.add(name, [broadcast(t, node, t.of(x), dims) for x in node.inputs], (dtype, dims))]
@@ -162,10 +190,12 @@ def _quotient(t: Translation, node: PlanNode) -> list[int]:
 ARRAYS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     **dict.fromkeys(REDUCTIONS, _reduction),
     **dict.fromkeys(("ArgMax", "ArgMin"), _extreme_place),
+    **dict.fromkeys(("Cumsum", "Cumprod"), _running),
     **dict.fromkeys(("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod", "Mod"), _quotient),
     **dict.fromkeys(("_FusedMatMul", "_AddedMatMul"), _sum_of_product),
     **dict.fromkeys(("_ProductSum", "_ProductSumTotal"), _sum_of_products),
     "BiasAddGrad": _bias_gradient,
+    "EuclideanNorm": _magnitude,
     "L2Loss": _half_squares,
     "MatMul": _product,
     "OneHot": _one_hot,

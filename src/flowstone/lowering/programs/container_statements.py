@@ -16,11 +16,17 @@ def _stack(t: Translation, node: PlanNode) -> list[int]:
     limit = node.constant(0)
     if limit is None or int(limit) >= 0:
         raise Untranslatable(node, "the stack has a limit")
+    if node.attributes["elem_type"].name == "resource":
+        t.containers.hold(node)
+        return []
     t.containers.make(node, "stack", node.attributes["elem_type"].name)
     return []
 
 
 def _push(t: Translation, node: PlanNode) -> list[int]:
+    if node.inputs[1].dtype.name == "resource":
+        t.containers.push(node)
+        return []
     i, value = t.containers.number(node), t.of(node.inputs[1])
     _check(t, node, i, value)
     t.add("Push", [value], None, container=i)
@@ -28,8 +34,11 @@ def _push(t: Translation, node: PlanNode) -> list[int]:
 
 
 def _pop(t: Translation, node: PlanNode) -> list[int]:
-    i = t.containers.number(node)
     x = node.outputs[0]
+    if x.dtype.name == "resource":
+        t.containers.pop(node, t.takers_of(x))
+        return []
+    i = t.containers.number(node)
     dims = x.dims if x.dims is not None and None not in x.dims else t.containers.element_dims(node)
     return [t.add("Pop", [], (kind_of(node, x), static_dims(node, dims)), container=i)]
 

@@ -26,6 +26,7 @@ _ADDING = frozenset({"dot", "reduction", "row"})
 _PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "MatMul", "_AddedMatMul", "_FusedMatMul"})
 _CHOICES = frozenset({"ArgMax", "ArgMin", "OneHot", "TopKV2"})
 _QUOTIENTS = frozenset({"FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"})
+_SUMS = ("UnsortedSegment", "TensorScatter", "MirrorPadGrad")  # prefixes
 
 
 def exact_in_bodies(
@@ -54,7 +55,7 @@ def _is_exact(node: PlanNode) -> bool:
     if node.type in ELEMENTS or node.type in _CHOICES or node.type in _QUOTIENTS:
         return True
     is_whole = bool(node.outputs) and not node.outputs[0].dtype.is_floating
-    if node.type in REDUCTIONS or node.type.startswith("UnsortedSegment"):
+    if node.type in REDUCTIONS or node.type.startswith(_SUMS):
         return is_whole
     return node.type in MOVEMENTS
 

@@ -1,8 +1,8 @@
 """Loops without their gradients: what a gradient pops of a loop's stacks, it takes of whole arrays instead.
 
 A program neither takes nor gives stacks and arrays (`region_members.py`), so a loop and its gradient can only
-be one program together. Where something lies between them that machine code lacks (a py_func, a running sum,
-a CTC loss), they can be two, if the number of iterations is known:
+be one program together. Where something lies between them that machine code lacks (a py_func, a CTC loss),
+they can be two, if the number of iterations is known, or a small one that it does not exceed:
 
     StackPushV2(stack, x)  →  TensorArrayWriteV3(array, t, x); after the loop: w = TensorArrayGatherV3(array)
     StackPopV2(stack)      →  GatherV2(w, left)
@@ -13,6 +13,7 @@ an array like the loop's own, which nobody writes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -23,7 +24,14 @@ from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import fully_known
 from flowstone.lowering.programs.containers import element_dims
-from flowstone.rewriting.analyses.counted_loops import Loop, Loops, countdown_of, steps_of
+from flowstone.lowering.programs.program_limits import NARROW
+from flowstone.rewriting.analyses.counted_loops import (
+    Loop,
+    Loops,
+    countdown_of,
+    most_steps_of,
+    steps_of,
+)
 from flowstone.rewriting.analyses.frames import ENTERS, order_by_frames
 from flowstone.rewriting.loops.loop_stacks import Stack, find_stack, is_always_in
 from flowstone.rewriting.patterns import substitute_in_order
@@ -43,10 +51,10 @@ def part_loops(
         return not entries.isdisjoint(loop.nodes) and all(map(is_known, loop.nodes))
 
     for forward in loops.by_frame.values():
-        steps = steps_of(forward) if is_meant(forward) else None
+        steps = (steps_of(forward) or most_steps_of(forward)) if is_meant(forward) else None
         for backward in loops.by_frame.values():
             if steps and backward is not forward and is_meant(backward):
-                parting.part(forward, backward, steps)
+                parting.part(forward, backward, steps, steps == steps_of(forward))
     return parting.end()
 
 
@@ -70,8 +78,9 @@ class _Parting:
         changes = self._places, self._replaced, self._replacements
         return substitute_in_order(self._subgraph, *changes, arranged, whole=True)
 
-    def part(self, forward: Loop, backward: Loop, steps: int) -> None:
-        """Has the gradient's loop take nothing of the loop's containers, if it is its gradient's."""
+    def part(self, forward: Loop, backward: Loop, steps: int, are_all: bool) -> None:
+        """Has the gradient's loop take nothing of the loop's containers, if it is its gradient's. There are
+        so many steps, or no more."""
         countdown = countdown_of(forward, backward)
         if countdown is None:
             return
@@ -87,6 +96,8 @@ class _Parting:
             dims = fully_known(each.pushes[0].inputs[1].dims)
             if dims is None or each.pops[0].outputs[0] in self._subgraph.fetches:
                 return
+            if not are_all and steps * math.prod(dims) > NARROW.elements:
+                return  # rows that are never written are zeros, which take their time
         for each in stacks:
             self._take_whole(each, steps, counter.value, counter.exit, countdown.next_value)
         for node in self._subgraph.nodes:

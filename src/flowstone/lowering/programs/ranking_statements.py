@@ -9,6 +9,7 @@ from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims
 from flowstone.lowering.programs.statement_parts import constant_input, result_of
 from flowstone.lowering.programs.translation import Translation
+from flowstone.native.codegen.emitter import FLOATS
 
 __all__ = ["RANKINGS"]
 
@@ -35,8 +36,21 @@ def _check(t: Translation, node: PlanNode) -> list[int]:
     return []
 
 
+def _check_numbers(t: Translation, node: PlanNode) -> list[int]:
+    dtype, _ = result_of(node)
+    if dtype not in FLOATS:
+        raise Untranslatable(node, f"machine code has no {node.type} of {dtype}")
+    x = t.of(node.inputs[0])
+    value = t.builder.values[x]
+    found = t.add("IsFinite", [x], ("bool", value.dims))
+    found = t.add("Reduce", [found], ("bool", ()), kind="All", outer=1, size=value.size, inner=1)
+    t.add("Check", [found], None)
+    return [x]
+
+
 RANKINGS: dict[str, Callable[[Translation, PlanNode], list[int]]] = {
     "Assert": _check,
+    "CheckNumerics": _check_numbers,
     "TopKV2": _largest,
 }
 """Such nodes."""

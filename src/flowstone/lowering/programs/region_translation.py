@@ -242,9 +242,9 @@ class RegionTranslation(Translation):
         enters = [node for node in here if node.declaration.role == "enter"]
         if not heads or not enters or None in variables:
             raise Untranslatable(nodes[0], "the loop is not of the usual form")
-        guard = self._guard_of(nodes[0], self.liveness.node(enters[0]))
-        whole = self.liveness.node(enters[0])
-        if any(self.liveness.node(enter) != whole for enter in enters):
+        whole = self._when(here, enters)
+        guard = self._guard_of(nodes[0], whole)
+        if any(self.liveness.node(enter) not in (whole, TRUE) for enter in enters):
             raise Untranslatable(nodes[0], "the loop's variables begin in different branches")
         own = [each for each in variables if each is not None]
         for enter in enters:
@@ -275,6 +275,11 @@ class RegionTranslation(Translation):
                 self.builder.leave(state)
                 if each.exit is not None:
                     self._of[each.exit.outputs[0]] = state
+
+    def _when(self, nodes: Sequence[PlanNode], enters: Sequence[PlanNode]) -> Condition[Any]:
+        """When a loop of these nodes runs: where what its condition takes does. Constants begin anywhere."""
+        asked = [node for node in nodes if node.declaration.role == "loop_condition"]
+        return self.liveness.node(asked[0] if asked else enters[0])
 
     def _joined(self, guard: Guard) -> Guard:
         """What holds inside: the guard, and that of the loop around."""

@@ -15,8 +15,10 @@ from flowstone.lowering.programs.translation import Translation
 
 __all__ = [
     "broadcast",
+    "check_inside",
     "constant_input",
     "copy",
+    "joined",
     "places_of",
     "put_into",
     "result_of",
@@ -87,6 +89,48 @@ def put_into(
     place = sum(n * step for n, step in zip(first, strides))
     t.add("Copy", [x], None, into=around, **walk, to_strides=steps, from_place=0, to_place=place)
     return around
+
+
+def joined(
+    t: Translation,
+    node: PlanNode,
+    axis: int,
+    parts: Sequence[tuple[int, int]],
+    to: tuple[int, ...] | None = None,
+) -> int:
+    """Parts of these sizes along the axis, one behind the other; of the shape of the output, or another."""
+    dtype, dims = result_of(node)
+    dims = dims if to is None else to
+    result = t.builder.value(dtype, dims)
+    outer, inner = math.prod(dims[:axis]), math.prod(dims[axis + 1 :])
+    place = 0
+    for x, size in parts:
+        t.add(
+            "Copy",
+            [x],
+            None,
+            into=result,
+            sizes=(outer, size * inner),
+            from_strides=(size * inner, 1),
+            to_strides=(dims[axis] * inner, 1),
+            from_place=0,
+            to_place=place * inner,
+        )
+        place += size
+    return result
+
+
+def check_inside(t: Translation, index: int, size: int) -> None:
+    """The program fails unless the integers are places in a dimension of this size."""
+    dtype, dims = t.builder.values[index].dtype, t.builder.values[index].dims
+    none, end = (t.builder.constant(dtype, (), [n]) for n in (0, size))
+    limits = [
+        t.add(*each, ("bool", dims)) for each in (("GreaterEqual", [index, none]), ("Less", [index, end]))
+    ]
+    found, count = t.add("LogicalAnd", limits, ("bool", dims)), math.prod(dims)
+    if count > 1:
+        found = t.add("Reduce", [found], ("bool", ()), kind="All", outer=1, size=count, inner=1)
+    t.add("Check", [found], None)
 
 
 def walk_of(node: PlanNode, places: np.ndarray[Any, Any]) -> tuple[tuple[int, ...], tuple[int, ...], int]:

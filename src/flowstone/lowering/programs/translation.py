@@ -11,7 +11,7 @@ from typing import Any
 
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types.shape import num_elements
-from flowstone.lowering.programs.containers import Containers
+from flowstone.lowering.programs.containers import HANDING_ON, Containers
 from flowstone.lowering.programs.program_limits import (
     NARROW,
     Limits,
@@ -108,6 +108,14 @@ class Translation:
         found = self._of.get(x)
         if found is None:
             raise Untranslatable(x.op, "it takes what is no value of the program")
+        return found
+
+    def takers_of(self, handle: PlanOutput) -> list[PlanNode]:
+        """The nodes that take the handle of a container, also as it is handed on."""
+        found: list[PlanNode] = []
+        for node in self._subgraph.consumers().get(handle, ()):
+            is_handed_on = node.declaration.role in HANDING_ON
+            found += [y for x in node.outputs for y in self.takers_of(x)] if is_handed_on else [node]
         return found
 
     def set(self, x: PlanOutput, value: int) -> None:

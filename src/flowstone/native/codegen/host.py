@@ -30,8 +30,8 @@ from flowstone.framework.declarations.containers import Variable
 from flowstone.native.codegen import llvm
 
 __all__ = [
-    "ALONE", "HANDLE_OFFSET", "features", "has", "has_halves", "lanes", "llvm_version", "reason", "symbols",
-    "variable_offset",
+    "ALONE", "HANDLE_OFFSET", "features", "has", "has_halves", "is_x86", "lanes", "llvm_version", "reason",
+    "symbols", "variable_offset",
 ]  # fmt: skip
 
 HANDLE_OFFSET = 16
@@ -71,7 +71,7 @@ _OPTIONAL = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "omp_
 _LAPACK = tuple(
     f"{t}{name}_" for t in "sdcz" for name in ("syevd", "heevd", "geev", "gesdd")
 )  # not all exist
-_C_LIBRARY = ("exp", "lgamma", "log", "log1p", "pow", "sin", "cos", "sincos")
+_C_LIBRARY = ("exp", "fmod", "fmodf", "lgamma", "log", "log1p", "pow", "sin", "cos", "sincos")
 _SLEEF = ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan")
 _SLEEF_15 = ("erfc",)
 _SLEEF_MORE = ("asinh", "acosh", "atanh", "erf", "pow", "atan2")
@@ -189,6 +189,12 @@ def _told() -> list[str]:
 def has_halves() -> bool:
     """Whether the processor converts float16 to float32 and back."""
     return "f16c" in _told()
+
+
+@functools.cache
+def is_x86() -> bool:
+    """Whether it is a processor of Intel's kind."""
+    return platform.machine() in ("x86_64", "AMD64")
 
 
 @functools.cache

@@ -15,7 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from flowstone.native.codegen import host
-from flowstone.native.codegen.emitter import FLOATS, HALF, INTEGERS, Attributes, Emit, Emitter, sleef_name
+from flowstone.native.codegen.emitter import (
+    FLOATS,
+    HALF,
+    INTEGERS,
+    SIZES,
+    Attributes,
+    Emit,
+    Emitter,
+    sleef_name,
+)
 from flowstone.native.numerics import activations as act
 from flowstone.native.numerics import exponential_functions as functions
 from flowstone.native.numerics import transcendental
@@ -71,7 +80,9 @@ def suits(name: str, dtypes: Sequence[str], attributes: Attributes) -> bool:
         target, is_floating = attributes["DstT"].name, dtypes[0] in FLOATS or dtypes[0] == HALF
         if target == HALF and not host.has_halves():
             return False
-        return (target in _ALL or target == HALF) and not (is_floating and target in INTEGERS)
+        if is_floating and target in INTEGERS and not host.is_x86():
+            return False
+        return target in _ALL or target == HALF
     computed = "float32" if dtypes[0] == HALF else dtypes[0]
     if name in _POLYNOMIALS and functions.is_polynomial(computed):
         return True
@@ -159,7 +170,24 @@ def _everywhere(value: float) -> Emit:
 
 
 def _cast(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.convert(x[0], dtype, attributes["DstT"].name)
+    target = attributes["DstT"].name
+    if target not in INTEGERS or dtype not in (*FLOATS, HALF):
+        return e.convert(x[0], dtype, target)
+    if dtype == HALF:
+        return _truncated(e, "float32", e.convert(x[0], HALF, "float32"), target)
+    return _truncated(e, dtype, x[0], target)
+
+
+def _truncated(e: Emitter, dtype: str, x: str, target: str) -> str:
+    """The number without its fraction. Of NaN, and of what is out of range, the least integer of 32 or 64
+    bits, as this kind of processor and so ATen has it; narrower integers are the lower bits of one of 32, or
+    if they are unsigned, of 64."""
+    wide = "int64" if target in ("int64", "uint8") else "int32"
+    top = 1 << 8 * SIZES[wide] - 1
+    above = e.compare("fcmp oge", dtype, x, e.constant(dtype, -top))
+    is_inside = e.binary("and", "bool", above, e.compare("fcmp olt", dtype, x, e.constant(dtype, top)))
+    found = e.select(is_inside, wide, e.convert(x, dtype, wide), e.constant(wide, -top))
+    return e.convert(found, wide, target)
 
 
 _add = _binary("fadd", "add")
@@ -245,8 +273,9 @@ for _name, _floating, _whole in (
     ("Equal", "oeq", "eq"),
     ("NotEqual", "une", "ne"),
 ):
+    _compared = FLOATS | INTEGERS | ({"bool"} if _whole in ("eq", "ne") else set())
     ELEMENTS[_name] = Element(
-        FLOATS | INTEGERS, 2, _comparison(_floating, _whole), result="bool", alone_if_many=_WIDE
+        _compared, 2, _comparison(_floating, _whole), result="bool", alone_if_many=_WIDE
     )
 ELEMENTS["ApproximateEqual"] = Element(FLOATS, 2, _near, 3, result="bool", alone=True)
 ELEMENTS["Select"] = ELEMENTS["SelectV2"] = Element(_ALL, 3, _choice, alone=True)

@@ -1,15 +1,16 @@
-"""LLVM's text for a program's statements on whole arrays: products, reductions, copies, integer quotients.
+"""LLVM's text for a program's statements on whole arrays: products, reductions, copies, quotients.
 
 | statement | operands | attributes | result |
 | --- | --- | --- | --- |
 | MatMul | a, b | m, k, n, turns | a b, of a [m, k] and b [k, n]; see `product_statements.py` |
 | Reduce | x | kind, outer, size, inner | x [outer, size, inner] reduced along its middle |
 | ArgMax, ArgMin | x | outer, size, inner | where along the middle the extreme is |
+| Running | x | kind, outer, size, inner, exclusive, reverse | sums or products so far along the middle |
 | Fill | x | | the scalar x everywhere |
 | Set | x | | x, in memory that several statements set |
 | Check | x | | fails where x does not hold |
 | Copy | x, perhaps an index | sizes, strides and first places in both; scale and limit of the index | |
-| IntegerFloorDiv … | x, y | | each of one element or as many as the result; fails where y is 0 |
+| IntegerFloorDiv … | x, y | | each of one element or as many as the result; integers fail where y is 0 |
 
 Sums are of one accumulator a lane, or four: their order differs from ATen's. Products are fused with sums.
 """
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.native.codegen.emitter import FLOATS, KINDS, SIZES
+from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.programs.product_statements import PRODUCTS
 from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.sums_code import Sums, combined
@@ -157,6 +159,35 @@ def _place_of_extreme(writer: Writer, each: Statement) -> None:
     writer.for_each(size["outer"] * size["inner"], one)
 
 
+def _running(writer: Writer, each: Statement) -> None:
+    """Sums or products so far along a dimension; of float32 in float64, as ATen's."""
+    size, (x,), (result,) = dict(each.attributes), each.operands, each.results
+    let, dtype, count, inner = writer.scalars.let, writer.values[x].dtype, size["size"], size["inner"]
+    wide, combine = "float64" if dtype in FLOATS else dtype, "Mul" if size["kind"] == "Cumprod" else "Add"
+    total = f"%total_{writer.label()}"
+    writer.allocate(total, KINDS[wide], align=8)
+    nothing = writer.scalars.constant(wide, int(combine == "Mul"))
+
+    def one(o: str) -> None:
+        outer, rest = let(f"udiv i64 {o}, {inner}"), let(f"urem i64 {o}, {inner}")
+        base = let(f"add i64 {let(f'mul i64 {outer}, {count * inner}')}, {rest}")
+        writer.lines.append(f" store {KINDS[wide]} {nothing}, ptr {total}")
+
+        def step(i: str) -> None:
+            i = let(f"sub i64 {count - 1}, {i}") if size["reverse"] else i
+            place = let(f"add i64 {base}, {let(f'mul i64 {i}, {inner}')}")
+            so_far = let(f"load {KINDS[wide]}, ptr {total}")
+            number = writer.scalars.convert(writer.load(x, place), dtype, wide)
+            now = ELEMENTS[combine].emit(writer.scalars, wide, [so_far, number], {})
+            writer.lines.append(f" store {KINDS[wide]} {now}, ptr {total}")
+            given = writer.scalars.convert(so_far if size["exclusive"] else now, wide, dtype)
+            writer.store(result, given, place)
+
+        writer.for_each(count, step)
+
+    writer.for_each(size["outer"] * inner, one)
+
+
 # ---- copies
 
 
@@ -211,19 +242,22 @@ def _check(writer: Writer, each: Statement) -> None:
     writer.require(writer.load(each.operands[0]))
 
 
-# ---- integers
+# ---- quotients
 
 
 _QUOTIENTS = ("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod")
 
 
 def _quotient(writer: Writer, each: Statement) -> None:
-    """Fails where the divisor is 0, or the quotient is not in range."""
+    """Of integers fails where the divisor is 0, or the quotient is not in range."""
     let, dtype = writer.scalars.let, writer.values[each.results[0]].dtype
     kind = KINDS[dtype]
 
     def one(i: str) -> None:
         x, y = (writer.load(v, i if writer.values[v].size > 1 else "0") for v in each.operands)
+        if dtype in FLOATS:
+            writer.store(each.results[0], _remainder(writer, each.op, dtype, x, y), i)
+            return
         writer.require(let(f"icmp ne {kind} {y}, 0"))
         writer.require(let(f"icmp ne {kind} {y}, -1"))
         quotient, rest = let(f"sdiv {kind} {x}, {y}"), let(f"srem {kind} {x}, {y}")
@@ -242,10 +276,25 @@ def _quotient(writer: Writer, each: Statement) -> None:
         writer.for_each(size, one)
 
 
+def _remainder(writer: Writer, op: str, dtype: str, x: str, y: str) -> str:
+    """Of floating-point numbers, exactly; with the sign of the divisor if it is floored."""
+    e = writer.scalars
+    rest = e.binary("frem", dtype, x, y)
+    if op != "IntegerFloorMod":
+        return rest
+    zero = e.constant(dtype, 0)
+    signs = [e.compare("fcmp olt", dtype, each, zero) for each in (rest, y)]
+    is_moved = e.binary(
+        "and", "bool", e.compare("fcmp une", dtype, rest, zero), e.binary("xor", "bool", *signs)
+    )
+    return e.select(is_moved, dtype, e.binary("fadd", dtype, rest, y), rest)
+
+
 STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     **PRODUCTS,
     **WINDOWS,
     "Reduce": _reduce,
+    "Running": _running,
     "ArgMax": _place_of_extreme,
     "ArgMin": _place_of_extreme,
     "Copy": _copy,

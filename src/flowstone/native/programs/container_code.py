@@ -129,7 +129,8 @@ def _pop(writer: Writer, each: Statement) -> None:
 
 
 def _make(writer: Writer, each: Statement) -> None:
-    """Of the size that the operand is; or, of gradients, as many as another container has."""
+    """Of the size that the operand is; or, of gradients, as many as another container has. What it was in an
+    iteration before is gone."""
     attributes = dict(each.attributes)
     i, let = attributes["container"], writer.scalars.let
     if "like" in attributes:
@@ -139,8 +140,9 @@ def _make(writer: Writer, each: Statement) -> None:
     writer.require(let(f"icmp sge i64 {count}, 0"))
     bytes_needed = let(f"mul i64 {count}, {_bytes(writer, i)}")
     padded = let(f"add i64 {bytes_needed}, 64")
-    data = let(f"call ptr @realloc(ptr null, i64 {padded})")
+    data = let(f"call ptr @realloc(ptr {let(f'load ptr, ptr %data{i}')}, i64 {padded})")
     writer.lines.append(f" store ptr {data}, ptr %data{i}")
+    writer.lines.append(f" call void @free(ptr {let(f'load ptr, ptr %flags{i}')})")
     flags = let(f"call ptr @calloc(i64 {let(f'add i64 {count}, 1')}, i64 1)")
     writer.lines += [f" store ptr {flags}, ptr %flags{i}", f" store i64 {count}, ptr %count{i}"]
     writer.require(let(f"icmp ne ptr {data}, null"))
@@ -162,26 +164,31 @@ def _write(writer: Writer, each: Statement) -> None:
 
 
 def _write_at(writer: Writer, i: int, index: str, value: int) -> None:
-    let, container = writer.scalars.let, writer.program.containers[i]
+    _put(writer, i, index, value, "0", lambda place: _move(writer, i, place, value, True))
+
+
+def _put(writer: Writer, i: int, index: str, value: int, first: str, move: Callable[[str], object]) -> None:
+    """Has `move` write an element, which are those of the value from `first` on, or adds them."""
+    let = writer.scalars.let
     state = _checked(writer, i, index)
     found = let(f"load i8, ptr {state}")
     place = _place(writer, i, index)
-    if container.adds:
+    if writer.program.containers[i].adds:
         adds, sets, on = writer.label(), writer.label(), writer.label()
         writer.require(let(f"icmp ne i8 {found}, {_CLEARED}"))
         again = let(f"icmp eq i8 {found}, {_SET}")
         writer.lines += [f" br i1 {again}, label %{adds}, label %{sets}", f"{adds}:"]
-        _add(writer, i, place, value)
+        _add(writer, i, place, value, first)
         writer.lines += [f" br label %{on}", f"{sets}:"]
-        _move(writer, i, place, value, True)
+        move(place)
         writer.begin(on)
     else:
         writer.require(let(f"icmp eq i8 {found}, {_UNSET}"))
-        _move(writer, i, place, value, True)
+        move(place)
     _note(writer, i, state)
 
 
-def _add(writer: Writer, i: int, place: str, value: int) -> None:
+def _add(writer: Writer, i: int, place: str, value: int, first: str) -> None:
     dtype = writer.program.containers[i].dtype
     kind, size = writer.scalars.type(dtype), SIZES[dtype]
     name = "fadd" if dtype.startswith("float") else "add"
@@ -189,7 +196,8 @@ def _add(writer: Writer, i: int, place: str, value: int) -> None:
     def one(j: str) -> None:
         target = writer.scalars.let(f"getelementptr {kind}, ptr {place}, i64 {j}")
         a = writer.scalars.let(f"load {kind}, ptr {target}, align {size}")
-        total = writer.scalars.binary(name, dtype, a, writer.load(value, j))
+        here = j if first == "0" else writer.scalars.let(f"add i64 {first}, {j}")
+        total = writer.scalars.binary(name, dtype, a, writer.load(value, here))
         writer.lines.append(f" store {kind} {total}, ptr {target}, align {size}")
 
     writer.for_each(writer.program.containers[i].size, one)
@@ -254,13 +262,10 @@ def _rows(writer: Writer, each: Statement, is_written: bool) -> None:
         index = writer.load(indices, j)
         if writer.values[indices].dtype != "int64":
             index = writer.scalars.let(f"sext i32 {index} to i64")
-        row = writer.element(rows, writer.scalars.let(f"mul i64 {j}, {container.size}"))
+        first = writer.scalars.let(f"mul i64 {j}, {container.size}")
+        row = writer.element(rows, first)
         if is_written:
-            state = _checked(writer, i, index)
-            found = writer.scalars.let(f"load i8, ptr {state}")
-            writer.require(writer.scalars.let(f"icmp eq i8 {found}, {_UNSET}"))
-            writer.copy_bytes(_place(writer, i, index), row, size)
-            _note(writer, i, state)
+            _put(writer, i, index, rows, first, lambda place: writer.copy_bytes(place, row, size))
         else:
             writer.copy_bytes(row, _read_place(writer, i, index), size)
 

@@ -3,12 +3,16 @@
 | statement | operands | attributes | result |
 | --- | --- | --- | --- |
 | Rows | x, indices | rows, inner | row by row, those of x [rows, inner] that the indices say |
+| Rows | x, indices | outer, times … | the same of each x [outer, rows, inner], so often by the same |
 | Tuples | x, indices | sizes, inner | the same of x [*sizes, inner], by an index for each of the sizes |
 | Window | x, begins | sizes, strides, limits | of these sizes, from where the begins say |
+| PutWindow | x, begins | sizes, strides, limits | what it is, but there x |
+| PutRows | y, x, places | kind, inner | y, whose rows there are x's, or combined with them |
 | ReverseParts | x, lengths | sizes, strides, batch, sequence | x with the first parts of rows turned round |
-| Segments | x, ids | kind (Sum or Prod), segments, inner | [segments, inner]: rows of x with an id, reduced |
+| Segments | x, ids | kind, segments, inner | [segments, inner]: rows of x with an id, reduced |
 
-A window's begins are one integer an axis, at most the limits; `strides` are those of x. `sizes` of
+A window's begins are one integer an axis, at most the limits; `strides` are those of x, or of what x is put
+into. `sizes` of
 ReverseParts are those of x up to the later of the axes `batch`, of which each index has its length, and
 `sequence`, along which so many elements are turned round. A program fails where an index, an end, a length or
 an id is out of range; rows whose id is negative belong to no segment. Sums are in the order of the rows.
@@ -18,16 +22,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
-from flowstone.native.codegen.emitter import KINDS, SIZES
+import numpy as np
+
+from flowstone.native.codegen.emitter import FLOATS, KINDS, SIZES
 from flowstone.native.numerics.elements import ELEMENTS
 from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.writer import Writer
 
-__all__ = ["KINDS_OF_SEGMENTS", "STATEMENTS", "index_of"]
+__all__ = ["KINDS_OF_ROWS", "KINDS_OF_SEGMENTS", "STATEMENTS", "index_of"]
 
-KINDS_OF_SEGMENTS = {"Sum": ("Add", 0), "Prod": ("Mul", 1)}
-"""How segments are reduced: an operation by element, and what an empty segment is."""
+KINDS_OF_SEGMENTS = {"Sum": ("Add", 0), "Prod": ("Mul", 1), "Max": ("Maximum", -1), "Min": ("Minimum", 1)}
+"""How segments are reduced: an operation by element, and what an empty segment is; for extremes if that is
+the least or the largest number."""
+KINDS_OF_ROWS = {"Update": "", "Add": "Add", "Sub": "Sub", "Max": "Maximum", "Min": "Minimum"}
+"""How rows are put onto others: an operation by element, or none."""
 
 
 def index_of(writer: Writer, value: int, i: str) -> str:
@@ -38,11 +48,20 @@ def index_of(writer: Writer, value: int, i: str) -> str:
 
 def _rows(writer: Writer, each: Statement) -> None:
     (x, indices), size = each.operands, dict(each.attributes)
-    let, inner = writer.scalars.let, size["inner"]
+    let, inner, outer = writer.scalars.let, size["inner"], size.get("outer", 1)
+    rows, times = size["rows"], size.get("times", 1)
+    own = writer.values[indices].size * times // outer  # indices of each
 
     def one(i: str) -> None:
-        index = index_of(writer, indices, i)
-        writer.require(let(f"icmp ult i64 {index}, {size['rows']}"))
+        place = i
+        if outer > 1:
+            which = let(f"udiv i64 {i}, {own}")
+            first = let(f"mul i64 {let(f'udiv i64 {which}, {times}')}, {own}")
+            place = let(f"add i64 {first}, {let(f'urem i64 {i}, {own}')}")
+        index = index_of(writer, indices, place)
+        writer.require(let(f"icmp ult i64 {index}, {rows}"))
+        if outer > 1:
+            index = let(f"add i64 {index}, {let(f'mul i64 {which}, {rows}')}")
         if inner == 1:
             writer.store(each.results[0], writer.load(x, index), i)
             return
@@ -50,7 +69,7 @@ def _rows(writer: Writer, each: Statement) -> None:
         count = inner * SIZES[writer.values[x].dtype]
         writer.copy_bytes(writer.element(each.results[0], target), writer.element(x, source), count)
 
-    writer.for_each(writer.values[indices].size, one)
+    writer.for_each(own * outer, one)
 
 
 def _tuples(writer: Writer, each: Statement) -> None:
@@ -82,7 +101,10 @@ def _window(writer: Writer, each: Statement) -> None:
 
     def along(axis: int, source: str, target: str) -> None:
         if axis == len(outer):
-            writer.copy_bytes(writer.element(result, target), writer.element(x, source), row)
+            if each.op == "PutWindow":
+                writer.copy_bytes(writer.element(result, source), writer.element(x, target), row)
+            else:
+                writer.copy_bytes(writer.element(result, target), writer.element(x, source), row)
             return
         inner = math.prod(sizes[axis + 1 :])
 
@@ -132,7 +154,8 @@ def _segments(writer: Writer, each: Statement) -> None:
     (x, ids), (result,), size = each.operands, each.results, dict(each.attributes)
     let, inner, dtype = writer.scalars.let, size["inner"], writer.values[x].dtype
     combine, nothing = KINDS_OF_SEGMENTS[size["kind"]]
-    first = writer.scalars.constant(dtype, nothing)
+    is_extreme = size["kind"] in ("Max", "Min")
+    first = writer.scalars.constant(dtype, _limit(dtype, nothing) if is_extreme else nothing)
     writer.for_each(writer.values[result].size, lambda i: writer.store(result, first, i))
 
     def one(i: str) -> None:
@@ -153,10 +176,43 @@ def _segments(writer: Writer, each: Statement) -> None:
     writer.for_each(writer.values[ids].size, one)
 
 
+def _limit(dtype: str, sign: int) -> Any:
+    """The least, or the largest, finite number of a type."""
+    limits: Any = np.finfo(dtype) if dtype in FLOATS else np.iinfo(dtype)
+    return np.asarray(limits.min if sign < 0 else limits.max).item()
+
+
+def _put_rows(writer: Writer, each: Statement) -> None:
+    (y, x, places), (result,), size = each.operands, each.results, dict(each.attributes)
+    let, inner, dtype = writer.scalars.let, size["inner"], writer.values[x].dtype
+    combine, rows = KINDS_OF_ROWS[size["kind"]], writer.values[result].size // size["inner"]
+    writer.copy(result, y)
+
+    def one(i: str) -> None:
+        index = index_of(writer, places, i)
+        writer.require(let(f"icmp ult i64 {index}, {rows}"))
+        source, target = let(f"mul i64 {i}, {inner}"), let(f"mul i64 {index}, {inner}")
+
+        def number(j: str) -> None:
+            place = let(f"add i64 {target}, {j}")
+            pair = [writer.load(result, place), writer.load(x, let(f"add i64 {source}, {j}"))]
+            writer.store(result, ELEMENTS[combine].emit(writer.scalars, dtype, pair, {}), place)
+
+        if combine:
+            writer.for_each(inner, number)
+        else:
+            count = inner * SIZES[dtype]
+            writer.copy_bytes(writer.element(result, target), writer.element(x, source), count)
+
+    writer.for_each(writer.values[places].size, one)
+
+
 STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     "Rows": _rows,
     "Tuples": _tuples,
     "Window": _window,
+    "PutWindow": _window,
+    "PutRows": _put_rows,
     "ReverseParts": _reverse_parts,
     "Segments": _segments,
 }

@@ -98,6 +98,15 @@ def steps_of(loop: Loop) -> int | None:
     return min(known) if known and len(known) == len(limits) else None
 
 
+def most_steps_of(loop: Loop) -> int | None:
+    """A number of iterations that there are no more than, if one is known: of a loop that also asks for
+    something else."""
+    counters = {each.merge.outputs[0] for each in loop.counters()}
+    asked = [x for x in conditions(loop) if x.type == "Less" and x.inputs[0] in counters]
+    known = [limit for x in asked if (limit := constant_of(x.inputs[1])) is not None]
+    return min(map(int, known)) if known else None
+
+
 def storing(node: PlanNode) -> str:
     """What the node does with a stack or an array whose handle it takes: "read", "write", "push" or "pop";
     '' if it does something else, or takes a reference."""

@@ -24,7 +24,7 @@ from flowstone.native.offers import offer_all
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.branches import SWITCHES
-from flowstone.rewriting.analyses.frames import LOOP_TYPES
+from flowstone.rewriting.analyses.frames import LOOP_TYPES, NEXT_ITERATIONS
 from flowstone.rewriting.functions.function_inlining import inline_functions
 from flowstone.rewriting.loops.switch_predicates import hold_predicates
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING, run_passes
@@ -186,17 +186,30 @@ def pruned_subgraph(
 ) -> Subgraph:
     """The subgraph that a step needs, without calls of functions, not yet rewritten."""
     feed_dims = options.feed_dims and options.feed_dims[: len(feeds)]
+    subgraph = _needed_subgraph(fetches, targets, feeds, feed_dims, options)
+    if feed_dims and options.feed_dims:
+        named = use_fed_sizes(subgraph, options.fed_sizes, options.feed_dims[len(feeds) :])
+        refine_shapes(subgraph)
+        use_equal_sizes(subgraph, feed_dims, named)
+    elif not NEXT_ITERATIONS.isdisjoint([node.type for node in subgraph.nodes]):
+        try:
+            refine_shapes(subgraph)  # a loop's gradient knows more than when it was made
+        except ValueError:  # the step says what is wrong
+            subgraph = _needed_subgraph(fetches, targets, feeds, feed_dims, options)
+    check_scalars(subgraph)
+    return subgraph
+
+
+def _needed_subgraph(
+    fetches: Sequence[Any], targets: Sequence[Any], feeds: Sequence[Any], feed_dims: Any, options: PlanOptions
+) -> Subgraph:
+    """The subgraph as it was made, without calls of functions."""
     subgraph = prune(fetches, targets, feeds, feed_dims and without_equal_sizes(feed_dims))
     if options.watches:
         insert_watches(subgraph, options.watches, default_device(options.devices).name)
     inline_functions(subgraph)
     hold_predicates(subgraph)
     share_predicates(subgraph)
-    if feed_dims and options.feed_dims:
-        named = use_fed_sizes(subgraph, options.fed_sizes, options.feed_dims[len(feeds) :])
-        refine_shapes(subgraph)
-        use_equal_sizes(subgraph, feed_dims, named)
-    check_scalars(subgraph)
     return subgraph
 
 
