@@ -57,6 +57,7 @@ from flowstone.native.strings import (
     string_codecs,
     string_hashes,
     text_automata,
+    text_rewriters,
 )
 
 __all__ = ["offer_all"]
@@ -96,6 +97,7 @@ def offer_all() -> None:
     string_code.string_codecs.offer(string_codecs.string_codecs)
     string_code.string_hashes.offer(string_hashes.string_hashes)
     string_code.text_automata.offer(text_automata.text_automata)
+    string_code.text_rewriters.offer(text_rewriters.text_rewriters)
     machine_code.hot_places.offer(hot_places.hot_places)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)
