@@ -22,11 +22,13 @@ from flowstone.native.codegen.code_library import CodeLibrary
 
 __all__ = ["Requantizer", "StepPasses", "requantizer", "step_passes"]
 
+Levels = tuple[int, int]  # the first and the last step
 _INTEGERS = {
     torch.uint8: ("i8", False), torch.int8: ("i8", True), torch.uint16: ("i16", False),
     torch.int16: ("i16", True), torch.int32: ("i32", True),
 }  # fmt: skip
-_FLOATS = ("round", "round_rows", "masked", "passed", "scaled_even", "scaled_up")
+_FLOATS = ("round", "round_rows", "masked", "passed", "passed_rows", "scaled_even", "scaled_up")
+_LONG = 1024  # elements of a row, from which its end takes no time
 _WORK = 4  # of an element, in additions
 
 
@@ -40,13 +42,42 @@ class StepPasses:
         """float32 numbers rounded to steps."""
         return self._call("round", x, torch.empty(x.shape), (ctypes.c_float * 5)(*numbers))
 
-    def round_rows(self, rows: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-        """The same of rows, by numbers [5, columns]."""
-        columns, out = rows.shape[-1], torch.empty(rows.shape)
-        words = {"threads": _threads(rows.numel()), "count": rows.numel(), "columns": columns}
-        places = {"numbers": numbers, "x": rows.contiguous(), "out": out}
-        self._library.call("round_rows", words, places)
-        return out
+    def round_rows(
+        self, x: torch.Tensor, ends: Sequence[torch.Tensor], levels: Levels
+    ) -> torch.Tensor | None:
+        """The same of the ranges of channels."""
+        out = torch.empty(x.shape)
+        return out if self._by_rows("round_rows", ends, levels, _columns(x), {"x": x, "out": out}) else None
+
+    def passed_rows(
+        self, dy: torch.Tensor, x: torch.Tensor, ends: Sequence[torch.Tensor], levels: Levels
+    ) -> list[torch.Tensor] | None:
+        """What `passed` gives, by channels."""
+        out, columns = torch.empty(x.shape), _columns(x)
+        sums = torch.zeros((_threads(x.numel()), 2, columns), dtype=torch.float64)
+        places = {"x": x, "dy": dy, "out": out, "sums": sums}
+        if not self._by_rows("passed_rows", ends, levels, columns, places):
+            return None
+        return [out, *sums.view(-1, 2, columns // x.shape[-1], x.shape[-1]).sum((0, 2)).float().unbind()]
+
+    def _by_rows(
+        self,
+        name: str,
+        ends: Sequence[torch.Tensor],
+        levels: Levels,
+        columns: int,
+        places: dict[str, torch.Tensor],
+    ) -> bool:
+        """Calls a function of rows; whether all ranges are some."""
+        x, given, numbers = places["x"], (ctypes.c_float * 3)(*levels), torch.empty(5, columns)
+        words = {
+            "threads": _threads(x.numel()), "count": x.numel(), "columns": columns, "channels": x.shape[-1]
+        }  # fmt: skip
+        low, high = (each.contiguous() for each in ends)
+        taken: dict[str, torch.Tensor | int] = {key: each.contiguous() for key, each in places.items()}
+        taken |= {"low": low, "high": high, "numbers": numbers, "levels": ctypes.addressof(given)}
+        self._library.call(name, words, taken)
+        return not given[2]
 
     def scaled(self, x: torch.Tensor, numbers: Sequence[float], is_even: bool) -> torch.Tensor:
         """float32 numbers in a range, rounded after and before they are scaled."""
@@ -103,6 +134,14 @@ class Requantizer:
         """Integers of another range that stand for the same numbers."""
         out = torch.empty(x.shape, dtype=self._new)
         return _called(self._library, "requantize", x, out, (ctypes.c_double * 7)(*numbers))
+
+
+def _columns(x: torch.Tensor) -> int:
+    """The length of rows that have several of each channel, which is the last axis."""
+    columns, rows = x.shape[-1], x.numel() // x.shape[-1]
+    while rows % 2 == 0 and columns < _LONG:
+        rows, columns = rows // 2, columns * 2
+    return columns
 
 
 def _called(
