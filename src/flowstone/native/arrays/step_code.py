@@ -167,12 +167,12 @@ def _rows(name: str, lanes: int, declarations: dict[str, str]) -> str:
                 numbers = [
                     load(some, _FLOAT, a["numbers"], e.add(e.mul(columns, i), c)) for i in range(count)
                 ]
-                i = e.add(first, c)
+                at = e.add(first, c)
                 if name == "round_rows":
-                    _round_by(some, a, i, numbers)
+                    _round_by(some, a, at, numbers)
                     continue
-                x = load(some, _FLOAT, a["x"], i)
-                terms = _outside(some, x, _keep_inside(some, a, x, numbers, i), numbers)
+                x = load(some, _FLOAT, a["x"], at)
+                terms = _outside(some, x, _keep_inside(some, a, x, numbers, at), numbers)
                 for side, term in enumerate(terms):
                     place = e.add(e.mul(e.add(e.mul(me, 2), side), columns), c)
                     total = some.binary("fadd", "float64", load(some, "float64", a["sums"], place), term)
@@ -204,8 +204,8 @@ def _channel_numbers(declarations: dict[str, str]) -> str:
         first, last = (e.times(e.minus(end, zero), step) for end in (bottom, top))
         inverse = e.binary("fdiv", _FLOAT, unit, step)
         shift = e.intrinsic("floor", _FLOAT, e.minus(half, e.times(first, inverse)))
-        for i, value in enumerate((first, last, inverse, shift, step)):
-            e.set("float", e.at("%numbers", e.add(e.mul("%columns", i), c)), value)
+        for number, value in enumerate((first, last, inverse, shift, step)):
+            e.set("float", e.at("%numbers", e.add(e.mul("%columns", number), c)), value)
         is_zero = [e.let(f"fcmp oeq float {end}, 0.0") for end in (low, high)]
         with e.when(e.let(f"and i1 {is_zero[0]}, {is_zero[1]}")):
             e.set("float", e.at("%levels", 2), unit)
