@@ -20,9 +20,10 @@ WORDS = ("threads", "count", "columns", "channels")
 the same channels again."""
 PLACES = {
     "round": ("numbers", "x", "out"),
+    "round_range": ("numbers", "x", "out", "low", "high", "levels"),
     "round_rows": ("numbers", "x", "out", "low", "high", "levels"),
     "masked": ("numbers", "x", "dy", "out"),
-    "passed": ("numbers", "x", "dy", "out", "sums"),
+    "passed_range": ("numbers", "x", "dy", "out", "sums", "low", "high", "levels"),
     "passed_rows": ("numbers", "x", "dy", "out", "sums", "low", "high", "levels"),
     "scaled_even": ("numbers", "x", "out"),
     "scaled_up": ("numbers", "x", "out"),
@@ -39,10 +40,10 @@ PLACES = {
 round       first, last, inverse, zero, step: ``floor((x between them - first) inverse - zero + ½) step``
 round_rows  the same of each column, by the columns of [5, columns], which are made of the ends of the
             channels' ranges; `levels` are the first and the last step, and 0, which becomes 1 if a range is
-            empty around 0: nothing is done then
+            empty around 0: nothing is done then. `round_range`: of one range
 masked      first, last: `dy` where `x` is between them
-passed      the same; `sums` [threads, 2], float64 and 0 at first, becomes those of `dy` below and above
-passed_rows masked and summed by columns, `sums` [threads, 2, columns], with ranges as of `round_rows`
+passed_rows the same by ranges as of `round_rows`; `sums` [threads, 2, columns], float64 and 0 at first, are
+            then those of `dy` below and above. `passed_range`: of one range, with `sums` [threads, 2]
 scaled      low, high, scale, step: the whole number nearest to ``x between the first two scale``, times the
             step; of two the `even` or the upper one
 quantize    low, high, shift, scale, half, offset, lowest, highest: the nearest whole number to
@@ -63,12 +64,14 @@ _Make = Callable[[Code, dict[str, str]], "_Body | tuple[_Body, Callable[[], None
 def float_code(lanes: int) -> str:
     """The text of the functions from float32 to float32."""
     makers: dict[str, _Make] = {
-        "round": _round, "masked": _masked, "passed": _passed,
+        "round": _round, "round_range": _round, "masked": _masked, "passed_range": _passed,
         "scaled_even": lambda e, a: _scaled(e, a, True), "scaled_up": lambda e, a: _scaled(e, a, False),
     }  # fmt: skip
     declarations: dict[str, str] = {}
-    rows = [_rows(name, lanes, declarations) for name in ("round_rows", "passed_rows")]
-    return "\n".join([_module(makers, lanes, declarations), _channel_numbers(declarations), *rows])
+    texts = [_channel_numbers(declarations)]
+    for name in ("round_rows", "passed_rows"):
+        texts += [_rows(name, lanes, declarations), _public(name, lanes, declarations)]
+    return "\n".join([_module(makers, lanes, declarations), *texts])
 
 
 def integer_code(kind: str, is_signed: bool, lanes: int) -> str:
@@ -109,10 +112,24 @@ def _module(makers: dict[str, _Make], lanes: int, declarations: dict[str, str]) 
         if finish is not None:
             finish()
         parts.append(e.text())
-        e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
-        share(e, f"{name}_some")
-        parts.append(e.text())
+        parts.append(_public(name, lanes, declarations))
     return "\n".join([*declarations.values(), *parts])
+
+
+def _public(name: str, lanes: int, declarations: dict[str, str]) -> str:
+    """The text of what has threads share the elements, after the numbers of ranges are made, if it has
+    ranges."""
+    e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
+    a = places_of(e, PLACES[name])
+    if "levels" not in a:
+        share(e, f"{name}_some")
+        return e.text()
+    words = words_of(e, a["words"], WORDS)
+    given = ", ".join(f"ptr {a[each]}" for each in ("numbers", "low", "high", "levels"))
+    e.do(f"call void @channel_numbers({given}, i64 {words['columns']}, i64 {words['channels']})")
+    with e.when(e.let(f"fcmp oeq float {e.get('float', e.at(a['levels'], 2))}, 0.0")):
+        share(e, f"{name}_some")
+    return e.text()
 
 
 def _numbers(e: Code, a: dict[str, str], count: int, dtype: str = _FLOAT) -> Callable[[Emitter], list[str]]:
@@ -152,7 +169,7 @@ def _round_by(some: Emitter, a: dict[str, str], i: str, numbers: list[str]) -> N
 
 
 def _rows(name: str, lanes: int, declarations: dict[str, str]) -> str:
-    """The text of a function whose rows threads share."""
+    """The text of what a thread does of rows."""
     e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
     a = places_of(e, PLACES[name])
     words = words_of(e, a["words"], WORDS)
@@ -178,15 +195,7 @@ def _rows(name: str, lanes: int, declarations: dict[str, str]) -> str:
                     total = some.binary("fadd", "float64", load(some, "float64", a["sums"], place), term)
                     store(some, "float64", total, a["sums"], place)
             done = whole
-    parts = [e.text()]
-    e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
-    a = places_of(e, PLACES[name])
-    words = words_of(e, a["words"], WORDS)
-    given = ", ".join(f"ptr {a[each]}" for each in ("numbers", "low", "high", "levels"))
-    e.do(f"call void @channel_numbers({given}, i64 {words['columns']}, i64 {words['channels']})")
-    with e.when(e.let(f"fcmp oeq float {e.get('float', e.at(a['levels'], 2))}, 0.0")):
-        share(e, f"{name}_some")
-    return "\n".join([*parts, e.text()])
+    return e.text()
 
 
 def _channel_numbers(declarations: dict[str, str]) -> str:

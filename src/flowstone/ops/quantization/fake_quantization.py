@@ -99,12 +99,8 @@ def _native(env: Environment) -> StepPasses | None:
 def _rounded(
     x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps, native: StepPasses | None
 ) -> torch.Tensor:
-    if native is not None and not low.dim():
-        numbers = steps.numbers(low.item(), high.item())  # of an empty range NaN
-        if numbers is not None:
-            return native.round(x, numbers)
-    if native is not None and low.dim() and x.numel():
-        found = native.round_rows(x, (low, high), (steps.first, steps.last))
+    if native is not None and x.numel():
+        found = native.round_ranges(x, (low, high), (steps.first, steps.last))
         if found is not None:
             return found
     first, last, step = steps.over(low, high)
@@ -235,15 +231,10 @@ def _backward(node: Node, env: Environment) -> Kernel:
     def run(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
         _check_equal(dy, x)
         _check_ends(x, low, high, by_channel)
-        if native is not None and by_channel and x.numel():
-            found = native.passed_rows(dy, x, (low, high), (steps.first, steps.last))
+        if native is not None and x.numel():
+            found = native.passed_ranges(dy, x, (low, high), (steps.first, steps.last))
             if found is not None:
                 return found
-        if native is not None and not by_channel:
-            numbers = steps.numbers(low.item(), high.item())  # of an empty range NaN
-            if numbers is not None:
-                inside, sums = native.passed(dy, x, *numbers[:2])
-                return [inside, *sums.unbind()]
         return [_passed(dy, x, low, high, steps), *_passed_to_ends(dy, x, low, high, steps)]
 
     return run
