@@ -16,8 +16,8 @@ from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
 __all__ = ["PLACES", "WORDS", "float_code", "integer_code", "requantization_code"]
 
 WORDS = ("threads", "count", "columns", "channels")
-"""The whole numbers of a call: how many elements, how many in a row, and how many of these until they are of
-the same channels again."""
+"""The whole numbers of a call: how many elements, how many in a row (the last may have fewer), and how many
+of these until they are of the same channels again."""
 PLACES = {
     "round": ("numbers", "x", "out"),
     "round_range": ("numbers", "x", "out", "low", "high", "levels"),
@@ -174,11 +174,13 @@ def _rows(name: str, lanes: int, declarations: dict[str, str]) -> str:
     a = places_of(e, PLACES[name])
     words = words_of(e, a["words"], WORDS)
     columns = words["columns"]
-    me, start, end = my_part(e, e.quotient(words["count"], columns))
+    rows = e.quotient(e.add(words["count"], e.sub(columns, 1)), columns)
+    me, start, end = my_part(e, rows)
     with e.loop(start, end) as row:
         first, done = e.mul(row, columns), "0"
+        width = e.least(columns, e.sub(words["count"], first))  # of the last row, what is left
         for some in (e, e.one):
-            whole = e.mul(e.quotient(columns, some.lanes), some.lanes)
+            whole = e.mul(e.quotient(width, some.lanes), some.lanes)
             with e.loop(done, whole, some.lanes) as c:
                 count = 5 if name == "round_rows" else 2
                 numbers = [
@@ -187,15 +189,19 @@ def _rows(name: str, lanes: int, declarations: dict[str, str]) -> str:
                 at = e.add(first, c)
                 if name == "round_rows":
                     _round_by(some, a, at, numbers)
-                    continue
-                x = load(some, _FLOAT, a["x"], at)
-                terms = _outside(some, x, _keep_inside(some, a, x, numbers, at), numbers)
-                for side, term in enumerate(terms):
-                    place = e.add(e.mul(e.add(e.mul(me, 2), side), columns), c)
-                    total = some.binary("fadd", "float64", load(some, "float64", a["sums"], place), term)
-                    store(some, "float64", total, a["sums"], place)
+                else:
+                    places = [e.add(e.mul(e.add(e.mul(me, 2), i), columns), c) for i in range(2)]
+                    _pass_by(some, a, at, numbers, places)
             done = whole
     return e.text()
+
+
+def _pass_by(some: Emitter, a: dict[str, str], i: str, ends: list[str], places: list[str]) -> None:
+    """Passes the gradient at place i inside the ends, and adds it to the sums at both places outside."""
+    x = load(some, _FLOAT, a["x"], i)
+    for place, term in zip(places, _outside(some, x, _keep_inside(some, a, x, ends, i), ends)):
+        total = some.binary("fadd", "float64", load(some, "float64", a["sums"], place), term)
+        store(some, "float64", total, a["sums"], place)
 
 
 def _channel_numbers(declarations: dict[str, str]) -> str:

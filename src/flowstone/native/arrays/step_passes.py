@@ -31,7 +31,7 @@ _FLOATS = (
     "round", "round_range", "round_rows", "masked", "passed_range", "passed_rows", "scaled_even",
     "scaled_up",
 )  # fmt: skip
-_LONG = 1024  # elements of a row, from which its end takes no time
+_LONG = 512  # elements of a row, from which its end takes no time
 _WORK = 4  # of an element, in additions
 
 
@@ -139,10 +139,8 @@ def _columns(x: torch.Tensor, ends: Sequence[torch.Tensor]) -> int:
     """The length of rows that have several of each channel, which is the last axis; 1 of one range."""
     if not ends[0].dim():
         return 1
-    columns, rows = x.shape[-1], x.numel() // x.shape[-1]
-    while rows % 2 == 0 and columns < _LONG:
-        rows, columns = rows // 2, columns * 2
-    return columns
+    channels = x.shape[-1]
+    return min(x.numel(), channels * -(-_LONG // channels))
 
 
 def _called(

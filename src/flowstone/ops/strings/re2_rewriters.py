@@ -33,7 +33,7 @@ PLACE, UNSET, _RESULTS = 0, 1, 2
 NO_CHARACTER, END = 0, 1
 """The classes of a byte that is part of no character, and of the end of the text."""
 _ASCII, _LAST = 128, 0x10FFFF
-_MOST_STEPS = 100_000  # of the program, which takes 100 ms
+_MOST_STEPS = 200_000  # of the program, which takes 100 ms
 _HERE, _NOWHERE = -1, -2  # in place of a register: the place that is read, and none
 _Places = tuple[int, ...]  # the register of each slot
 _Thread = tuple[int, _Places]  # where to go on
@@ -128,6 +128,7 @@ class _Builder:
         self._spare = _RESULTS + len(self._slots)  # a register for a moment
         self.registers = self._spare + 1
         self.waiting: list[_State] = []
+        self._latest: tuple[_State | None, list[_Thread]] = None, []
         self._numbers: dict[_State, int] = {}
         self.copies = [0]
         self._known: dict[tuple[tuple[int, int], ...], int] = {(): 0}
@@ -145,10 +146,12 @@ class _Builder:
 
     def step(self, state: _State, sign: str) -> tuple[int, int]:
         """The number of the state after a character, or at the end after none; the place of the copies."""
-        threads, seeks, before = state
+        _, seeks, _ = state
         copies: _Copies = []
         after: list[_Thread] = []
-        for place, places in self._reached(threads, seeks, before, sign):
+        reached = self._reached(state, sign)
+        self.steps += len(reached)
+        for place, places in reached:
             what, operand, next_at = self._program[place]
             if what == "match":
                 copies = [(_RESULTS + i, self._register(each)) for i, each in enumerate(places)]
@@ -166,9 +169,15 @@ class _Builder:
         goes_on = bool(sign) and (seeks or bool(renamed))
         return self.number((renamed, seeks, self.kind(sign))) if goes_on else DEAD, self._copied(copies)
 
-    def _reached(self, threads: Sequence[_Thread], seeks: bool, before: str, sign: str) -> list[_Thread]:
+    def _reached(self, state: _State, sign: str) -> list[_Thread]:
         """The instructions that are reached without reading, in the order in which a matcher would try them,
-        where this character is the next one."""
+        where this character is the next one: without assertions, whatever it is."""
+        if self._has_assertions or self._latest[0] is not state:
+            self._latest = state, self._followed(state, sign)
+        return self._latest[1]
+
+    def _followed(self, state: _State, sign: str) -> list[_Thread]:
+        threads, seeks, before = state
         found: list[_Thread] = []
         seen = set[int]()
         begun = [(self._start, (_NOWHERE,) * len(self._slots))] if seeks else []
