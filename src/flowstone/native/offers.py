@@ -48,7 +48,7 @@ from flowstone.native.networks import (
     window_pools,
 )
 from flowstone.native.numerics import complex_functions, incomplete_functions, quotients
-from flowstone.native.products import integer_products
+from flowstone.native.products import integer_matrices, integer_products
 from flowstone.native.randomness import class_choice, random_values, random_words, rejection_values
 from flowstone.native.records import csv_lines, examples
 from flowstone.native.strings import (
@@ -57,6 +57,7 @@ from flowstone.native.strings import (
     string_codecs,
     string_hashes,
     text_automata,
+    text_rewriters,
 )
 
 __all__ = ["offer_all"]
@@ -96,7 +97,9 @@ def offer_all() -> None:
     string_code.string_codecs.offer(string_codecs.string_codecs)
     string_code.string_hashes.offer(string_hashes.string_hashes)
     string_code.text_automata.offer(text_automata.text_automata)
+    string_code.text_rewriters.offer(text_rewriters.text_rewriters)
     machine_code.hot_places.offer(hot_places.hot_places)
+    number_code.integer_matrices.offer(integer_matrices.integer_matrices)
     machine_code.integer_product.offer(integer_products.integer_product)
     machine_code.largest.offer(largest.largest)
     machine_code.matrix_batches.offer(matrix_batches.matrix_batches)

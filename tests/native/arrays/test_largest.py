@@ -15,7 +15,7 @@ from flowstone.native.arrays import largest
 from flowstone.native.codegen import host
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
-TYPES = ["float32", "float64", "int32", "int64"]
+TYPES = ["float16", "float32", "float64", "int32", "int64"]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -53,7 +53,7 @@ def test_other_counts_are_left_to_others() -> None:
     assert find(torch.zeros(3, 50), 33) is None
     assert find(torch.zeros(3, 50), 0) is None
     assert find(torch.zeros(0, 50), 3) is None
-    assert largest.largest(torch.float16) is None
+    assert largest.largest(torch.bfloat16) is None
 
 
 def test_steps_are_the_same_with_and_without(monkeypatch: pytest.MonkeyPatch) -> None:

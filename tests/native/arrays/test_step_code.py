@@ -24,7 +24,8 @@ def test_the_text_is_valid_and_has_its_functions(monkeypatch, lanes: int, name: 
     text = TEXTS[name](lanes)
     assert ("GOMP_parallel" in text) == team
     shown = shown_functions(text)
-    of_floats = {"round", "round_rows", "masked", "passed", "scaled_even", "scaled_up"}
+    of_floats = {"round", "round_range", "round_rows", "masked", "passed_range", "passed_rows"}
+    of_floats |= {"scaled_even", "scaled_up"}
     assert shown == (of_floats if name == "float" else set(step_code.PLACES) - of_floats - {"requantize"})
 
 

@@ -184,3 +184,32 @@ def test_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert step_passes.requantizer(torch.int32, torch.float32) is None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert step_passes.step_passes(torch.uint8) is None
+
+
+@pytest.mark.parametrize("shape", [(4,), (0, 3), (6, 5), (3, 1), (2, 3, 2, 4), (7, 1100), (401, 7, 33)])
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_channels_of_their_own_ranges(
+    monkeypatch: pytest.MonkeyPatch, shape: Any, narrow: bool, is_empty: bool
+) -> None:
+    chance = np.random.default_rng(sum(shape))
+    x, channels = floats(shape), shape[-1]
+    if x.size > 10:
+        x.flat[4] = np.nan
+    dy = chance.normal(size=shape).astype("float32")
+    low = chance.uniform(-6, 1, channels).astype("float32")
+    high = low + chance.uniform(0.1, 8, channels).astype("float32")
+    if is_empty:
+        low[-1] = high[-1] = 0
+
+    def build(x: Any, dy: Any) -> Any:
+        given = {"inputs": x, "min": tf.constant(low), "max": tf.constant(high), "narrow_range": narrow}
+        back = RAW.FakeQuantWithMinMaxVarsPerChannelGradient(gradients=dy, **given)
+        return [RAW.FakeQuantWithMinMaxVarsPerChannel(**given), *back]
+
+    plain, fast = with_and_without(monkeypatch, build, (x, tf.float32), (dy, tf.float32))
+    for one, other in zip(plain[:2], fast[:2]):
+        np.testing.assert_array_equal(other, one)
+    for one, other in zip(plain[2:], fast[2:]):
+        assert other.dtype == np.float32
+        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-3)

@@ -35,6 +35,30 @@ def test_ranges_and_deviations() -> None:
     assert np.abs(truncated - 2).max() <= 6 and abs(truncated.std() - 3 * 0.8796) < 0.1
 
 
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (200, 300)])
+@pytest.mark.parametrize("by_key", [False, True])
+def test_numbers_do_not_depend_on_when_the_shape_is_known(shape: tuple[int, ...], by_key: bool) -> None:
+    sizes, bound, raw = tf.placeholder(tf.int32, [len(shape)]), tf.placeholder(tf.int32, []), tf.raw_ops
+    seed = [-5, 2**40]
+    if by_key:
+        key, counter = raw.StatelessRandomGetKeyCounter(seed=seed)
+        given: dict[str, Any] = {"key": key, "counter": counter, "alg": 1}
+    else:
+        given = {"seed": seed}
+    found: list[list[Any]] = [[], []]
+    for to, size, high in ((found[0], np.array(shape, np.int32), 9), (found[1], sizes, bound)):
+        for name in ("RandomUniform", "RandomNormal", "TruncatedNormal"):
+            function = getattr(raw, f"Stateless{name}{'V2' if by_key else ''}")
+            to += [function(shape=size, **given, dtype=kind) for kind in ("float16", "float32", "float64")]
+        function = getattr(raw, f"StatelessRandomUniformInt{'V2' if by_key else ''}")
+        to.append(function(shape=size, **given, minval=-3, maxval=high))
+    with tf.Session() as session:
+        known, fed = session.run(found, {sizes: shape, bound: 9})
+    for one, other in zip(known, fed):
+        assert one.shape == shape and one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("kind", ["int32", "int64", "uint32", "uint64"])
 def test_integers_of_the_whole_range(kind: str) -> None:
     (values,) = run(RANDOM.stateless_uniform([4000], [3, 4], None, None, dtype=kind))

@@ -240,8 +240,12 @@ class StepPasses(Protocol):
     def round(self, x: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
         """float32 numbers rounded to steps."""
 
-    def round_rows(self, rows: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-        """The same of each column of rows, by float32 numbers [5, columns]."""
+    def round_ranges(
+        self, x: torch.Tensor, ends: Sequence[torch.Tensor], levels: tuple[int, int]
+    ) -> torch.Tensor | None:
+        """float32 numbers [..., channels], of which there are some, rounded to the steps from the first to
+        the last of the `levels`, which the channels' ranges are divided into, or one range; each of the
+        `ends` is float32 [channels] or []. None if a range is empty around 0."""
 
     def scaled(self, x: torch.Tensor, numbers: Sequence[float], is_even: bool) -> torch.Tensor:
         """float32 numbers in a range, scaled, rounded, and multiplied by a step."""
@@ -249,10 +253,11 @@ class StepPasses(Protocol):
     def masked(self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float) -> torch.Tensor:
         """`dy` where `x` is in the range, else 0."""
 
-    def passed(
-        self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The same, and the sums of `dy` below and above."""
+    def passed_ranges(
+        self, dy: torch.Tensor, x: torch.Tensor, ends: Sequence[torch.Tensor], levels: tuple[int, int]
+    ) -> list[torch.Tensor] | None:
+        """`dy` where `x` is in its range, else 0, and the sums of `dy` below and above, in the shape of the
+        ends, of what `round_ranges` takes."""
 
     def quantize(self, x: torch.Tensor, numbers: Sequence[float], dtype: torch.dtype) -> torch.Tensor:
         """float32 numbers as integers of the type."""

@@ -51,6 +51,19 @@ class CellGradient(Protocol):
         """That for the state before the step; that for the weighted sums is written to `columns`, contiguous
         [batch, 4 cells]."""
 
+    def over(
+        self,
+        first: torch.Tensor,
+        peepholes: Sequence[torch.Tensor],
+        gates: Sequence[torch.Tensor],
+        flows: Sequence[torch.Tensor],
+        columns: torch.Tensor,
+        carried: Sequence[torch.Tensor],
+    ) -> Callable[[int], None]:
+        """The function of a step's number for whole sequences, of which the first state is before `first`.
+        To the `flows` at states and outputs it adds the `carried` ones, contiguous [batch, cells], and leaves
+        that for the state before the step in the first of these; `columns` are [time, batch, 4 cells]."""
+
 
 class CellStep(Protocol):
     """Steps of LSTM cells after their products (`ops/networks/lstm_blocks.py`), on the host."""

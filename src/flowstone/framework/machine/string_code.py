@@ -2,8 +2,8 @@
 
 `byte_strings()` reads and makes many strings of bytes at once, `distinct_texts()` finds distinct ones,
 `string_hashes()` puts them into buckets, `string_codecs()` counts characters, and writes and reads base64,
-`text_automata()` matches patterns. They are None where there is no machine code, or none yet; kernels then do
-the same by Python and NumPy, with the same results.
+`text_automata()` matches patterns, and `text_rewriters()` replaces what they match. They are None where there
+is no machine code, or none yet; kernels then do the same by Python and NumPy, with the same results.
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -12,6 +12,7 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from flowstone.framework.machine.machine_code import Slot
@@ -19,15 +20,18 @@ from flowstone.framework.machine.machine_code import Slot
 __all__ = [
     "ByteStrings",
     "DistinctTexts",
+    "RewritingAutomaton",
     "StringCodecs",
     "StringHashes",
     "TextAutomata",
     "TextIndex",
+    "TextRewriters",
     "byte_strings",
     "distinct_texts",
     "string_codecs",
     "string_hashes",
     "text_automata",
+    "text_rewriters",
 ]
 
 
@@ -94,8 +98,37 @@ class TextAutomata(Protocol):
         [states, 256], the state after a byte; the first state is 2, and 0 and 1 are not left."""
 
 
+class RewritingAutomaton(Protocol):
+    """What finds matches and groups (`ops/strings/re2_rewriters.py`); all arrays are int32."""
+
+    @property
+    def bounds(self) -> Any: ...
+    @property
+    def classes(self) -> Any: ...
+    @property
+    def steps(self) -> Any: ...
+    @property
+    def copies(self) -> Any: ...
+    @property
+    def starts(self) -> Any: ...
+    @property
+    def registers(self) -> int: ...
+
+
+class TextRewriters(Protocol):
+    """Automata that rewrite strings."""
+
+    def __call__(
+        self, strings: list[bytes], automaton: RewritingAutomaton, pieces: Sequence[bytes | int], once: bool
+    ) -> Any:
+        """Each string with its matches, or if `once` the first one, replaced by the pieces: bytes and numbers
+        of groups, as the automaton counts those that it was asked for. An object array of bytes; None where
+        something is none."""
+
+
 byte_strings: Slot[[], ByteStrings] = Slot()
 distinct_texts: Slot[[], DistinctTexts] = Slot()
 string_codecs: Slot[[], StringCodecs] = Slot()
 string_hashes: Slot[[], StringHashes] = Slot()
 text_automata: Slot[[], TextAutomata] = Slot()
+text_rewriters: Slot[[], TextRewriters] = Slot()

@@ -17,7 +17,7 @@ import torch
 from flowstone.framework.machine import machine
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, my_part, places_of, share, when_asked, words_of
-from flowstone.native.codegen.emitter import FLOATS, KINDS, SIZES
+from flowstone.native.codegen.emitter import FLOATS, HALF, KINDS, SIZES, Emitter, kind_of
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import in_all_lanes, load
 
@@ -27,7 +27,10 @@ WORDS = ("threads", "rows", "columns", "count")
 PLACES = {"find": ("x", "values", "places")}
 """`find` looks for the `count` largest, at least one, of each row of x [rows, columns]; their places are
 int32."""
-_TYPES = {torch.float32: "float32", torch.float64: "float64", torch.int32: "int32", torch.int64: "int64"}
+_TYPES = {
+    torch.float32: "float32", torch.float64: "float64", torch.int32: "int32", torch.int64: "int64",
+    torch.float16: HALF,
+}  # fmt: skip
 _MOST = 32  # that are wanted of a row; of more, every one that comes moves too many
 
 
@@ -35,7 +38,7 @@ class Largest:
     """The function for a type of elements."""
 
     def __init__(self, dtype: str) -> None:
-        lanes = host.lanes() * SIZES["float32"] // SIZES[dtype]
+        lanes = host.lanes() * SIZES["float32"] // max(SIZES[dtype], SIZES["float32"])
         self._library = CodeLibrary(lambda: largest_code(dtype, lanes), WORDS, PLACES)
 
     def __call__(self, x: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor] | None:
@@ -79,7 +82,8 @@ class _Rows:
 
     def __init__(self, dtype: str, lanes: int, declarations: dict[str, str]) -> None:
         self.e = e = Code("find_some", ["ptr a"], lanes, declarations)
-        self.dtype, self.kind = dtype, KINDS[dtype]
+        self.dtype, self.kind = dtype, kind_of(dtype)
+        self.compared = "float32" if dtype == HALF else dtype
         self.a = places_of(e, PLACES["find"])
         self.words = words_of(e, self.a["words"], WORDS)
         self.place = e.variable("i64", "0")
@@ -96,9 +100,10 @@ class _Rows:
             last = e.sub(count, 1)
             whole = e.add(count, e.mul(e.quotient(e.sub(columns, count), e.lanes), e.lanes))
             with e.loop(count, whole, e.lanes) as c:
-                worst = in_all_lanes(e, self.kind, e.get(self.kind, e.at(self.values, last, self.kind)))
-                order = "fcmp ugt" if self.dtype in FLOATS else "icmp sgt"
-                may_be = e.compare(order, self.dtype, load(e, self.dtype, x, c), worst)
+                worst = self.number(e.one, e.get(self.kind, e.at(self.values, last, self.kind)))
+                order = "fcmp ugt" if self.compared in FLOATS else "icmp sgt"
+                some = self.number(e, load(e, self.dtype, x, c))
+                may_be = e.compare(order, self.compared, some, in_all_lanes(e, KINDS[self.compared], worst))
                 bits = e.let(f"bitcast <{e.lanes} x i1> {may_be} to i{e.lanes}")
                 with e.when(e.let(f"icmp ne i{e.lanes} {bits}, 0")):
                     self.look(x, c, e.add(c, e.lanes), last)
@@ -132,9 +137,16 @@ class _Rows:
 
     def is_larger(self, a: str, b: str) -> str:
         """Whether a comes before b."""
-        e, kind = self.e, self.kind
-        if self.dtype not in FLOATS:
+        e, kind = self.e, KINDS[self.compared]
+        a, b = self.number(e.one, a), self.number(e.one, b)
+        if self.compared not in FLOATS:
             return e.let(f"icmp sgt {kind} {a}, {b}")
         is_number = e.let(f"fcmp ord {kind} {b}, {b}")
         is_first = e.let(f"and i1 {e.let(f'fcmp uno {kind} {a}, {a}')}, {is_number}")
         return e.let(f"or i1 {is_first}, {e.let(f'fcmp ogt {kind} {a}, {b}')}")
+
+    def number(self, some: Emitter, value: str) -> str:
+        """What is compared: of float16, float32."""
+        if self.dtype == self.compared:
+            return value
+        return some.let(f"fpext {some.vector(self.kind)} {value} to {some.type(self.compared)}")

@@ -15,13 +15,16 @@ from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
 
 __all__ = ["PLACES", "WORDS", "float_code", "integer_code", "requantization_code"]
 
-WORDS = ("threads", "count", "columns")
-"""The whole numbers of a call: how many elements, and in a row."""
+WORDS = ("threads", "count", "columns", "channels")
+"""The whole numbers of a call: how many elements, how many in a row (the last may have fewer), and how many
+of these until they are of the same channels again."""
 PLACES = {
     "round": ("numbers", "x", "out"),
-    "round_rows": ("numbers", "x", "out"),
+    "round_range": ("numbers", "x", "out", "low", "high", "levels"),
+    "round_rows": ("numbers", "x", "out", "low", "high", "levels"),
     "masked": ("numbers", "x", "dy", "out"),
-    "passed": ("numbers", "x", "dy", "out", "sums"),
+    "passed_range": ("numbers", "x", "dy", "out", "sums", "low", "high", "levels"),
+    "passed_rows": ("numbers", "x", "dy", "out", "sums", "low", "high", "levels"),
     "scaled_even": ("numbers", "x", "out"),
     "scaled_up": ("numbers", "x", "out"),
     "quantize": ("numbers", "x", "out"),
@@ -35,9 +38,12 @@ PLACES = {
 
 ==========  ============================================================================================
 round       first, last, inverse, zero, step: ``floor((x between them - first) inverse - zero + ½) step``
-round_rows  the same of each column, by the columns of [5, columns]
+round_rows  the same of each column, by the columns of [5, columns], which are made of the ends of the
+            channels' ranges; `levels` are the first and the last step, and 0, which becomes 1 if a range is
+            empty around 0: nothing is done then. `round_range`: of one range
 masked      first, last: `dy` where `x` is between them
-passed      the same; `sums` [threads, 2], float64 and 0 at first, becomes those of `dy` below and above
+passed_rows the same by ranges as of `round_rows`; `sums` [threads, 2, columns], float64 and 0 at first, are
+            then those of `dy` below and above. `passed_range`: of one range, with `sums` [threads, 2]
 scaled      low, high, scale, step: the whole number nearest to ``x between the first two scale``, times the
             step; of two the `even` or the upper one
 quantize    low, high, shift, scale, half, offset, lowest, highest: the nearest whole number to
@@ -58,12 +64,14 @@ _Make = Callable[[Code, dict[str, str]], "_Body | tuple[_Body, Callable[[], None
 def float_code(lanes: int) -> str:
     """The text of the functions from float32 to float32."""
     makers: dict[str, _Make] = {
-        "round": _round, "masked": _masked, "passed": _passed,
+        "round": _round, "round_range": _round, "masked": _masked, "passed_range": _passed,
         "scaled_even": lambda e, a: _scaled(e, a, True), "scaled_up": lambda e, a: _scaled(e, a, False),
     }  # fmt: skip
     declarations: dict[str, str] = {}
-    rows = _round_rows(lanes, declarations)
-    return "\n".join([_module(makers, lanes, declarations), rows])
+    texts = [_channel_numbers(declarations)]
+    for name in ("round_rows", "passed_rows"):
+        texts += [_rows(name, lanes, declarations), _public(name, lanes, declarations)]
+    return "\n".join([_module(makers, lanes, declarations), *texts])
 
 
 def integer_code(kind: str, is_signed: bool, lanes: int) -> str:
@@ -104,10 +112,24 @@ def _module(makers: dict[str, _Make], lanes: int, declarations: dict[str, str]) 
         if finish is not None:
             finish()
         parts.append(e.text())
-        e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
-        share(e, f"{name}_some")
-        parts.append(e.text())
+        parts.append(_public(name, lanes, declarations))
     return "\n".join([*declarations.values(), *parts])
+
+
+def _public(name: str, lanes: int, declarations: dict[str, str]) -> str:
+    """The text of what has threads share the elements, after the numbers of ranges are made, if it has
+    ranges."""
+    e = Code(name, ["ptr a"], lanes, declarations, is_public=True)
+    a = places_of(e, PLACES[name])
+    if "levels" not in a:
+        share(e, f"{name}_some")
+        return e.text()
+    words = words_of(e, a["words"], WORDS)
+    given = ", ".join(f"ptr {a[each]}" for each in ("numbers", "low", "high", "levels"))
+    e.do(f"call void @channel_numbers({given}, i64 {words['columns']}, i64 {words['channels']})")
+    with e.when(e.let(f"fcmp oeq float {e.get('float', e.at(a['levels'], 2))}, 0.0")):
+        share(e, f"{name}_some")
+    return e.text()
 
 
 def _numbers(e: Code, a: dict[str, str], count: int, dtype: str = _FLOAT) -> Callable[[Emitter], list[str]]:
@@ -146,25 +168,66 @@ def _round_by(some: Emitter, a: dict[str, str], i: str, numbers: list[str]) -> N
     store(some, _FLOAT, some.binary("fmul", _FLOAT, x, step), a["out"], i)
 
 
-def _round_rows(lanes: int, declarations: dict[str, str]) -> str:
-    """The text of `round_rows`, whose rows threads share."""
-    e = Code("round_rows_some", ["ptr a"], lanes, declarations)
-    a = places_of(e, PLACES["round_rows"])
+def _rows(name: str, lanes: int, declarations: dict[str, str]) -> str:
+    """The text of what a thread does of rows."""
+    e = Code(f"{name}_some", ["ptr a"], lanes, declarations)
+    a = places_of(e, PLACES[name])
     words = words_of(e, a["words"], WORDS)
     columns = words["columns"]
-    _, start, end = my_part(e, e.quotient(words["count"], columns))
+    rows = e.quotient(e.add(words["count"], e.sub(columns, 1)), columns)
+    me, start, end = my_part(e, rows)
     with e.loop(start, end) as row:
         first, done = e.mul(row, columns), "0"
+        width = e.least(columns, e.sub(words["count"], first))  # of the last row, what is left
         for some in (e, e.one):
-            whole = e.mul(e.quotient(columns, some.lanes), some.lanes)
+            whole = e.mul(e.quotient(width, some.lanes), some.lanes)
             with e.loop(done, whole, some.lanes) as c:
-                numbers = [load(some, _FLOAT, a["numbers"], e.add(e.mul(columns, i), c)) for i in range(5)]
-                _round_by(some, a, e.add(first, c), numbers)
+                count = 5 if name == "round_rows" else 2
+                numbers = [
+                    load(some, _FLOAT, a["numbers"], e.add(e.mul(columns, i), c)) for i in range(count)
+                ]
+                at = e.add(first, c)
+                if name == "round_rows":
+                    _round_by(some, a, at, numbers)
+                else:
+                    places = [e.add(e.mul(e.add(e.mul(me, 2), i), columns), c) for i in range(2)]
+                    _pass_by(some, a, at, numbers, places)
             done = whole
-    parts = [e.text()]
-    e = Code("round_rows", ["ptr a"], lanes, declarations, is_public=True)
-    share(e, "round_rows_some")
-    return "\n".join([*parts, e.text()])
+    return e.text()
+
+
+def _pass_by(some: Emitter, a: dict[str, str], i: str, ends: list[str], places: list[str]) -> None:
+    """Passes the gradient at place i inside the ends, and adds it to the sums at both places outside."""
+    x = load(some, _FLOAT, a["x"], i)
+    for place, term in zip(places, _outside(some, x, _keep_inside(some, a, x, ends, i), ends)):
+        total = some.binary("fadd", "float64", load(some, "float64", a["sums"], place), term)
+        store(some, "float64", total, a["sums"], place)
+
+
+def _channel_numbers(declarations: dict[str, str]) -> str:
+    """The text of what makes the numbers of all columns, in the order of `_Steps` in
+    `ops/quantization/fake_quantization.py`."""
+    parameters = ["ptr numbers", "ptr low", "ptr high", "ptr levels", "i64 columns", "i64 channels"]
+    e = Code("channel_numbers", parameters, 1, declarations)
+    bottom, top = (e.get("float", e.at("%levels", i)) for i in range(2))
+    half, unit = e.constant(_FLOAT, 0.5), e.constant(_FLOAT, 1)
+    with e.loop(0, "%channels") as c:
+        low, high = (e.get("float", e.at(each, c)) for each in ("%low", "%high"))
+        step = e.binary("fdiv", _FLOAT, e.minus(high, low), e.minus(top, bottom))
+        place = _bounded(e, e.minus(bottom, e.binary("fdiv", _FLOAT, low, step)), bottom, top)
+        zero = e.intrinsic("floor", _FLOAT, e.plus(place, half))
+        first, last = (e.times(e.minus(end, zero), step) for end in (bottom, top))
+        inverse = e.binary("fdiv", _FLOAT, unit, step)
+        shift = e.intrinsic("floor", _FLOAT, e.minus(half, e.times(first, inverse)))
+        for number, value in enumerate((first, last, inverse, shift, step)):
+            e.set("float", e.at("%numbers", e.add(e.mul("%columns", number), c)), value)
+        is_zero = [e.let(f"fcmp oeq float {end}, 0.0") for end in (low, high)]
+        with e.when(e.let(f"and i1 {is_zero[0]}, {is_zero[1]}")):
+            e.set("float", e.at("%levels", 2), unit)
+    with e.loop(0, 5) as i, e.loop("%channels", "%columns") as c:
+        place = e.add(e.mul("%columns", i), c)
+        e.set("float", e.at("%numbers", place), e.get("float", e.at("%numbers", e.sub(place, "%channels"))))
+    return e.text()
 
 
 def _scaled(e: Code, a: dict[str, str], is_even: bool) -> _Body:
@@ -199,6 +262,13 @@ def _keep_inside(some: Emitter, a: dict[str, str], x: str, ends: list[str], i: s
     return dy
 
 
+def _outside(some: Emitter, x: str, dy: str, ends: list[str]) -> list[str]:
+    """The gradient where x is below the first end, and where it is above the last, as float64."""
+    chosen = [some.compare(f"fcmp {name}", _FLOAT, x, end) for name, end in zip(("olt", "ogt"), ends)]
+    zero = some.constant(_FLOAT, 0)
+    return [some.convert(some.select(each, _FLOAT, dy, zero), _FLOAT, "float64") for each in chosen]
+
+
 def _passed(e: Code, a: dict[str, str]) -> tuple[_Body, Callable[[], None]]:
     numbers = _numbers(e, a, 2)
     kinds = {some.lanes: some.type("float64") for some in (e, e.one)}
@@ -209,11 +279,8 @@ def _passed(e: Code, a: dict[str, str]) -> tuple[_Body, Callable[[], None]]:
 
     def body(some: Emitter, i: str) -> None:
         x, ends = load(some, _FLOAT, a["x"], i), numbers(some)
-        dy = _keep_inside(some, a, x, ends, i)
-        for total, name, end in zip(totals[some.lanes], ("olt", "ogt"), ends):
-            outside = some.compare(f"fcmp {name}", _FLOAT, x, end)
-            term = some.convert(some.select(outside, _FLOAT, dy, some.constant(_FLOAT, 0)), _FLOAT, "float64")
-            kind = kinds[some.lanes]
+        dy, kind = _keep_inside(some, a, x, ends, i), kinds[some.lanes]
+        for total, term in zip(totals[some.lanes], _outside(some, x, dy, ends)):
             e.set(kind, total, some.binary("fadd", "float64", e.get(kind, total), term))
 
     def finish() -> None:

@@ -22,11 +22,16 @@ from flowstone.native.codegen.code_library import CodeLibrary
 
 __all__ = ["Requantizer", "StepPasses", "requantizer", "step_passes"]
 
+Levels = tuple[int, int]  # the first and the last step
 _INTEGERS = {
     torch.uint8: ("i8", False), torch.int8: ("i8", True), torch.uint16: ("i16", False),
     torch.int16: ("i16", True), torch.int32: ("i32", True),
 }  # fmt: skip
-_FLOATS = ("round", "round_rows", "masked", "passed", "scaled_even", "scaled_up")
+_FLOATS = (
+    "round", "round_range", "round_rows", "masked", "passed_range", "passed_rows", "scaled_even",
+    "scaled_up",
+)  # fmt: skip
+_LONG = 512  # elements of a row, from which its end takes no time
 _WORK = 4  # of an element, in additions
 
 
@@ -40,13 +45,47 @@ class StepPasses:
         """float32 numbers rounded to steps."""
         return self._call("round", x, torch.empty(x.shape), (ctypes.c_float * 5)(*numbers))
 
-    def round_rows(self, rows: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-        """The same of rows, by numbers [5, columns]."""
-        columns, out = rows.shape[-1], torch.empty(rows.shape)
-        words = {"threads": _threads(rows.numel()), "count": rows.numel(), "columns": columns}
-        places = {"numbers": numbers, "x": rows.contiguous(), "out": out}
-        self._library.call("round_rows", words, places)
-        return out
+    def round_ranges(
+        self, x: torch.Tensor, ends: Sequence[torch.Tensor], levels: Levels
+    ) -> torch.Tensor | None:
+        """The same of one range, or of ranges of channels."""
+        out = torch.empty(x.shape)
+        return (
+            out if self._by_ranges("round", ends, levels, _columns(x, ends), {"x": x, "out": out}) else None
+        )
+
+    def passed_ranges(
+        self, dy: torch.Tensor, x: torch.Tensor, ends: Sequence[torch.Tensor], levels: Levels
+    ) -> list[torch.Tensor] | None:
+        """`dy` where `x` is in its range, else 0, and the sums of `dy` below and above, float32."""
+        out, columns = torch.empty(x.shape), _columns(x, ends)
+        sums = torch.zeros((_threads(x.numel()), 2, columns), dtype=torch.float64)
+        places = {"x": x, "dy": dy, "out": out, "sums": sums}
+        if not self._by_ranges("passed", ends, levels, columns, places):
+            return None
+        if not ends[0].dim():
+            return [out, *sums.sum((0, 2)).float().unbind()]
+        return [out, *sums.view(-1, 2, columns // x.shape[-1], x.shape[-1]).sum((0, 2)).float().unbind()]
+
+    def _by_ranges(
+        self,
+        name: str,
+        ends: Sequence[torch.Tensor],
+        levels: Levels,
+        columns: int,
+        places: dict[str, torch.Tensor],
+    ) -> bool:
+        """Calls a function of ranges; whether all ranges are some."""
+        x, given, numbers = places["x"], (ctypes.c_float * 3)(*levels), torch.empty(5, columns)
+        words = {
+            "threads": _threads(x.numel()), "count": x.numel(), "columns": columns,
+            "channels": ends[0].numel(),
+        }  # fmt: skip
+        low, high = (each.contiguous() for each in ends)
+        taken: dict[str, torch.Tensor | int] = {key: each.contiguous() for key, each in places.items()}
+        taken |= {"low": low, "high": high, "numbers": numbers, "levels": ctypes.addressof(given)}
+        self._library.call(f"{name}_{'rows' if low.dim() else 'range'}", words, taken)
+        return not given[2]
 
     def scaled(self, x: torch.Tensor, numbers: Sequence[float], is_even: bool) -> torch.Tensor:
         """float32 numbers in a range, rounded after and before they are scaled."""
@@ -57,15 +96,6 @@ class StepPasses:
         """`dy` where `x` is in the range, else 0."""
         numbers = (ctypes.c_float * 2)(first, last)
         return self._call("masked", x, torch.empty(x.shape), numbers, dy=dy.contiguous())
-
-    def passed(
-        self, dy: torch.Tensor, x: torch.Tensor, first: float, last: float
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The same, and the sums of `dy` below and above, float32 [2]."""
-        sums = torch.zeros((_threads(x.numel()), 2), dtype=torch.float64)
-        numbers = (ctypes.c_float * 2)(first, last)
-        out = self._call("passed", x, torch.empty(x.shape), numbers, dy=dy.contiguous(), sums=sums)
-        return out, sums.sum(0).float()
 
     def quantize(self, x: torch.Tensor, numbers: Sequence[float], dtype: torch.dtype) -> torch.Tensor:
         """float32 numbers as integers of the type."""
@@ -103,6 +133,14 @@ class Requantizer:
         """Integers of another range that stand for the same numbers."""
         out = torch.empty(x.shape, dtype=self._new)
         return _called(self._library, "requantize", x, out, (ctypes.c_double * 7)(*numbers))
+
+
+def _columns(x: torch.Tensor, ends: Sequence[torch.Tensor]) -> int:
+    """The length of rows that have several of each channel, which is the last axis; 1 of one range."""
+    if not ends[0].dim():
+        return 1
+    channels = x.shape[-1]
+    return min(x.numel(), channels * -(-_LONG // channels))
 
 
 def _called(

@@ -30,6 +30,7 @@ from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import onednn
 from flowstone.framework.machine.machine import Machine
+from flowstone.framework.machine.number_code import integer_matrices
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
@@ -123,10 +124,24 @@ def _shaped_product(
             return Call(torch.t, transposed)
         if by_onednn:
             return _onednn(a, _transposed(b))
-    if env.device.type == "cpu" and dtype is dtypes.int32 and type(a) is type(b) is Call:
-        # ATen's loops over two transposed operands take four times as long.
-        return Call(torch.t, Call(torch.mm, _transposed(b), _transposed(a)))
-    return call_of(torch.mm, a, b, dtype, env)
+    return call_of(_product_of(dtype, env), a, b, dtype, env)
+
+
+def _product_of(dtype: DType, env: Environment) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """What multiplies two matrices of a type, whatever their sizes."""
+    return _integer_product if env.device.type == "cpu" and dtype in _WORDS else torch.mm
+
+
+_WORDS = (dtypes.int32, dtypes.uint32)
+
+
+def _integer_product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """The product of int32 matrices."""
+    if (code := integer_matrices()) is not None:
+        return code(x, y)
+    if x.stride(0) == y.stride(0) == 1:  # of two transposed operands ATen's loops take four times as long
+        return torch.mm(y.t(), x.t()).t()
+    return torch.mm(x, y)
 
 
 def _chosen_in_step(machine: Machine, a_is_transposed: bool) -> Callable[[Any, Any], Any]:
@@ -207,7 +222,7 @@ def _product_call(node: Node, env: Environment) -> Call | Callable[..., torch.Te
         return _shaped_product(a, b, rows, terms, columns, node.dtype(0), env)
     if None not in (inner, node.dims(1)) and _may_gain(node, env):
         return Call(_chosen_in_step(env.machine, type(a) is Call), a, b)
-    call = call_of(torch.mm, a, b, node.dtype(0), env)
+    call = call_of(_product_of(node.dtype(0), env), a, b, node.dtype(0), env)
     if None not in (inner, node.dims(1)):
         return call
 

@@ -27,7 +27,7 @@ from flowstone.framework.declarations.operation import F, Gradients, OpDeclarati
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine import machine
 from flowstone.framework.machine.array_code import framed_rows
-from flowstone.framework.machine.network_code import CellStep, cell_gradient, cell_step
+from flowstone.framework.machine.network_code import CellGradient, CellStep, cell_gradient, cell_step
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
@@ -165,12 +165,31 @@ def _step_gradient(
     return d_before
 
 
-def _gradient_of(form: _Form, node: Node, env: Environment) -> Callable[..., torch.Tensor]:
-    """`_step_gradient`, by machine code where there is some."""
-    native = None
-    if env.device.type == "cpu":
-        native = cell_gradient(node.attributes["T"].torch, form.peephole, form.forget_second)
-    return functools.partial(_step_gradient, form) if native is None else native
+def _gradient_over(
+    form: _Form,
+    first: torch.Tensor,
+    peepholes: Any,
+    gates: Any,
+    flows: Any,
+    columns: torch.Tensor,
+    carried: Any,
+) -> Callable[[int], None]:
+    """The function of a step's number that does `_step_gradient`, of whole sequences, with what later steps
+    have `carried` added to the `flows` at states and outputs; that for the state before is carried on."""
+
+    def advance(step: int) -> None:
+        before = gates[1][step - 1] if step else first
+        d_state, dh = (flow[step] + more for flow, more in zip(flows, carried))
+        own = [each[step] for each in gates]
+        carried[0].copy_(_step_gradient(form, before, peepholes, own, d_state, dh, columns[step]))
+
+    return advance
+
+
+def _native_gradient(form: _Form, node: Node, env: Environment) -> CellGradient | None:
+    if env.device.type != "cpu":
+        return None
+    return cell_gradient(node.attributes["T"].torch, form.peephole, form.forget_second)
 
 
 def _peephole_gradients(form: _Form, before: Any, state: Any, columns: Any, like: Any) -> list[torch.Tensor]:
@@ -228,8 +247,8 @@ def _(node: Node, env: Environment) -> Kernel:
 @cell_grad_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
-    gradient = _gradient_of(form, node, env)
-
+    native = _native_gradient(form, node, env)
+    gradient = functools.partial(_step_gradient, form) if native is None else native
     check = unless_known(node, _check_gradient)
 
     def run(
@@ -305,7 +324,8 @@ def _zero(x: torch.Tensor) -> None:
 
 def _backward(node: Node, env: Environment) -> Kernel:
     form = _Form.of(node)
-    gradient = _gradient_of(form, node, env)
+    native = _native_gradient(form, node, env)
+    over = functools.partial(_gradient_over, form) if native is None else native.over
     check = unless_known(node, _check_sequence_gradient)
 
     def run(
@@ -324,24 +344,28 @@ def _backward(node: Node, env: Environment) -> Kernel:
         steps = _steps(length, x)
         *gates, h, d_states, dhs = rest
         peepholes, recurrent = (wci, wcf, wco), w[x.shape[2] :].t()
-        befores = torch.cat([first[None], gates[1][: max(steps - 1, 0)]])[:steps]
-        outputs = torch.cat([h_first[None], h[: max(steps - 1, 0)]])[:steps]
-        d_state, dh = torch.zeros_like(first), torch.zeros_like(first)
-        columns = x.new_zeros(steps, len(first), 4 * first.shape[1])
+        d_state, dh = (torch.zeros_like(first, memory_format=torch.contiguous_format) for _ in range(2))
+        columns = x.new_empty(steps, len(first), 4 * first.shape[1])
+        advance = over(first, peepholes, gates, (d_states, dhs), columns, (d_state, dh))
+        by_step = columns.unbind()
         for step in reversed(range(steps)):
-            d_state = gradient(
-                befores[step], peepholes, [each[step] for each in gates], d_states[step] + d_state,
-                dhs[step] + dh, columns[step],
-            )  # fmt: skip
-            dh = columns[step] @ recurrent
-        dx = torch.zeros_like(x)
-        dx[:steps] = columns @ w[: x.shape[2]].t()
-        rows = torch.cat([x[:steps], outputs], 2).flatten(0, 1)
+            advance(step)
+            torch.mm(by_step[step], recurrent, out=dh)
+        dx = columns @ w[: x.shape[2]].t()
+        if steps < len(x):
+            dx = torch.cat([dx, dx.new_zeros(len(x) - steps, *dx.shape[1:])])
+        rows = torch.cat([x[:steps], _shifted(h_first, h, steps)], 2).flatten(0, 1)
+        befores = _shifted(first, gates[1], steps) if form.peephole else first
         found_peepholes = _peephole_gradients(form, befores, gates[1][:steps], columns, peepholes)
         columns = columns.flatten(0, 1)
         return [dx, d_state, dh, rows.t() @ columns, *found_peepholes, columns.sum(0)]
 
     return run
+
+
+def _shifted(first: torch.Tensor, series: torch.Tensor, steps: int) -> torch.Tensor:
+    """What was there before each of the first steps."""
+    return torch.cat([first[None], series[: max(steps - 1, 0)]])[:steps]
 
 
 for _sequence in (sequence_op, sequence_v2_op):

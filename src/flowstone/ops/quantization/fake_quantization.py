@@ -2,8 +2,8 @@
 
 The range [min, max] is divided into 2^num_bits - 1 steps, with `narrow_range` one less, and moved by part of
 a step so that 0 is a step (Jacob et al., 2018). Gradients pass inside the range; those of numbers outside are
-those of the range's ends. An empty range around 0 gives zeros, and passes all gradients. With one range on a
-host both are one pass of machine code, where there is the native tier.
+those of the range's ends. An empty range around 0 gives zeros, and passes all gradients. On a host both are
+one pass of machine code, where there is the native tier.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ def _native(env: Environment) -> StepPasses | None:
 def _rounded(
     x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps, native: StepPasses | None
 ) -> torch.Tensor:
-    if native is not None and not low.dim():
-        numbers = steps.numbers(low.item(), high.item())  # of an empty range NaN
-        if numbers is not None:
-            return native.round(x, numbers)
+    if native is not None and x.numel():
+        found = native.round_ranges(x, (low, high), (steps.first, steps.last))
+        if found is not None:
+            return found
     first, last, step = steps.over(low, high)
     inverse = 1 / step
     zero = torch.floor(0.5 - first * inverse)
@@ -115,8 +115,6 @@ def _rounded(
 
         return torch.zeros_like(x) if bool(empty) else by_pieces(rounded, x.dtype, x)
     rows, first, last, step, inverse, zero = in_long_rows(x, first, last, step, inverse, zero)
-    if native is not None and rows.numel() and not bool(empty.any()):
-        return native.round_rows(rows, torch.stack([first, last, inverse, zero, step])).view(x.shape)
     found = torch.maximum(rows, first)
     torch.minimum(found, last, out=found)
     found = found.sub_(first).mul_(inverse).sub_(zero).add_(0.5).floor_().mul_(step).view(x.shape)
@@ -233,11 +231,10 @@ def _backward(node: Node, env: Environment) -> Kernel:
     def run(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> list[torch.Tensor]:
         _check_equal(dy, x)
         _check_ends(x, low, high, by_channel)
-        if native is not None and not by_channel:
-            numbers = steps.numbers(low.item(), high.item())  # of an empty range NaN
-            if numbers is not None:
-                inside, sums = native.passed(dy, x, *numbers[:2])
-                return [inside, *sums.unbind()]
+        if native is not None and x.numel():
+            found = native.passed_ranges(dy, x, (low, high), (steps.first, steps.last))
+            if found is not None:
+                return found
         return [_passed(dy, x, low, high, steps), *_passed_to_ends(dy, x, low, high, steps)]
 
     return run

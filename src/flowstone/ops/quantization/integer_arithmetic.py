@@ -9,7 +9,7 @@ import torch
 from flowstone.framework.machine import machine_code
 from flowstone.framework.types import dtypes
 from flowstone.ops.numbers.elementwise import by_pieces
-from flowstone.ops.quantization.ranges import Levels, narrowed, to_floats, to_integers
+from flowstone.ops.quantization.ranges import Levels, narrowed
 
 __all__ = ["product_of_integers", "sum_of_integers"]
 
@@ -70,7 +70,7 @@ class _Multiples:
     absolutely largest number on the way is `largest`."""
 
     def __init__(self, old: Levels, new: Levels) -> None:
-        first = int(to_integers(to_floats(torch.tensor(old.lowest), old), new))
+        first = new.nearest(old.low_steps)
         self.times = int(old.step / new.step)
         self.start = first - old.lowest * self.times
         products = [abs(end * self.times) for end in (old.lowest, old.highest)]

@@ -55,6 +55,22 @@ class Levels:
         return round_away(number / self.step) - round_away(self.low / self.step) + self.lowest
 
     @property
+    def low_steps(self) -> float:
+        """The multiple of the step that is nearest to the range's lower end, for which `lowest` stands."""
+        step = float(np.float32(self.step))
+        return 0.0 if step == 0 else round_away(float(np.float32(self.low) / np.float32(step))) * step
+
+    def nearest(self, number: float) -> int:
+        """The integer within the type's limits that stands for a float32 number; 0 if the range is empty."""
+        if not self.step:
+            return 0
+        place, first = float(np.float32(number)) / self.step, self.low / self.step
+        if not math.isfinite(place) or not math.isfinite(first):
+            return int(to_integers(torch.tensor(number, dtype=torch.float32), self))
+        rounded = math.trunc(place + math.copysign(_BELOW_HALF[torch.float64], place))
+        return min(max(rounded - round_away(first) + self.lowest, self.lowest), self.highest)
+
+    @property
     def zero(self) -> int:
         """The integer that stands for 0."""
         return self.integer_of(0.0)
@@ -118,15 +134,9 @@ def passed_inside(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: to
     return mask.bitwise_and_(dy.view(word)).view(dy.dtype)
 
 
-def _low_steps(levels: Levels) -> float:
-    """The multiple of the step that is nearest to the range's lower end."""
-    step = float(np.float32(levels.step))
-    return 0.0 if step == 0 else round_away(float(np.float32(levels.low) / np.float32(step))) * step
-
-
 def to_floats(x: torch.Tensor, levels: Levels) -> torch.Tensor:
     """The float32 numbers that integers stand for."""
-    low = _low_steps(levels)
+    low = levels.low_steps
 
     def convert(x: torch.Tensor) -> torch.Tensor:
         return x.double().sub_(levels.lowest).mul_(levels.step).add_(low).float()
@@ -191,7 +201,7 @@ def requantized(x: torch.Tensor, old: Levels, new: Levels) -> torch.Tensor:
     native = requantizer(x.dtype, new.dtype.torch) if x.device.type == "cpu" else None
     if native is not None and new.step and math.isfinite(new.low / new.step):
         offset = round_away(new.low / new.step) - new.lowest
-        numbers = [old.lowest, old.step, _low_steps(old), new.step, offset, new.lowest, new.highest]
+        numbers = [old.lowest, old.step, old.low_steps, new.step, offset, new.lowest, new.highest]
         if all(map(math.isfinite, numbers)):
             return native(x, numbers)
     return by_pieces(lambda part: to_integers(to_floats(part, old), new), new.dtype.torch, x)

@@ -22,7 +22,9 @@ WORD = 0xFFFFFFFF
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 _WEYL = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
-_MIX_KEY = 0x3EC8F720, 0x02461E29  # of the block that turns a seed into a key and a counter
+_MIX_KEYS = [  # by round, of the block that turns a seed into a key and a counter
+    [(word + weyl * i) & WORD for word, weyl in zip((0x3EC8F720, 0x02461E29), _WEYL)] for i in range(_ROUNDS)
+]
 _LEAST = 1e-7  # instead of smaller uniform numbers, whose logarithm would be too large
 _TRUNCATED_AT = 2.0
 _RESERVED = 256  # words kept for each number that is drawn again until it fits
@@ -44,13 +46,11 @@ class State(NamedTuple):
 
 def state_of(seed: tuple[int, int]) -> State:
     """The state that belongs to a seed of two integers: these as a counter, put through one block."""
-    x = [number >> shift & WORD for number in seed for shift in (0, 32)]
-    key = list(_MIX_KEY)
-    for _ in range(_ROUNDS):
-        first, second = x[0] * _MULTIPLIERS[0], x[2] * _MULTIPLIERS[1]
-        x = [second >> 32 ^ x[1] ^ key[0], second & WORD, first >> 32 ^ x[3] ^ key[1], first & WORD]
-        key = [(word + weyl) & WORD for word, weyl in zip(key, _WEYL)]
-    return State(x[0] | x[1] << 32, (x[2] | x[3] << 32) << 64)
+    (a, b), (c, d) = ((number & WORD, number >> 32 & WORD) for number in seed)
+    for first_key, second_key in _MIX_KEYS:
+        first, second = a * _MULTIPLIERS[0], c * _MULTIPLIERS[1]
+        a, b, c, d = second >> 32 ^ b ^ first_key, second & WORD, first >> 32 ^ d ^ second_key, first & WORD
+    return State(a | b << 32, (c | d << 32) << 64)
 
 
 def stream_of(state: State) -> list[int]:

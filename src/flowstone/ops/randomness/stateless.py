@@ -133,6 +133,10 @@ def _set_kernel(declaration: OpDeclaration, seeded: bool, draw: Draw, bounds: bo
         kind, device = node.attributes["dtype"].torch, env.device
         state_of: Callable[..., State] = state_of_seed if seeded else state_of_key
 
+        drawn = _drawn(node, device, draw, count + 1 if bounds else 0)
+        if drawn is not None:
+            return lambda shape, *rest: drawn(state_of(*rest[:count]))
+
         def values(shape: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
             sizes, state = sizes_of(shape), state_of(*rest[:count])
             if not bounds:
@@ -143,6 +147,22 @@ def _set_kernel(declaration: OpDeclaration, seeded: bool, draw: Draw, bounds: bo
             return philox.integers_between(state, math.prod(sizes), low, high, kind, device).reshape(sizes)
 
         return values
+
+
+def _drawn(
+    node: Node, device: torch.device, draw: Draw, bounds: int
+) -> Callable[[State], torch.Tensor] | None:
+    """The numbers as a function of the state alone, where the shape is known, and the bounds, if there are
+    some from this input on."""
+    shape, kind = node.outputs[0].static_shape, node.attributes["dtype"].torch
+    if shape is None or node.constant(0) is None or kind is None:
+        return None
+    if not bounds:
+        return draw.of(shape, kind, device) if isinstance(draw, philox.Distribution) else None
+    low, high = node.constant(bounds), node.constant(bounds + 1)
+    if low is None or high is None or low >= high:
+        return None
+    return philox.integers_of(shape, int(low), int(high), kind, device)
 
 
 def full(state: State, count: int, kind: torch.dtype, device: torch.device) -> torch.Tensor:

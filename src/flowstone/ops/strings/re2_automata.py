@@ -21,7 +21,7 @@ import numpy as np
 from flowstone.ops.strings.linear_matching import WORD, LinearMatcher, holds
 from flowstone.ops.strings.re2_sets import contains
 
-__all__ = ["DEAD", "STRANGE", "Automaton", "automaton"]
+__all__ = ["DEAD", "STRANGE", "Automaton", "automaton", "kind_of"]
 
 DEAD, STRANGE = 0, 1
 """The states that are never left: the pattern fits no more, and a byte was not ASCII."""
@@ -79,7 +79,7 @@ class _Builder:
         self._has_assertions = any(what == "assert" for what, _ in operands)
 
         def kind(sign: str) -> tuple[Any, ...]:
-            before = _kind(sign) if self._has_assertions else ""
+            before = kind_of(sign) if self._has_assertions else ""
             return before, *(contains(each, ord(sign)) for each in sets)
 
         self.classes = [list(signs) for _, signs in groupby(sorted(_ASCII, key=kind), kind)]
@@ -91,7 +91,7 @@ class _Builder:
             for what, operand, next_at in self._reached(state, sign)
             if what == "read" and contains(operand, ord(sign))  # type: ignore[arg-type]
         )
-        return places, _kind(sign) if self._has_assertions else ""
+        return places, kind_of(sign) if self._has_assertions else ""
 
     def may_end(self, state: _State) -> bool:
         """Whether the pattern fits what was read, if the text ends here."""
@@ -117,6 +117,6 @@ class _Builder:
                 yield what, operand, next_at
 
 
-def _kind(sign: str) -> str:
+def kind_of(sign: str) -> str:
     """A character that assertions take for the same."""
     return "\n" if sign == "\n" else "a" if sign in WORD else " "

@@ -1,4 +1,5 @@
-"""Patterns of RE2, matched by Python's `re` where it is sure to be fast, else by `linear_matching`.
+"""Patterns of RE2, matched by Python's `re` where it is sure to be fast, else by `linear_matching`; in many
+strings by automata in machine code, where there is the native tier.
 
 Text is matched as characters; bytes that are no UTF-8 are in no set of characters, so nothing matches them.
 Limits: ``\\C`` is refused, ``\\B`` holds between characters alone, and cases are those of single characters.
@@ -24,6 +25,7 @@ from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.linear_matching import LinearMatcher
 from flowstone.ops.strings.re2_automata import STRANGE, Automaton, automaton
 from flowstone.ops.strings.re2_costs import UNLIMITED, is_nullable, longest_text
+from flowstone.ops.strings.re2_rewriters import Rewriter, rewriter
 from flowstone.ops.strings.re2_sets import Ranges
 from flowstone.ops.strings.re2_syntax import (
     Assertion,
@@ -46,15 +48,7 @@ _ASSERTIONS = {
     "word": rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))",
     "no word": rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))",
 }
-# The same in a text that is many, with a zero byte between two, which no set of characters then has.
-_ASSERTIONS_OF_MANY = _ASSERTIONS | {
-    "begin": r"(?:\A|(?<=\x00))",
-    "end": r"(?=\x00|\Z)",
-    "line begin": r"(?:\A|(?<=[\n\x00]))",
-    "line end": r"(?=[\n\x00]|\Z)",
-}
 Pieces = tuple["bytes | int", ...]  # of a rewriting: text and groups
-_BLOCK = 1024  # strings that are rewritten together
 _FEW = 100
 Rewriting = tuple[Pieces, bool]  # and whether all of it was understood
 
@@ -62,29 +56,26 @@ Rewriting = tuple[Pieces, bool]  # and whether all of it was understood
 # ---- translation
 
 
-def translated(node: Node, highest: int, lowest: int = 0) -> str:
-    """The tree in Python's syntax, for text whose characters are `highest` at most.
-
-    `lowest`: 1 if the text is many texts, with a zero byte between two of them.
-    """
+def translated(node: Node, highest: int) -> str:
+    """The tree in Python's syntax, for text whose characters are `highest` at most."""
     if isinstance(node, Characters):
-        return _set(node.ranges, lowest, highest)
+        return _set(node.ranges, highest)
     if isinstance(node, Assertion):
-        return (_ASSERTIONS_OF_MANY if lowest else _ASSERTIONS)[node.kind]
+        return _ASSERTIONS[node.kind]
     if isinstance(node, Group):
-        return f"({translated(node.body, highest, lowest)})"
+        return f"({translated(node.body, highest)})"
     if isinstance(node, Sequence):
-        return "".join([_part(each, highest, lowest) for each in node.parts])
+        return "".join([_part(each, highest) for each in node.parts])
     if isinstance(node, Choice):
-        return "|".join([translated(each, highest, lowest) for each in node.branches])
-    body = translated(node.body, highest, lowest)
+        return "|".join([translated(each, highest) for each in node.branches])
+    body = translated(node.body, highest)
     if not isinstance(node.body, (Characters, Group)):
         body = f"(?:{body})"
     return body + _count(node) + ("" if node.greedy else "?")
 
 
-def _part(node: Node, highest: int, lowest: int) -> str:
-    text = translated(node, highest, lowest)
+def _part(node: Node, highest: int) -> str:
+    text = translated(node, highest)
     return f"(?:{text})" if isinstance(node, Choice) else text
 
 
@@ -93,9 +84,8 @@ def _count(node: Repeat) -> str:
     return sign or f"{{{node.low},{'' if node.high is None else node.high}}}"
 
 
-def _set(ranges: Ranges, lowest: int, highest: int) -> str:
-    cut = [(max(low, lowest), min(high, highest)) for low, high in ranges]
-    kept = [(low, high) for low, high in cut if low <= high]
+def _set(ranges: Ranges, highest: int) -> str:
+    kept = [(low, min(high, highest)) for low, high in ranges if low <= highest]
     if not kept:
         return "(?!)"
     if len(kept) == 1 and kept[0][0] == kept[0][1]:
@@ -120,16 +110,12 @@ class Pattern:
         self._nullable = is_nullable(self._tree)
         self.groups = _groups(self._tree)
         self._linear: LinearMatcher | None = None
+        self._rewriters: dict[tuple[int, ...], Rewriter | None] = {}
         self._limit, self._whole_limit = longest_text(self._tree, False), longest_text(self._tree, True)
         self._text = re.compile(translated(self._tree, 0x10FFFF))
         self._ascii = re.compile(translated(self._tree, 0x7F).encode())
         if not self._limit:
             self._matcher()  # says now if it is too large
-
-    @cached_property
-    def _many(self) -> re.Pattern[bytes]:
-        """For many texts as one, with the match as the first group."""
-        return re.compile(f"({translated(self._tree, 0x7F, 1)})".encode())
 
     @cached_property
     def _automaton(self) -> Automaton | None:
@@ -176,31 +162,27 @@ class Pattern:
     def _replace(self, pieces: Pieces, strings: list[bytes], count: int) -> list[bytes]:
         if any(isinstance(piece, int) and piece > self.groups for piece in pieces):
             return strings
+        code = string_code.text_rewriters() if len(strings) >= _FEW else None
+        groups = tuple(sorted({piece for piece in pieces if isinstance(piece, int) and piece}))
+        automaton = self._rewriter(groups) if code is not None else None
+        if code is not None and automaton is not None:
+            numbers = {group: i for i, group in enumerate((0, *groups))}
+            renamed = [numbers[piece] if isinstance(piece, int) else piece for piece in pieces]
+            found = code(strings, automaton, renamed, bool(count))
+            if found is not None:
+                rewritten: list[bytes] = found.tolist()
+                return rewritten
         template = _template(pieces)
-        one_by_one = self._nullable and not count
-        if one_by_one or self._limit != UNLIMITED or not b"".join(strings).isascii():
-            return [self._replaced(each, pieces, template, count) for each in strings]
-        if count or len(strings) < _FEW:
-            sub = self._ascii.sub
-            return [sub(template, each, count) for each in strings]
-        blocks = (strings[i : i + _BLOCK] for i in range(0, len(strings), _BLOCK))
-        return [each for block in blocks for each in self._replaced_together(block, pieces, template)]
+        return [self._replaced(each, pieces, template, count) for each in strings]
 
-    def _replaced_together(self, strings: list[bytes], pieces: Pieces, template: Any) -> list[bytes]:
-        """All matches in all strings, without a call of Python for each."""
-        text = b"\0".join(strings)
-        if text.count(0) >= len(strings):  # a string has a zero byte
-            return [self._ascii.sub(template, each) for each in strings]
-        stride = self.groups + 2
-        parts: list[bytes | None] = self._many.split(text)  # what is between matches, matches, groups
-        matches, width = len(parts) // stride, len(pieces) + 1
-        found: list[Any] = [None] * (matches * width + 1)
-        found[::width] = parts[::stride]
-        for i, piece in enumerate(pieces, 1):
-            found[i::width] = parts[1 + piece :: stride] if isinstance(piece, int) else [piece] * matches
-        if None in found:  # of a group that is not in the match
-            found = [part or b"" for part in found]
-        return b"".join(found).split(b"\0")
+    def _rewriter(self, groups: tuple[int, ...]) -> Rewriter | None:
+        """The automaton that finds these groups; None if it would take long to make."""
+        if groups not in self._rewriters:
+            try:
+                self._rewriters[groups] = rewriter(self._matcher(), groups)
+            except PatternError:
+                self._rewriters[groups] = None
+        return self._rewriters[groups]
 
     def _replaced(self, string: bytes, pieces: Pieces, template: Any, count: int) -> bytes:
         if len(string) <= self._limit and (count or not self._nullable):
