@@ -33,11 +33,12 @@ from flowstone.framework.types.shape import is_compatible
 from flowstone.placement.node_placement import stateful_placement
 from flowstone.rewriting.simplification.fed_sizes import acting_as_sizes, size_value
 from flowstone.runtime.plans.background_planning import BackgroundPlanner
+from flowstone.runtime.plans.common_shapes import Shapes
 from flowstone.runtime.plans.debug_watches import Watch
 from flowstone.runtime.plans.placement_log import PlacementLog
 from flowstone.runtime.plans.plan import Plan, make_plan, placed_subgraph
 from flowstone.runtime.plans.plan_options import PlanOptions
-from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape, Shapes
+from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape
 from flowstone.runtime.process.device import Device
 from flowstone.runtime.process.process import tune_for_plans
 

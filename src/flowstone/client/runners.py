@@ -34,8 +34,9 @@ from flowstone.runtime.code.failures import explain, not_fetched
 from flowstone.runtime.code.generated_code import Segment
 from flowstone.runtime.code.tracing import Trace
 from flowstone.runtime.explaining.traced_plans import with_feeds
+from flowstone.runtime.plans.common_shapes import Shapes
 from flowstone.runtime.plans.plan import Plan
-from flowstone.runtime.plans.plans_by_shape import PlanForShapes, Shapes
+from flowstone.runtime.plans.plans_by_shape import PlanForShapes
 from flowstone.runtime.process import team_cores, threads
 
 _SHAPED = frozenset({np.ndarray, torch.Tensor})

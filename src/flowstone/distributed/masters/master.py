@@ -41,10 +41,10 @@ from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims
 from flowstone.io.proto import worker_pb2
 from flowstone.placement.placement_report import draw_placement, placement_table
+from flowstone.runtime.plans.common_shapes import Shapes
 from flowstone.runtime.plans.measured_runs import MeasuredRuns
 from flowstone.runtime.plans.placement_log import PlacementLog
 from flowstone.runtime.plans.plan_options import PlanOptions
-from flowstone.runtime.plans.plans_by_shape import Shapes
 
 __all__ = ["Master", "MasterSession"]
 

@@ -20,7 +20,8 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims
 from flowstone.runtime.code.planning_costs import PlanCosts
 from flowstone.runtime.plans.background_planning import BackgroundPlanner
-from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape, Shapes
+from flowstone.runtime.plans.common_shapes import Shapes
+from flowstone.runtime.plans.plans_by_shape import PlanForShapes, PlansByShape
 
 __all__ = ["RegisteredParts", "StepKind", "StepPlan", "StepPlans"]
 
