@@ -329,12 +329,9 @@ unsorted_segment_min_op = _unsorted_segments("UnsortedSegmentMin", REAL, min_row
 unsorted_segment_prod_op = _unsorted_segments("UnsortedSegmentProd", ALL_NUMBERS, prod_rows)
 
 
-def _gather_present(params: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows of `params`, zero for negative ids; and which elements are present."""
-    valid_ids = _valid(ids)
-    rows = gather_rows(params, valid_ids)
-    present = _present(ids, rows)
-    return F.Select(present, rows, zeros_like(rows)), present
+def _kept(rows: Tensor, present: Tensor) -> Tensor:
+    """The rows, zero where they are not present."""
+    return F.Select(present, rows, zeros_like(rows))
 
 
 def _valid(ids: Tensor) -> Tensor:
@@ -353,14 +350,11 @@ def _present(ids: Tensor, rows: Tensor) -> Tensor:
     return present & ones_like(rows, dtypes.bool)
 
 
-def _gather_known(params: Tensor, valid_ids: Tensor, present: Tensor) -> Tensor:
-    rows = gather_rows(params, valid_ids)
-    return F.Select(present, rows, zeros_like(rows))
-
-
 @unsorted_segment_sum_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    return _gather_present(dy, op.inputs[1])[0], None, None
+    ids = op.inputs[1]
+    rows = gather_rows(dy, _valid(ids))
+    return _kept(rows, _present(ids, rows)), None, None
 
 
 @unsorted_segment_max_op.gradient
@@ -370,11 +364,10 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     valid_ids = _valid(ids)
     rows = gather_rows(op.outputs[0], valid_ids)
     present = _present(ids, rows)
-    winners = F.Select(present, rows, zeros_like(rows))
-    chosen = F.LogicalAnd(F.Equal(data, winners), present)
+    chosen = F.LogicalAnd(F.Equal(data, _kept(rows, present)), present)
     ties = F.UnsortedSegmentSum(F.Cast(chosen, DstT=dy.dtype), ids, count)
-    flow = _gather_known(dy / ties, valid_ids, present)
-    return F.Select(chosen, flow, zeros_like(flow)), None, None
+    flow = _kept(gather_rows(dy / ties, valid_ids), present)
+    return _kept(flow, chosen), None, None
 
 
 @unsorted_segment_prod_op.gradient
@@ -392,8 +385,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     others = gather_rows(rest, valid_ids)
     others = F.Select(is_zero, others, product / data)
     flow = gather_rows(flow, valid_ids)
-    flow = F.Select(_present(ids, flow), flow, zeros_like(flow))
-    return flow * others, None, None
+    return _kept(flow, _present(ids, flow)) * others, None, None
 
 
 # ---- public functions
