@@ -41,8 +41,6 @@ OTHER_NODES: frozenset[str] = frozenset(
         "head_binary",
         "rnn_layer_norm",
         "rnn_block_cell",
-        "attention_bahdanau",
-        "attention_luong",
         "beam_search",
         "crf",
         "gradients_of_loop_gathered_batch",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from tests.golden.node_programs import PROGRAMS, images, labels, rows, sequence
 
 for _name, _build in {
@@ -99,6 +100,16 @@ def _gathered(tf: Any) -> None:
         tf.random_uniform([])
 
 
+def _with_values(tf: Any) -> None:
+    """Variables of given values, whose type is said or not."""
+    for i, value in enumerate((0.5, [1.0, 2.0], np.zeros([2, 3], np.float32), tf.constant(1.0))):
+        with tf.variable_scope("values"):
+            tf.get_variable(f"a{i}", initializer=value)
+            tf.get_variable(f"b{i}", dtype=tf.float32, initializer=value)
+            tf.get_variable(f"c{i}", dtype=tf.float32, initializer=value, use_resource=True)
+    tf.get_variable("random", [2])
+
+
 def _drawn(tf: Any) -> None:
     x, table = rows(tf, 3, 4), tf.contrib.distributions
     for distribution in (
@@ -127,6 +138,7 @@ for _name, _build in {
         tf, tf.contrib.seq2seq.ScheduledOutputTrainingHelper(sequence(tf, 2, 3, 4), [2, 1], 0.5)
     ),
     "contrib_draws": _drawn,
+    "variables_of_values": _with_values,
     "segment_means": lambda tf: (
         tf.unsorted_segment_mean(rows(tf), labels(tf), 3),
         tf.unsorted_segment_sqrt_n(rows(tf, 2, 3), [1, 0], 3),
