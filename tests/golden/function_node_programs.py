@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.golden.node_programs import PROGRAMS, images, labels, rows
+from typing import Any
+
+import numpy as np
+from tests.golden.node_programs import PROGRAMS, images, labels, rows, sequence
 
 for _name, _build in {
     "confusion_matrix": lambda tf: (
@@ -81,5 +84,67 @@ for _name, _build in {
     "moving_average_optimizer": lambda tf: tf.contrib.opt.MovingAverageOptimizer(
         tf.train.GradientDescentOptimizer(0.1)
     ).minimize(tf.reduce_sum(tf.get_variable("w", [3]))),
+}.items():
+    PROGRAMS[_name] = _build
+
+
+def _decoded(tf: Any, helper: Any) -> None:
+    cell = tf.nn.rnn_cell.GRUCell(4)
+    decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
+    tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=3)
+
+
+def _gathered(tf: Any) -> None:
+    for x in (sequence(tf), sequence(tf, 3, None, 5)):
+        tf.gradients(tf.gather(x, tf.placeholder(tf.int32, [3, 2]), batch_dims=1), x)
+        tf.random_uniform([])
+
+
+def _with_values(tf: Any) -> None:
+    """Variables of given values, whose type is said or not."""
+    for i, value in enumerate((0.5, [1.0, 2.0], np.zeros([2, 3], np.float32), tf.constant(1.0))):
+        with tf.variable_scope("values"):
+            tf.get_variable(f"a{i}", initializer=value)
+            tf.get_variable(f"b{i}", dtype=tf.float32, initializer=value)
+            tf.get_variable(f"c{i}", dtype=tf.float32, initializer=value, use_resource=True)
+    tf.get_variable("random", [2])
+
+
+def _drawn(tf: Any) -> None:
+    x, table = rows(tf, 3, 4), tf.contrib.distributions
+    for distribution in (
+        table.Poisson(x),
+        table.HalfNormal(x),
+        table.Chi2(x),
+        table.InverseGamma(x, x),
+        table.OneHotCategorical(logits=x),
+        table.OneHotCategorical(logits=rows(tf, None, 3, 4)),
+        table.ExpRelaxedOneHotCategorical(0.5, logits=x),
+    ):
+        distribution.sample()
+
+
+for _name, _build in {
+    "decoding_sampled": lambda tf: _decoded(
+        tf, tf.contrib.seq2seq.SampleEmbeddingHelper(rows(tf, 5, 4), tf.constant([0, 1]), 1)
+    ),
+    "decoding_scheduled": lambda tf: _decoded(
+        tf,
+        tf.contrib.seq2seq.ScheduledEmbeddingTrainingHelper(
+            sequence(tf, 2, 3, 4), [2, 1], rows(tf, 5, 4), 0.5
+        ),
+    ),
+    "decoding_scheduled_outputs": lambda tf: _decoded(
+        tf, tf.contrib.seq2seq.ScheduledOutputTrainingHelper(sequence(tf, 2, 3, 4), [2, 1], 0.5)
+    ),
+    "contrib_draws": _drawn,
+    "variables_of_values": _with_values,
+    "segment_means": lambda tf: (
+        tf.unsorted_segment_mean(rows(tf), labels(tf), 3),
+        tf.unsorted_segment_sqrt_n(rows(tf, 2, 3), [1, 0], 3),
+        tf.bincount(tf.placeholder(tf.int32, [None]), minlength=2),
+        tf.bincount(tf.placeholder(tf.int32, [None]), rows(tf, None)),
+    ),
+    "gradients_of_gathers_in_batches": _gathered,
 }.items():
     PROGRAMS[_name] = _build

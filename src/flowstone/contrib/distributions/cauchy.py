@@ -30,8 +30,8 @@ class Cauchy(BroadcastDistribution):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as scope:
+            self._loc = tf.identity(tf.convert_to_tensor(loc, name="loc"), name="loc")
             self._scale = positive(scale, validate_args, "scale")
-            self._loc = tf.convert_to_tensor(loc, name="loc")
             tf.assert_same_float_dtype([self._loc, self._scale])
         self._set_up(parameters, scope, [self._loc, self._scale])
 

@@ -58,7 +58,7 @@ class InverseGamma(BroadcastDistribution):
         return 1.0 / tf.random_gamma([n], self.concentration, beta=self.rate, dtype=self.dtype, seed=seed)
 
     def _positive(self, value: Any) -> Any:
-        return positive(value, self.validate_args, "value")
+        return positive(value, True, "value") if self.validate_args else value
 
     def _log_prob(self, value: Any) -> Any:
         value = self._positive(value)

@@ -54,8 +54,7 @@ class NegativeBinomial(BroadcastDistribution):
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         # A Poisson distribution whose rate is drawn from a gamma distribution.
-        shape = self.total_count + tf.zeros_like(self.logits)
-        rate = tf.random_gamma([n], shape, beta=tf.exp(-self.logits), dtype=self.dtype, seed=seed)
+        rate = tf.random_gamma([n], self.total_count, beta=tf.exp(-self.logits), dtype=self.dtype, seed=seed)
         other = gen_new_seed(seed, "negative_binom")
         return tf.random_poisson(rate, [], dtype=self.dtype, seed=other)
 

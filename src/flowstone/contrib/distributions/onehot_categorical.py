@@ -11,6 +11,18 @@ from flowstone.distributions.parameters import logits_and_probs
 __all__ = ["OneHotCategorical"]
 
 
+def last_size(logits: Any) -> Any:
+    """The number of classes, an int32 scalar, for which TensorFlow asks with the rank of the batch."""
+    rank = logits.shape.ndims
+    if rank is not None:
+        tf.constant(rank - 1, name="batch_rank")
+    else:
+        with tf.name_scope("batch_rank"):
+            _ = tf.rank(logits) - 1
+    with tf.name_scope("event_size"):
+        return tf.shape(logits)[-1]
+
+
 class OneHotCategorical(Distribution):
     """Vectors [k] of zeros but for a one in the place of the class that was drawn.
 
@@ -33,6 +45,7 @@ class OneHotCategorical(Distribution):
         parameters = dict(locals())
         with tf.name_scope(name) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, True, validate_args)
+            self._event_size = last_size(self._logits)
         super().__init__(
             dtype=tf.as_dtype(dtype),
             reparameterization_type=tf.distributions.NOT_REPARAMETERIZED,
@@ -56,7 +69,7 @@ class OneHotCategorical(Distribution):
     @property
     def event_size(self) -> Any:
         """The number of classes, an int32 scalar."""
-        return tf.shape(self.logits)[-1]
+        return self._event_size
 
     def _batch_shape(self) -> Any:
         return self.logits.shape[:-1]
@@ -71,11 +84,11 @@ class OneHotCategorical(Distribution):
         return tf.shape(self.logits)[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
-        size = self.event_size if self.logits.shape[-1].value is None else self.logits.shape[-1].value
-        flat = tf.reshape(self.logits, [-1, size])
+        sizes = tf.concat([[n], tf.shape(self.logits)], axis=0)
+        is_flat = self.logits.shape.ndims == 2
+        flat = self.logits if is_flat else tf.reshape(self.logits, [-1, self.event_size])
         classes = tf.transpose(tf.multinomial(flat, n, seed=seed))
-        sizes = tf.concat([[n], self.batch_shape_tensor(), [size]], axis=0)
-        return tf.reshape(tf.one_hot(classes, size, dtype=self.dtype), sizes)
+        return tf.reshape(tf.one_hot(classes, self.event_size, dtype=self.dtype), sizes)
 
     def _log_prob(self, value: Any) -> Any:
         value = self._one_hot(tf.cast(value, self.logits.dtype))

@@ -34,13 +34,14 @@ class Poisson(BroadcastDistribution):
             raise ValueError("Must specify exactly one of `rate` and `log_rate`.")
         with tf.name_scope(name) as scope:
             if log_rate is None:
+                rate = tf.convert_to_tensor(rate, name="rate")
                 self._rate = positive(rate, validate_args, "rate")
             else:
                 log_rate = tf.convert_to_tensor(log_rate, name="log_rate")
                 self._rate = tf.exp(log_rate)
             if not self._rate.dtype.is_floating:
                 raise TypeError(f"rate must be floating, but its type is {self._rate.dtype.name}.")
-            self._log_rate = tf.log(self._rate) if log_rate is None else log_rate
+            self._log_rate = tf.log(rate, name="log_rate") if log_rate is None else log_rate
         self._set_up(parameters, scope, [self._rate], is_reparameterized=False)
 
     @property

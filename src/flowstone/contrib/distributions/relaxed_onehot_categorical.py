@@ -8,6 +8,7 @@ import numpy as np
 
 import flowstone as tf
 from flowstone.contrib.distributions.bijectors.exp import Exp
+from flowstone.contrib.distributions.onehot_categorical import last_size
 from flowstone.contrib.distributions.scalar_distribution import own_parameters, positive
 from flowstone.contrib.distributions.transformed_distribution import TransformedDistribution
 from flowstone.distributions import Distribution
@@ -43,8 +44,10 @@ class ExpRelaxedOneHotCategorical(Distribution):
         with tf.name_scope(name) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, True, validate_args)
             dtype = tf.as_dtype(dtype or self._logits.dtype)
-            self._temperature = positive(temperature, validate_args, "temperature", self._logits.dtype)
-            self._temperature_column = self._temperature[..., None]
+            temperature = tf.cast(temperature, self._logits.dtype)
+            self._temperature = positive(temperature, validate_args, "temperature")
+            self._temperature_column = tf.reshape(temperature, [-1, 1], name="temperature_2d")
+            self._event_size = last_size(self._logits)
         super().__init__(
             dtype=dtype,
             reparameterization_type=tf.distributions.FULLY_REPARAMETERIZED,
@@ -73,7 +76,7 @@ class ExpRelaxedOneHotCategorical(Distribution):
     @property
     def event_size(self) -> Any:
         """The number of classes, an int32 scalar."""
-        return tf.shape(self.logits)[-1]
+        return self._event_size
 
     def _batch_shape(self) -> Any:
         return self.logits.shape[:-1]
@@ -88,17 +91,29 @@ class ExpRelaxedOneHotCategorical(Distribution):
         return tf.shape(self.logits)[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
-        logits = self.logits * tf.ones_like(self._temperature_column)
-        sizes = tf.concat([[n], tf.shape(logits)], axis=0)
+        if self._temperature.shape.ndims != 0:
+            return self._sample_of_batch(n, seed)
+        sizes = tf.concat([[n], tf.shape(self.logits)], axis=0)
+        logits = self.logits * tf.ones(sizes, dtype=self.dtype)
+        logits = tf.reshape(logits, [-1, self.event_size])
+        uniform = self._uniform(tf.shape(logits), seed)
+        noisy = tf.div(-tf.log(-tf.log(uniform)) + logits, self._temperature_column)
+        return tf.reshape(tf.nn.log_softmax(noisy), sizes)
+
+    def _sample_of_batch(self, n: Any, seed: int | None) -> Any:
+        temperature = self._temperature[..., None]
+        logits = self.logits * tf.ones_like(temperature)
+        uniform = self._uniform(tf.concat([[n], tf.shape(logits)], axis=0), seed)
+        return tf.nn.log_softmax((logits - tf.log(-tf.log(uniform))) / temperature)
+
+    def _uniform(self, sizes: Any, seed: int | None) -> Any:
         tiny = np.finfo(self.dtype.as_numpy_dtype).tiny
-        uniform = tf.random_uniform(sizes, minval=tiny, maxval=1.0, dtype=self.dtype, seed=seed)
-        noisy = (logits - tf.log(-tf.log(uniform))) / self._temperature_column
-        return tf.nn.log_softmax(noisy)
+        return tf.random_uniform(sizes, minval=tiny, maxval=1.0, dtype=self.dtype, seed=seed)
 
     def _log_prob(self, value: Any) -> Any:
         size = tf.cast(self.event_size, self.dtype)
         normalization = tf.lgamma(size) + (size - 1.0) * tf.log(self.temperature)
-        terms = tf.nn.log_softmax(self.logits - value * self._temperature_column)
+        terms = tf.nn.log_softmax(self.logits - value * self._temperature[..., None])
         return normalization + tf.reduce_sum(terms, axis=-1)
 
 

@@ -82,11 +82,9 @@ class BroadcastDistribution(Distribution):
 
 
 def positive(value: Any, validate_args: bool, name: str, dtype: Any = None) -> Any:
-    """The value as a tensor, checked to be positive if arguments are validated."""
+    """The value as a tensor of this name, checked to be positive if arguments are validated."""
     value = tf.convert_to_tensor(value, dtype=dtype, name=name)
-    if not validate_args:
-        return value
-    with tf.control_dependencies([tf.assert_positive(value)]):
+    with tf.control_dependencies([tf.assert_positive(value)] if validate_args else []):
         return tf.identity(value, name=name)
 
 

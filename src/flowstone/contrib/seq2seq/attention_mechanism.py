@@ -102,7 +102,7 @@ def _maybe_mask_score(score: Any, memory_sequence_length: Any, score_mask_value:
     message = "All values in memory_sequence_length must be greater than zero."
     with tf.control_dependencies([tf.assert_positive(memory_sequence_length, message=message)]):
         mask = tf.sequence_mask(memory_sequence_length, maxlen=tf.shape(score)[1])
-        return tf.where(mask, score, score_mask_value * tf.ones_like(score))
+    return tf.where(mask, score, score_mask_value * tf.ones_like(score))
 
 
 class _BaseAttentionMechanism(AttentionMechanism):
@@ -243,7 +243,8 @@ class LuongAttention(_BaseAttentionMechanism):
                 factor = tf.get_variable(
                     "attention_g", dtype=query.dtype, initializer=tf.ones_initializer, shape=()
                 )
-            alignments = self._probability_fn(_luong_score(query, self._keys, factor), state)
+            score = _luong_score(query, self._keys, factor)
+        alignments = self._probability_fn(score, state)
         return alignments, alignments
 
 
@@ -311,7 +312,8 @@ class BahdanauAttention(_BaseAttentionMechanism):
         with tf.variable_scope(None, "bahdanau_attention", [query]):
             processed = query if self.query_layer is None else self.query_layer(query)
             weights = _bahdanau_variables(self._num_units, query.dtype, self._normalize)
-            alignments = self._probability_fn(_bahdanau_score(processed, self._keys, *weights), state)
+            score = _bahdanau_score(processed, self._keys, *weights)
+        alignments = self._probability_fn(score, state)
         return alignments, alignments
 
 
@@ -383,7 +385,7 @@ class BahdanauMonotonicAttention(_BaseMonotonicAttentionMechanism):
             weights = _bahdanau_variables(self._num_units, query.dtype, self._normalize)
             score = _bahdanau_score(processed, self._keys, *weights)
             score += _score_bias(query.dtype, self._score_bias_init)
-            alignments = self._probability_fn(score, state)
+        alignments = self._probability_fn(score, state)
         return alignments, alignments
 
 
@@ -433,5 +435,5 @@ class LuongMonotonicAttention(_BaseMonotonicAttentionMechanism):
                 )
             score = _luong_score(query, self._keys, factor)
             score += _score_bias(query.dtype, self._score_bias_init)
-            alignments = self._probability_fn(score, state)
+        alignments = self._probability_fn(score, state)
         return alignments, alignments

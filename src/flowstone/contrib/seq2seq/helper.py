@@ -8,6 +8,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.seq2seq.decoder import _transpose_batch_time
+from flowstone.contrib.seq2seq.samplers import categorical_sample
 from flowstone.framework.tensors import nest
 
 __all__ = [
@@ -293,7 +294,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         """Ids drawn by their probabilities, [batch] int32."""
         _check_is_tensor(outputs)
         logits = outputs if self._softmax_temperature is None else outputs / self._softmax_temperature
-        return tf.distributions.Categorical(logits=logits).sample(seed=self._seed)
+        return categorical_sample(logits, self._seed)
 
 
 class InferenceHelper(Helper):

@@ -9,6 +9,7 @@ from typing import Any
 import flowstone as tf
 from flowstone.contrib.seq2seq.decoder import _transpose_batch_time
 from flowstone.contrib.seq2seq.helper import TrainingHelper, _embedding_function, _unstack_ta
+from flowstone.contrib.seq2seq.samplers import bernoulli_sample, categorical_sample
 from flowstone.framework.tensors import nest
 
 __all__ = ["ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper"]
@@ -23,10 +24,10 @@ def _probability(value: Any) -> Any:
     return probability
 
 
-def _where_known(is_sampled: Any, sampled: Callable[[Any], Any], base: Any) -> Any:
-    """`sampled` of the places where `is_sampled`, scattered over `base`."""
+def _where_known(is_sampled: Any, is_given: Any, sampled: Callable[[Any], Any], base: Any) -> Any:
+    """`sampled` of the places where `is_sampled`, scattered over `base` where `is_given`."""
     chosen = tf.cast(tf.where(is_sampled), tf.int32)
-    others = tf.cast(tf.where(tf.logical_not(is_sampled)), tf.int32)
+    others = tf.cast(tf.where(is_given), tf.int32)
     size = tf.shape(base)
     return tf.scatter_nd(chosen, sampled(chosen), size) + tf.scatter_nd(
         others, tf.gather_nd(base, others), size
@@ -65,9 +66,9 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None, **_: Any) -> Any:
         """[batch] int32: ids drawn from the outputs as logits, or -1."""
         with tf.name_scope(name, "ScheduledEmbeddingTrainingHelperSample", [time, outputs, state]):
-            chooser = tf.distributions.Bernoulli(probs=self._sampling_probability, dtype=tf.bool)
-            chosen = chooser.sample(sample_shape=self.batch_size, seed=self._scheduling_seed)
-            drawn = tf.distributions.Categorical(logits=outputs).sample(seed=self._seed)
+            probability, seed = self._sampling_probability, self._scheduling_seed
+            chosen = bernoulli_sample(probability, tf.bool, self.batch_size, seed)
+            drawn = categorical_sample(outputs, self._seed)
             return tf.where(chosen, drawn, tf.fill([self.batch_size], -1))
 
     def next_inputs(
@@ -89,7 +90,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
             inputs = tf.cond(
                 tf.reduce_all(finished),
                 lambda: base,
-                lambda: _where_known(sample_ids > -1, embedded, base),
+                lambda: _where_known(sample_ids > -1, sample_ids <= -1, embedded, base),
             )
             return finished, inputs, state
 
@@ -137,8 +138,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None, **_: Any) -> Any:
         """[batch] int32: 1 where the outputs are the next inputs, else 0."""
         with tf.name_scope(name, "ScheduledOutputTrainingHelperSample", [time, outputs, state]):
-            chooser = tf.distributions.Bernoulli(probs=self._sampling_probability)
-            return chooser.sample(sample_shape=self.batch_size, seed=self._seed)
+            return bernoulli_sample(self._sampling_probability, tf.int32, self.batch_size, self._seed)
 
     def next_inputs(
         self,
@@ -160,8 +160,13 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
                     chosen = self._next_inputs_fn(chosen)
                 return self._with_auxiliary(chosen, time + 1, places)
 
+            def chosen_inputs() -> Any:
+                if self._next_inputs_fn is None and self._auxiliary_arrays is None:
+                    return tf.where(is_sampled, outputs, base)
+                return _where_known(is_sampled, tf.logical_not(is_sampled), of_outputs, base)
+
             skips = tf.logical_or(tf.reduce_all(finished), tf.logical_not(tf.reduce_any(is_sampled)))
-            inputs = tf.cond(skips, lambda: base, lambda: _where_known(is_sampled, of_outputs, base))
+            inputs = tf.cond(skips, lambda: base, chosen_inputs)
             return finished, inputs, state
 
     def _with_auxiliary(self, chosen: Any, time: Any, places: Any) -> Any:

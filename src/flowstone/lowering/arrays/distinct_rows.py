@@ -12,18 +12,22 @@ find the distinct indices takes several times as long as to read a row twice. Th
     UnsortedSegmentSum(UnsortedSegmentSum(dy, places, count), ids, size)
 
 become ``SparseSegmentMeanGrad(dy, indices, segments, size)`` and ``UnsortedSegmentSum(dy, indices, size)``.
-Where only the number of picked rows is wanted, ``GatherV2(Shape(GatherV2(table, ids)), 0)``, none is picked:
-it is ``Size(ids)``.
+Where only the number of picked rows is wanted, ``Shape(GatherV2(table, ids))[0]``, none is picked: it is
+``Size(ids)``; and there are as many places as indices. To give gradients that many rows, and the list of ids
+as many elements, changes nothing:
+
+    Reshape(UnsortedSegmentSum(…, Size(ids)), [Size(ids), …])
+    Reshape(ids, [Size(ids)])
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flowstone.framework.declarations.registry import registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types import dtypes
-from flowstone.rewriting.matching import Either, Number, Op, Pattern, Rules, Surroundings, Value
+from flowstone.rewriting.matching import Either, Number, Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
 __all__ = ["pick_rows_directly"]
@@ -110,20 +114,80 @@ class _Counted(NamedTuple):
     root: PlanNode
 
 
+def _gives_int32(node: PlanNode) -> bool:
+    return node.outputs[0].dtype is dtypes.int32
+
+
+_LISTED = Value("ids", where=_is_list)
+_PICKED = Either(
+    Op("GatherV2", Value(), _LISTED, _FIRST, batch_dims=0),
+    Op("ResourceGather", Value(), _LISTED, batch_dims=0),
+)
+_SIZES = Through("Cast", Op("Shape", _PICKED))
+_BEGIN = Number(where=lambda begin: begin.tolist() == [0])
 _COUNTED = Pattern(
-    Op(
-        "GatherV2",
-        Op(
-            "Shape",
-            Op("GatherV2", Value(), Value("ids", where=_is_list), _FIRST, batch_dims=0),
-            out_type=dtypes.int32,
-        ),
-        _FIRST,
-        _FIRST,
-        batch_dims=0,
-    ),
+    Op("GatherV2", _SIZES, _FIRST, _FIRST, batch_dims=0, where=_gives_int32), _Counted, waits=False
+)
+_COUNTED_BY_SLICE = Pattern(
+    Op("StridedSlice", _SIZES, _BEGIN, Value(), Value(), shrink_axis_mask=1, where=_gives_int32),
     _Counted,
     waits=False,
+)
+
+
+_COUNTED_PLACES = Pattern(
+    Op("Size", Op("Unique", Value("ids"), part=1), where=_gives_int32), _Counted, waits=False
+)
+
+
+class _Kept(NamedTuple):
+    """A list, which is given the shape that it has."""
+
+    kept: PlanOutput
+    root: PlanNode
+
+
+class _KeptRows(NamedTuple):
+    """As many rows as a list has elements, which are given that number and the sizes behind it."""
+
+    kept: PlanOutput
+    behind: Any
+    root: PlanNode
+
+
+_OWN_SIZE = Op("ExpandDims", Op("Size", Value("kept")), Value())
+_LIST = Pattern(Op("Reshape", Value("kept", where=_is_list), _OWN_SIZE), _Kept, waits=False)
+_PLACES_KEPT = Pattern(
+    Op(
+        "Reshape",
+        Op("Unique", Value("ids"), part=1, name="kept"),
+        Op("ExpandDims", Op("Size", Value("ids")), Value()),
+    ),
+    _Kept,
+    waits=False,
+)
+_NUMBER = Op("Size", Value("ids"), out_type=dtypes.int32)
+_OF_ROWS = Op("ConcatV2", Op("ExpandDims", _NUMBER, Value()), Number("behind"), Value())
+_WHOLE = Pattern(
+    Op(
+        "Reshape",
+        Either(
+            Op(
+                "SparseSegmentMeanGrad|SparseSegmentSqrtNGrad",
+                Value(),
+                Value(),
+                Value(),
+                _NUMBER,
+                name="kept",
+            ),
+            Op("UnsortedSegmentSum", Value(), Value(), _NUMBER, name="kept"),
+            Op("Reshape", Value(), Op("Shape", _PICKED), name="kept"),
+        ),
+        _OF_ROWS,
+        waits=False,
+    ),
+    _KeptRows,
+    where=lambda found: found.kept.dims is not None and found.kept.dims[1:] == tuple(found.behind.tolist()),
 )
 
 
@@ -154,6 +218,12 @@ def pick_rows_directly(subgraph: Subgraph) -> None:
         new = subgraph.new_node(registry["Size"], [found.ids], attributes, like=found.root)
         return Replacement([new.outputs[0]], "as many rows as ids", (new,))
 
-    rules = ((_SUMS, direct), (_AGAIN, direct), (_SPREAD, spread), (_COUNTED, counted))
+    def keep(found: _Kept | _KeptRows) -> Replacement:
+        return Replacement([found.kept], "has that shape")
+
+    direct_rules = ((_SUMS, direct), (_AGAIN, direct), (_SPREAD, spread))
+    counting_rules = ((_COUNTED, counted), (_COUNTED_BY_SLICE, counted), (_COUNTED_PLACES, counted))
+    keeping_rules = ((_LIST, keep), (_PLACES_KEPT, keep), (_WHOLE, keep))
+    rules = (*direct_rules, *counting_rules, *keeping_rules)
     rewrite(subgraph, "pick_rows_directly", Rules(Surroundings.of(subgraph), *rules))
     remove_unneeded(subgraph)

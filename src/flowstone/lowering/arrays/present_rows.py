@@ -1,7 +1,7 @@
 """Rows that are picked by numbers of which negative ones stand for no row: a gradient of unsorted segments.
 
     rows = GatherV2(params, Maximum(ids, 0), 0)
-    present = LogicalAnd(Reshape(GreaterEqual(ids, 0)), true)
+    present = LogicalAnd(ExpandDims(GreaterEqual(ids, 0)), true)      # or Reshape
     Select(present, rows, ZerosLike(rows))
 
 becomes ``_PresentRows(params, ids)``, with the same bits. As a rule no number is negative, and that is one
@@ -79,7 +79,7 @@ _ROWS = Op(
     Number(where=lambda axis: int(axis) == 0),
     batch_dims=0,
 )
-_COMPARED = Through("Reshape", Op("GreaterEqual", Value("ids"), _ZERO))
+_COMPARED = Through("Reshape|ExpandDims", Op("GreaterEqual", Value("ids"), _ZERO))
 _TRUE = Either(Value(where=_is_true), Number(where=lambda x: bool(x.all())))
 _PRESENT = Either(Op("LogicalAnd", _COMPARED, _TRUE), _COMPARED)
 _CHOICE = Pattern(Op("Select", _PRESENT, _ROWS, _ZERO), _Chosen, waits=False)

@@ -23,6 +23,7 @@ from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.arrays.arrays import whole_copy
+from flowstone.ops.arrays.constants import zeros, zeros_like
 from flowstone.ops.numbers.elementwise import FLOATS_AND_COMPLEX
 
 __all__ = [
@@ -110,7 +111,7 @@ def _(node: Node, env: Environment) -> Kernel:
 # ---- of the last two dimensions
 
 matrix_diag_op = op("MatrixDiag", "diagonal: T -> output: T", T=None)
-matrix_diag_op.gradient(lambda op, dy: (F.MatrixDiagPart(dy),))
+matrix_diag_op.gradient(lambda op, dy: (F.MatrixDiagPart(dy, name="diag_part"),))
 
 
 @matrix_diag_op.infer
@@ -156,8 +157,8 @@ def _(node: Node, env: Environment) -> Kernel:
 def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0]
     if x.dims is not None and x.dims[-1] is not None and x.dims[-1] == x.dims[-2]:
-        return (F.MatrixDiag(dy),)
-    return (F.MatrixSetDiag(F.ZerosLike(x), dy),)
+        return (F.MatrixDiag(dy, name="diag"),)
+    return (F.MatrixSetDiag(zeros_like(x), dy, name="set_diag"),)
 
 
 matrix_set_diag_op = op("MatrixSetDiag", "input: T, diagonal: T -> output: T", T=None)
@@ -197,10 +198,10 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     x = op.inputs[0] if op.inputs[0].dims is not None else dy
     shape = x.static_shape
     if shape is not None:
-        zeros = F.Fill(np.array([*shape[:-2], min(shape[-2:])], np.int32), dy.dtype.as_numpy_dtype(0))
+        nothing = zeros([*shape[:-2], min(shape[-2:])], dy.dtype)
     else:
-        zeros = F.ZerosLike(F.MatrixDiagPart(dy))
-    return F.MatrixSetDiag(dy, zeros), F.MatrixDiagPart(dy)
+        nothing = F.ZerosLike(F.MatrixDiagPart(dy))
+    return F.MatrixSetDiag(dy, nothing, name="set_diag"), F.MatrixDiagPart(dy, name="diag_part")
 
 
 # ---- bands

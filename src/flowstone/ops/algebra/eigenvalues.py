@@ -87,18 +87,19 @@ def _(op: Operation, de: Tensor, dv: Tensor) -> Gradients:
     x = op.inputs[0]
     if op.attributes["compute_v"]:
         e, v = op.outputs
-        turned = F.Mul(reciprocal_gaps(e), product(v, dv, adjoint_a=True))
-        flow = product(v, product(F.AddV2(F.MatrixDiag(de), turned), v, adjoint_b=True))
+        turned = reciprocal_gaps(e) * product(v, dv, adjoint_a=True)
+        flow = product(v, product(F.MatrixDiag(de, name="diag") + turned, v, adjoint_b=True))
     else:
         _, v = F.SelfAdjointEigV2.several(x)
-        flow = product(v, product(F.MatrixDiag(de), v, adjoint_b=True))
+        flow = product(v, product(F.MatrixDiag(de, name="diag"), v, adjoint_b=True))
     return _in_lower_triangle(flow)
 
 
 def _in_lower_triangle(flow: Tensor) -> Tensor:
     """The gradient of a Hermitian matrix of which the lower triangle alone is read."""
-    both = F.MatrixBandPart(F.AddV2(flow, adjoint(flow)), -1, 0)
-    return F.MatrixSetDiag(both, F.Mul(F.MatrixDiagPart(both), convert_to_tensor(0.5, both.dtype)))
+    both = F.MatrixBandPart(flow + adjoint(flow), -1, 0)
+    half = 0.5 * F.MatrixDiagPart(both, name="diag_part")
+    return F.MatrixSetDiag(both, half, name="set_diag")
 
 
 self_adjoint_eig_op = op(

@@ -16,7 +16,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
-from flowstone.ops.algebra.matrix_gradients import over_matrices, product
+from flowstone.ops.algebra.matrix_gradients import product
 from flowstone.ops.algebra.matrix_shapes import (
     check_square,
     code_for_small,
@@ -25,6 +25,8 @@ from flowstone.ops.algebra.matrix_shapes import (
     square_dims_of,
     square_shape,
 )
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.shapes import shape
 
 __all__ = ["matrix_determinant", "matrix_inverse"]
 
@@ -105,7 +107,7 @@ def determinant_kernel(node: Node, env: Environment) -> Kernel:
 @matrix_determinant_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     inverse = F.MatrixInverse(op.inputs[0], adjoint=True)
-    return F.Mul(over_matrices(F.Mul(dy, op.outputs[0])), inverse)  # TensorFlow conjugates no determinant
+    return _per_matrix(dy * op.outputs[0]) * inverse  # TensorFlow conjugates no determinant
 
 
 log_matrix_determinant_op = op(
@@ -140,7 +142,12 @@ def _(node: Node, env: Environment) -> Kernel:
 @log_matrix_determinant_op.gradient
 def _(op: Operation, _: Tensor, dy: Tensor) -> Gradients:
     inverse = F.MatrixInverse(op.inputs[0], adjoint=True)
-    return F.Mul(over_matrices(dy), inverse)
+    return _per_matrix(dy) * inverse
+
+
+def _per_matrix(numbers: Tensor) -> Tensor:
+    """A number for every matrix, as a matrix of one element."""
+    return F.Reshape(numbers, concat([shape(numbers), [1, 1]], 0))
 
 
 # ---- public functions

@@ -6,20 +6,23 @@ All of these add nodes for matrices [..., m, n], real or complex.
 from __future__ import annotations
 
 from flowstone.framework.declarations.operation import F
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
-from flowstone.ops.numbers.elementwise import conjugate
+from flowstone.ops.algebra.matrices import matmul
+from flowstone.ops.arrays.rearranging import matrix_transpose
 
 _SMALLEST = 1e-20  # what keeps the reciprocal of zero at zero
 
 
 def product(a: Tensor, b: Tensor, adjoint_a: bool = False, adjoint_b: bool = False) -> Tensor:
     """The products of matrices, or of their adjoints."""
-    return F.BatchMatMulV2(a, b, adj_x=adjoint_a, adj_y=adjoint_b)
+    return matmul(a, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
 
 
-def adjoint(x: Tensor) -> Tensor:
+def adjoint(x: Tensor, name: str = "adjoint") -> Tensor:
     """The conjugate transposes of matrices."""
-    return conjugate(transposed(x))
+    with get_default_graph().name_scope(name):
+        return matrix_transpose(convert_to_tensor(x, name="matrix"), conjugate=True)
 
 
 def transposed(x: Tensor) -> Tensor:

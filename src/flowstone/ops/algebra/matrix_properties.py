@@ -17,7 +17,6 @@ from flowstone.ops.algebra import matrix_gradients as matrices
 from flowstone.ops.algebra.inverses import log_matrix_determinant_op
 from flowstone.ops.algebra.matrices import matmul
 from flowstone.ops.algebra.tensor_contractions import norm
-from flowstone.ops.arrays.rearranging import matrix_transpose
 
 _INT = np.int32
 
@@ -31,8 +30,7 @@ class LogDeterminant(NamedTuple):
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The conjugate transposes [..., n, m] of matrices [..., m, n]."""
-    with get_default_graph().name_scope(name or "adjoint"):
-        return matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)
+    return matrices.adjoint(matrix, name or "adjoint")
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:

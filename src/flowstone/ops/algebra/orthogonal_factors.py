@@ -69,7 +69,7 @@ def _(op: Operation, dq: Tensor, dr: Tensor) -> Gradients:
     if rows >= columns:
         return _deep_gradient(q, r, dq, dr)
     rest, dr_rest = columns_of(op.inputs[0], rows, columns), columns_of(dr, rows, columns)
-    dq = F.AddV2(dq, product(rest, dr_rest, adjoint_b=True))
+    dq = dq + product(rest, dr_rest, adjoint_b=True)
     first = _deep_gradient(q, columns_of(r, 0, rows), dq, columns_of(dr, 0, rows))
     return F.ConcatV2([first, product(q, dr_rest)], -1)
 
@@ -80,10 +80,12 @@ def _deep_gradient(q: Tensor, r: Tensor, dq: Tensor, dr: Tensor) -> Tensor:
     Q' Q is the identity and R is triangular: only the lower triangle of the skew part of Q^H dQ + R dR^H
     moves both.
     """
-    q_dq, r_dr = product(q, dq, adjoint_a=True), product(r, dr, adjoint_b=True)
-    moved = F.AddV2(F.Sub(q_dq, adjoint(q_dq)), F.Sub(r_dr, adjoint(r_dr)))
-    flow = product(q, F.AddV2(dr, _divided(F.MatrixBandPart(moved, -1, 0), r)))
-    flow = F.AddV2(flow, _divided(F.Sub(dq, product(q, q_dq)), r))
+    q_dq = product(q, dq, adjoint_a=True)
+    skew_q = q_dq - adjoint(q_dq)
+    r_dr = product(r, dr, adjoint_b=True)
+    lower = F.MatrixBandPart(skew_q + (r_dr - adjoint(r_dr)), -1, 0)
+    flow = product(q, dr + _divided(lower, r))
+    flow = flow + _divided(dq - product(q, q_dq), r)
     if not q.dtype.is_complex:
         return flow
     diagonal = F.MatrixDiagPart(F.Sub(r_dr, adjoint(q_dq)))

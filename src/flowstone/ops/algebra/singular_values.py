@@ -91,7 +91,7 @@ def _(op: Operation, ds: Tensor, du: Tensor, dv: Tensor) -> Gradients:
     x = op.inputs[0]
     if not op.attributes["compute_uv"]:
         _, u, v = F.Svd.several(x, compute_uv=True, full_matrices=False)
-        return product(u, product(F.MatrixDiag(ds), v, adjoint_b=True))
+        return product(u, product(F.MatrixDiag(ds, name="diag"), v, adjoint_b=True))
     s, u, v = op.outputs
     rows, columns = _known_sides(x)
     if rows < columns:  # of the adjoint, whose vectors change places

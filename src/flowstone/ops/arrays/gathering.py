@@ -29,6 +29,7 @@ from flowstone.ops.arrays.arrays import (
     unboxing,
 )
 from flowstone.ops.arrays.columns import picked_columns
+from flowstone.ops.arrays.gather_sums import gather_sum
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.row_additions import add_rows
 from flowstone.ops.arrays.shapes import reshape, shape, size, squeeze
@@ -175,8 +176,6 @@ def _gather_slices(op: Operation, dy: Any) -> Gradient:
     params, indices = op.inputs[0], op.inputs[1]
     with params.graph.colocate_with(params):
         whole = F.Cast(shape(params, out_type=dtypes.int64), DstT=dtypes.int32)
-    if indices.op.type == "Unique":  # of sparse lookups, whose rows plans sum without knowing how many
-        return IndexedSlices(convert_to_tensor(dy), indices, whole)
     return slices_of(dy, indices, whole)
 
 
@@ -193,30 +192,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
         batch += len(indices.known_dims)
     if axis is not None and int(axis) == 0 and not batch:
         return _gather_slices(op, dy), None, None
-    return _gather_sum(op, convert_to_tensor(dy), batch), None, None
-
-
-def _gather_sum(op: Operation, dy: Tensor, batch: int) -> Tensor:
-    """The gradient along any dimension, by sums over equal indices.
-
-    params count as [batches, before, n, after], so `dy` as [batches, before, places, after].
-    """
-    params, indices, axis = op.inputs
-    sizes, places = shape(params), shape(indices)
-    at = F.FloorMod(F.Cast(axis, DstT=dtypes.int32), F.Rank(params))
-    after_at = F.AddV2(at, 1)
-    n = F.Reshape(F.Slice(sizes, F.Pack([at]), [1]), [])
-    batches = F.Prod(F.Slice(sizes, [0], [batch]), [0])
-    before = F.Prod(F.Slice(sizes, [batch], F.Pack([F.Sub(at, batch)])), [0])
-    after = F.Prod(F.Slice(sizes, F.Pack([after_at]), [-1]), [0])
-    count = F.Prod(F.Slice(places, [batch], [-1]), [0])
-    moved = F.Transpose(F.Reshape(dy, F.Pack([batches, before, count, after])), [0, 2, 1, 3])
-    rows = F.Reshape(moved, F.Pack([F.Mul(batches, count), before, after]))
-    matrix = F.Reshape(F.Cast(indices, DstT=dtypes.int32), F.Pack([batches, count]))
-    offsets = F.ExpandDims(F.Mul(F.Range(0, batches, 1), n), 1)
-    summed = F.UnsortedSegmentSum(rows, F.Reshape(F.AddV2(matrix, offsets), [-1]), F.Mul(batches, n))
-    whole = F.Transpose(F.Reshape(summed, F.Pack([batches, n, before, after])), [0, 2, 1, 3])
-    return F.Reshape(whole, sizes)
+    return gather_sum(op, convert_to_tensor(dy), batch), None, None
 
 
 # ---- GatherNd and ScatterNd

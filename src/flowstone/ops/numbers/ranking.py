@@ -22,6 +22,12 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, merge
+from flowstone.ops.arrays.constants import range as numbers_to
+from flowstone.ops.arrays.constants import zeros
+from flowstone.ops.arrays.packing import stack
+from flowstone.ops.arrays.shapes import shape
+from flowstone.ops.arrays.shapes import size as size_of
+from flowstone.ops.numbers.reductions import reduce_prod
 from flowstone.ops.numbers.sorted_keys import descending_order, has_keys
 
 Array = np.ndarray[Any, Any]
@@ -122,25 +128,25 @@ def _(node: Node, env: Environment) -> Kernel:
 
 def _top_k_gradient(op: Operation, d_values: Tensor, _: Tensor) -> Tensor:
     """The gradient in the places where the values came from, row by row."""
-    x = op.inputs[0]
-    shape = F.Shape(x)
-    size = _entry(shape, -1)
-    found = F.Shape(op.outputs[1])
-    rows = F.Prod(F.StridedSlice(found, [0], [-1], [1], begin_mask=1), [0])
-    flat = F.Reshape(op.outputs[1], F.Pack([rows, _entry(found, -1)], name="stack"))
-    starts = F.ExpandDims(F.Range(0, F.Mul(rows, size, name="mul"), size, name="range"), -1)
-    positions = F.ExpandDims(F.Reshape(F.AddV2(flat, starts, name="add"), [-1]), -1)
-    total = F.Pack([F.Prod(shape, [0])])
-    scattered = F.ScatterNd(positions, F.Reshape(d_values, [-1]), total)
-    return F.Reshape(scattered, shape)
+    x, places = op.inputs[0], op.outputs[1]
+    sizes = shape(x)
+    flat = F.Reshape(places, stack([np.int64(-1), _last(shape(places))]))
+    size = _last(sizes)
+    rows = F.Cast(shape(flat)[0], DstT=dtypes.int64)
+    starts = F.ExpandDims(numbers_to(0, rows * size, size), -1)
+    positions = F.Reshape(flat + F.Cast(starts, DstT=dtypes.int32), [-1])
+    positions, values = F.ExpandDims(positions, -1), F.Reshape(d_values, [-1])
+    return F.Reshape(F.ScatterNd(positions, values, [reduce_prod(sizes)]), sizes)
 
 
-def _entry(shape: Tensor, i: int) -> Tensor:
-    return F.StridedSlice(shape, [i], [i + 1 if i >= 0 else 0], [1], shrink_axis_mask=1)
+def _last(sizes: Tensor) -> Tensor:
+    """The last of some sizes."""
+    wide = F.Cast(sizes, DstT=dtypes.int64)
+    return F.GatherV2(wide, size_of(sizes) - 1, 0)
 
 
 top_k_op.gradient(lambda op, *dys: (_top_k_gradient(op, *dys),))
-top_k_v2.gradient(lambda op, *dys: (_top_k_gradient(op, *dys), None))
+top_k_v2.gradient(lambda op, *dys: (_top_k_gradient(op, *dys), zeros([], dtypes.int32)))
 
 
 _FEW = 4096  # elements, for which NumPy's calls are half as long

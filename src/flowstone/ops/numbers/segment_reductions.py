@@ -26,6 +26,9 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import concatenate, merge
+from flowstone.ops.arrays.constants import ones_like, zeros_like
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.shapes import rank, shape
 from flowstone.ops.numbers.elementwise import ALL_NUMBERS, REAL, constant_like
 from flowstone.ops.numbers.unsigned_integers import SIGNED
 
@@ -216,18 +219,20 @@ def gather_rows(params: Tensor, ids: Tensor) -> Tensor:
 @segment_mean_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     data, ids = op.inputs
-    rank = F.Reshape(F.Sub(F.Rank(data), np.int32(1)), np.array([1], np.int32))
-    ones = F.Fill(F.ConcatV2([F.Shape(ids), F.Fill(rank, np.int32(1))], np.int32(0)), constant_like(1, dy))
-    return gather_rows(F.RealDiv(dy, F.SegmentSum(ones, ids)), ids), None
+    rank_of, sizes = rank(data), shape(ids)
+    behind = F.Fill(F.ExpandDims(rank_of - 1, 0), np.int32(1))
+    ones = F.Fill(concat([sizes, behind], 0), constant_like(1, dy))
+    return gather_rows(dy / F.SegmentSum(ones, ids), ids), None
 
 
 @segment_max_op.gradient
 @segment_min_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     data, ids = op.inputs
+    zeros = zeros_like(data)
     chosen = F.Equal(data, gather_rows(op.outputs[0], ids))
     ties = F.SegmentSum(F.Cast(chosen, DstT=dy.dtype), ids)
-    return F.SelectV2(chosen, gather_rows(F.RealDiv(dy, ties), ids), constant_like(0, dy)), None
+    return F.Select(chosen, gather_rows(dy / ties, ids), zeros), None
 
 
 @segment_prod_op.gradient
@@ -324,33 +329,45 @@ unsorted_segment_min_op = _unsorted_segments("UnsortedSegmentMin", REAL, min_row
 unsorted_segment_prod_op = _unsorted_segments("UnsortedSegmentProd", ALL_NUMBERS, prod_rows)
 
 
-def _gather_present(params: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows of `params`, zero for negative ids; and which elements are present."""
-    valid_ids = F.Maximum(ids, F.ZerosLike(ids))
-    rows = gather_rows(params, valid_ids)
-    present = F.GreaterEqual(ids, F.ZerosLike(ids))
-    extra = F.Sub(F.Rank(rows), F.Rank(present))
-    shape = F.ConcatV2(
-        [F.Shape(present), F.Fill(F.Reshape(extra, np.array([1], np.int32)), np.int32(1))], np.int32(0)
-    )
-    present = F.LogicalAnd(F.Reshape(present, shape), F.Fill(F.Shape(rows), np.True_))
-    return F.Select(present, rows, F.ZerosLike(rows)), present
+def _kept(rows: Tensor, present: Tensor) -> Tensor:
+    """The rows, zero where they are not present."""
+    return F.Select(present, rows, zeros_like(rows))
+
+
+def _valid(ids: Tensor) -> Tensor:
+    return F.Maximum(ids, zeros_like(ids))
+
+
+def _present(ids: Tensor, rows: Tensor) -> Tensor:
+    """Which elements of the rows are of ids that are not negative."""
+    present = F.GreaterEqual(ids, 0)
+    if rows.dims is None or present.dims is None:
+        behind = F.Fill(F.ExpandDims(rank(rows) - rank(present), 0), np.int32(1))
+        present = F.Reshape(present, concat([shape(present), behind], 0))
+    else:
+        for _ in range(len(rows.dims) - len(present.dims)):
+            present = F.ExpandDims(present, -1)
+    return present & ones_like(rows, dtypes.bool)
 
 
 @unsorted_segment_sum_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
-    return _gather_present(dy, op.inputs[1])[0], None, None
+    ids = op.inputs[1]
+    rows = gather_rows(dy, _valid(ids))
+    return _kept(rows, _present(ids, rows)), None, None
 
 
 @unsorted_segment_max_op.gradient
 @unsorted_segment_min_op.gradient
 def _(op: Operation, dy: Tensor) -> Gradients:
     data, ids, count = op.inputs
-    winners, present = _gather_present(op.outputs[0], ids)
-    chosen = F.LogicalAnd(F.Equal(data, winners), present)
+    valid_ids = _valid(ids)
+    rows = gather_rows(op.outputs[0], valid_ids)
+    present = _present(ids, rows)
+    chosen = F.LogicalAnd(F.Equal(data, _kept(rows, present)), present)
     ties = F.UnsortedSegmentSum(F.Cast(chosen, DstT=dy.dtype), ids, count)
-    flow = _gather_present(F.RealDiv(dy, ties), ids)[0]
-    return F.Select(chosen, flow, F.ZerosLike(flow)), None, None
+    flow = _kept(gather_rows(dy / ties, valid_ids), present)
+    return _kept(flow, chosen), None, None
 
 
 @unsorted_segment_prod_op.gradient
@@ -359,16 +376,16 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     without zeros.
     """
     data, ids, count = op.inputs
-    zero, one = constant_like(0, dy), constant_like(1, dy)
-    is_zero = F.Equal(data, zero)
+    is_zero = F.Equal(data, 0)
     zeros = F.UnsortedSegmentSum(F.Cast(is_zero, DstT=dtypes.int32), ids, count)
-    flow = F.SelectV2(F.Greater(zeros, np.int32(1)), zero, dy)
-    rest = F.UnsortedSegmentProd(F.SelectV2(is_zero, one, data), ids, count)
-    valid_ids = F.Maximum(ids, F.ZerosLike(ids))
-    others = F.SelectV2(
-        is_zero, gather_rows(rest, valid_ids), F.RealDiv(gather_rows(op.outputs[0], valid_ids), data)
-    )
-    return F.Mul(_gather_present(flow, ids)[0], others), None, None
+    flow = F.Select(F.Greater(zeros, np.int32(1)), zeros_like(dy), dy)
+    rest = F.UnsortedSegmentProd(F.Select(is_zero, ones_like(data), data), ids, count)
+    valid_ids = _valid(ids)
+    product = gather_rows(op.outputs[0], valid_ids)
+    others = gather_rows(rest, valid_ids)
+    others = F.Select(is_zero, others, product / data)
+    flow = gather_rows(flow, valid_ids)
+    return _kept(flow, _present(ids, flow)) * others, None, None
 
 
 # ---- public functions

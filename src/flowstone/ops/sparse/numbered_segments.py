@@ -4,7 +4,6 @@ such reductions: as a whole tensor, or as the rows that were picked.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
@@ -14,8 +13,9 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims, merge
+from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.numbers.elementwise import FLOATS, REAL
-from flowstone.ops.numbers.segment_reductions import check_sorted, in_int64, invalid, sum_rows
+from flowstone.ops.numbers.segment_reductions import check_sorted, gather_rows, in_int64, invalid, sum_rows
 from flowstone.ops.sparse.index_rows import check_rank
 from flowstone.ops.sparse.sparse_segment_reductions import (
     IN_BAGS,
@@ -95,7 +95,9 @@ def _numbered_segments(how: str, types: tuple[DType, ...]) -> OpDeclaration:
         data, indices, ids = op.inputs[:3]
         if op.attributes["sparse_gradient"]:
             return picked_gradient(op, f"SparseSegment{how}GradV2", dy), None, None, None
-        rows = F.GatherV2(F.Shape(data), np.int32(0), np.int32(0))
+        rows = shape(data)[0]
+        if how == "Sum":
+            return F.UnsortedSegmentSum(gather_rows(dy, ids), indices, rows), None, None, None
         return getattr(F, f"SparseSegment{how}Grad")(dy, indices, ids, rows), None, None, None
 
     return declaration

@@ -57,7 +57,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
         indices, found = sparse_reshape_op.several(sparse.indices, sparse.dense_shape, sizes, name=scope)
         if is_said:
             found = constants.constant(np.array(known, np.int64))
-        result = SparseTensor(indices, sparse.values, F.Identity(found))
+        result = SparseTensor(indices, F.Identity(sparse.values), found)
         result.set_shape(TensorShape(known))
         return result
 

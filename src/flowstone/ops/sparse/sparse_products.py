@@ -24,6 +24,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.numbers.reductions import reduce_sum
 from flowstone.ops.sparse.elements import add_at
 from flowstone.ops.sparse.index_rows import check_rank, check_within, checked_parts, listed
 
@@ -142,19 +143,20 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     indices, values, sizes, b = op.inputs
     adjoint_a, adjoint_b = op.attributes["adjoint_a"], op.attributes["adjoint_b"]
     db = F.SparseTensorDenseMatMul(indices, values, sizes, dy, adjoint_a=not adjoint_a)
-    rows, columns = F.Unpack.several(indices, num=2, axis=1)
+    if adjoint_b:
+        db = _adjoint(db)
+    rows, columns = indices[:, 0], indices[:, 1]
     if adjoint_a:
         rows, columns = columns, rows
-    dense = _adjoint(b) if adjoint_b else b
-    ours, theirs = F.GatherV2(dy, rows, np.int32(0)), F.GatherV2(dense, columns, np.int32(0))
+    ours = F.GatherV2(dy, rows, np.int32(0))
+    theirs = F.GatherV2(_adjoint(b) if adjoint_b else b, columns, np.int32(0))
     if values.dtype.is_complex:
         ours, theirs = (F.Conj(ours), theirs) if adjoint_a else (ours, F.Conj(theirs))
-    d_values = F.Sum(F.Mul(ours, theirs), np.array([1], np.int32))
-    return None, d_values, None, _adjoint(db) if adjoint_b else db
+    return None, reduce_sum(ours * theirs, 1), None, db
 
 
 def _adjoint(matrix: Tensor) -> Tensor:
-    transposed = F.Transpose(matrix, np.array([1, 0], np.int32))
+    transposed = F.Transpose(matrix, np.array([1, 0], np.int32), name="transpose")
     return F.Conj(transposed) if matrix.dtype.is_complex else transposed
 
 

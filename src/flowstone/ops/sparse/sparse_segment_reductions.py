@@ -17,11 +17,15 @@ from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine.machine_code import SegmentSums, segment_sums
 from flowstone.framework.tensors.composite import IndexedSlices
 from flowstone.framework.tensors.node import Node
+from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import merge
+from flowstone.ops.arrays.constants import constant
+from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.numbers.elementwise import FLOATS, REAL
+from flowstone.ops.numbers.reductions import reduce_max, reduce_prod
 from flowstone.ops.numbers.segment_reductions import check_sorted, gather_rows, in_int64, invalid, sum_rows
 
 __all__ = ["bincount", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum"]
@@ -171,7 +175,7 @@ def _sparse_segment_gradient(name: str, forward: OpDeclaration, how: str) -> OpD
         data, indices, ids = op.inputs
         if op.attributes["sparse_gradient"]:
             return picked_gradient(op, f"{name}V2", dy), None, None
-        rows = F.GatherV2(F.Shape(data), np.int32(0), np.int32(0))
+        rows = shape(data)[0]
         return getattr(F, name)(dy, indices, ids, rows), None, None
 
     return declaration
@@ -190,7 +194,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
     data, indices, ids = op.inputs
     if op.attributes["sparse_gradient"]:
         return picked_gradient(op, "SparseSegmentSumGradV2", dy), None, None
-    rows = F.GatherV2(F.Shape(data), np.int32(0), np.int32(0))
+    rows = shape(data)[0]
     return F.UnsortedSegmentSum(gather_rows(dy, ids), indices, rows), None, None
 
 
@@ -302,15 +306,15 @@ def bincount(
     The output has max(arr) + 1 elements, at least `minlength` and at most `maxlength`; `dtype` without
     weights.
     """
-    arr = convert_to_tensor(arr, dtypes.int32, name="arr")
-    with arr.graph.as_default(), arr.graph.name_scope("bincount"):
-        occupied = F.Cast(F.Greater(F.Size(arr), np.int32(0)), DstT=dtypes.int32)
-        axes = F.Range(np.int32(0), F.Rank(arr), np.int32(1))
-        size = F.Mul(occupied, F.AddV2(F.Max(arr, axes), np.int32(1)))
+    with get_default_graph().name_scope("bincount"):
+        arr = convert_to_tensor(arr, dtypes.int32, name="arr")
+        occupied = F.Cast(F.Greater(reduce_prod(shape(arr)), np.int32(0)), DstT=dtypes.int32)
+        size = occupied * (reduce_max(arr) + 1)
         if minlength is not None:
             size = F.Maximum(convert_to_tensor(minlength, dtypes.int32, "minlength"), size)
         if maxlength is not None:
             size = F.Minimum(convert_to_tensor(maxlength, dtypes.int32, "maxlength"), size)
         if weights is None:
-            weights = np.zeros(0, dtypes.as_dtype(dtype).as_numpy_dtype)
-        return bincount_op(arr, size, convert_to_tensor(weights, name="weights"))
+            nothing = constant([], dtypes.as_dtype(dtype))
+            return bincount_op(arr, size, nothing)
+        return F.UnsortedSegmentSum(convert_to_tensor(weights, name="weights"), arr, size)

@@ -6,8 +6,11 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from flowstone.framework.graphs.graph import GraphKeys
 from flowstone.framework.tensors.scope import get_default_graph
+from flowstone.framework.tensors.tensor import convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.constant_arrays import constant_array
 from flowstone.framework.types.dtypes import DType
@@ -142,15 +145,17 @@ class VariableScope:
         # Without a name the variable takes the scope's own, "scope/": its node is exactly "scope", as
         # slots need.
         full_name = f"{self._name}/{name}" if self._name else name
+        asked = None
         with get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
-                value_type = type_of_value(initializer)
+                asked = convert_to_tensor(initializer)  # TensorFlow makes a node to ask for the type, too
+                value_type = asked.dtype.base_dtype
                 if value_type is not dtypes.as_dtype(dtype).base_dtype:
                     raise ValueError(
                         f"Initializer type '{value_type.name}' and explicit dtype "
                         f"'{dtypes.as_dtype(dtype).name}' don't match."
                     )
-            return var_store.get_variable(
+            variable = var_store.get_variable(
                 full_name,
                 shape=shape,
                 dtype=self._dtype if dtype is None else dtype,
@@ -168,6 +173,18 @@ class VariableScope:
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
+        _share_value(asked, variable)
+        return variable
+
+
+def _share_value(asked: Any, variable: Any) -> None:
+    """Holds a constant that is the initial value, too, once."""
+    initial = getattr(variable, "initial_value", None)
+    if asked is None or initial is None or initial is asked or initial.op.type != asked.op.type:
+        return
+    value, same = asked.op.attributes.get("value"), initial.op.attributes.get("value")
+    if value is not None and same is not None and np.array_equal(value, same):
+        asked.op.attributes["value"] = same
 
 
 def type_of_value(value: Any) -> DType:
