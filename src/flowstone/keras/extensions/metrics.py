@@ -8,6 +8,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
+from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.published import own
 from flowstone.ops.variables.replicas import current_replica
 
@@ -137,7 +138,7 @@ def _iou_class(metric: Any) -> Any:
         """The mean over `num_classes` classes of intersection over union, by a matrix of confusion."""
 
         def __init__(self, num_classes: int, name: str | None = None, dtype: Any = None) -> None:
-            super().__init__(name=name or "mean_io_u", dtype=dtype)
+            super().__init__(name=name or unique_name("MeanIoU"), dtype=dtype)
             self.num_classes = num_classes
             self.total_cm = self.add_weight(
                 "total_confusion_matrix", (num_classes, num_classes), initializer="zeros", dtype=tf.float64
