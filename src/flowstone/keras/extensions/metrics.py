@@ -24,7 +24,7 @@ def add_weight(
     initializer: Any = None,
     dtype: Any = None,
 ) -> Any:
-    """A new variable of a metric's state, which training does not change; for subclasses.
+    """A new variable of a metric's state, which training does not change, in no collection; for subclasses.
 
     Of several replicas each has its own part of the state, which is their sum unless the arguments say else.
     """
@@ -32,7 +32,7 @@ def add_weight(
     return base.add_weight(
         self, name, shape, dtype or self.dtype, initializer, trainable=False,
         synchronization=synchronization or tf.VariableSynchronization.ON_READ,
-        aggregation=aggregation or tf.VariableAggregation.SUM,
+        aggregation=aggregation or tf.VariableAggregation.SUM, collections=[],
     )  # fmt: skip
 
 

@@ -96,6 +96,7 @@ def _changed_fit(published: Method) -> Method:
         """
         options.update(zip(("batch_size", "epochs", "verbose", "callbacks"), arguments))
         _check_options(published, x, y, options)
+        own("backend").learning_phase()
         if _is_generator(x):
             return _fit_generator(self, x, options)
         if replicated_models.strategy_of(self) is not None:
@@ -281,12 +282,14 @@ def _callbacks(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changed_on_batch(published: Method) -> Method:
-    takes_targets = has_argument(published, "y")
+    takes_targets, trains = has_argument(published, "y"), has_argument(published, "class_weight")
 
     @wraps(published)
     def on_batch(self: Any, x: Any, *arguments: Any, **options: Any) -> Any:
         if takes_targets and not arguments and "y" not in options:
             arguments = (None,)
+        if trains:
+            own("backend").learning_phase()  # which training feeds, whether a layer reads it or not
         if is_symbolic(x):
             given = x, arguments, options
             tensors = [each for each in nest.flatten(given) if isinstance(each, tf.Tensor)]

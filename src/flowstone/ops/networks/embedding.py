@@ -15,7 +15,7 @@ from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
-from flowstone.ops.arrays.shapes import shape, size
+from flowstone.ops.arrays.shapes import rank, shape, size
 from flowstone.ops.numbers.clipping import clip_by_norm
 from flowstone.ops.numbers.division import div_no_nan
 
@@ -164,10 +164,7 @@ def _int32(x: Tensor) -> Tensor:
 
 def _weighted(rows: Tensor, weights: Tensor, segments: Tensor, combiner: str, scope: str) -> Tensor:
     weights = weights if weights.dtype is rows.dtype else F.Cast(weights, DstT=rows.dtype)
-    if rows.ndim is None:
-        ones: Any = F.Fill(F.ExpandDims(F.Sub(F.Rank(rows), 1), 0), 1)
-    else:
-        ones = [1] * (rows.ndim - 1)
+    ones = F.Fill(F.ExpandDims(F.Sub(rank(rows), 1, name="sub"), 0), 1)
     weights = F.Reshape(weights, F.ConcatV2([F.Shape(weights), ones], 0, name="concat"))
     rows = F.Mul(rows, weights, name="mul")
     if combiner == "sum":
@@ -175,7 +172,7 @@ def _weighted(rows: Tensor, weights: Tensor, segments: Tensor, combiner: str, sc
     total = F.SegmentSum(rows, segments)
     if combiner == "mean":
         return _divided(total, F.SegmentSum(weights, segments), scope)
-    return _divided(total, F.Sqrt(F.SegmentSum(F.Square(weights), segments)), scope)
+    return _divided(total, F.Sqrt(F.SegmentSum(F.Pow(weights, 2.0), segments)), scope)
 
 
 def _divided(total: Tensor, weight: Tensor, scope: str) -> Tensor:
