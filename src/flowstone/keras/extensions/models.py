@@ -13,6 +13,8 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
 from flowstone.framework.tensors import nest
@@ -96,7 +98,7 @@ def _changed_fit(published: Method) -> Method:
         """
         options.update(zip(("batch_size", "epochs", "verbose", "callbacks"), arguments))
         _check_options(published, x, y, options)
-        own("backend").learning_phase()
+        sessions.make_learning_phase()
         if _is_generator(x):
             return _fit_generator(self, x, options)
         if replicated_models.strategy_of(self) is not None:
@@ -288,9 +290,9 @@ def _changed_on_batch(published: Method) -> Method:
     def on_batch(self: Any, x: Any, *arguments: Any, **options: Any) -> Any:
         if takes_targets and not arguments and "y" not in options:
             arguments = (None,)
-        if trains:
-            own("backend").learning_phase()  # which training feeds, whether a layer reads it or not
-        if is_symbolic(x):
+        if trains and self.train_function is None:
+            sessions.make_learning_phase()
+        if not isinstance(x, np.ndarray) and is_symbolic(x):
             given = x, arguments, options
             tensors = [each for each in nest.flatten(given) if isinstance(each, tf.Tensor)]
             values = iter(own("backend").get_session().run(tensors))
