@@ -19,6 +19,10 @@ def split_metrics(metrics: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         if hasattr(metric, "result") and hasattr(metric, "updates"):
             values[name] = metric.result()
             updates += metric.updates
+            known = tf.local_variables()
+            for variable in metric.variables:  # which are in no collection: an evaluation begins them anew
+                if not any(variable is each for each in known):
+                    tf.add_to_collection(tf.GraphKeys.LOCAL_VARIABLES, variable)
         else:
             values[name] = metric[0]
             updates.append(metric[1])

@@ -171,13 +171,25 @@ def _metrics(model: Any, copy: Any, targets: Sequence[Any]) -> dict[str, Any]:
             function = _metric_function(metric, target, output)
             label = _label(metric, function)
             key = label if len(targets) == 1 else f"{name}_{label}"
-            found[key] = tf.metrics.mean(function(target, output))
+            if isinstance(function, own("metrics").Metric):
+                found[key] = _counted(function, target, output)
+            else:
+                found[key] = tf.metrics.mean(function(target, output))
     return found
 
 
 def _label(metric: Any, function: Any) -> str:
     """The name of a metric in results: TensorFlow 1 calls accuracies `acc`, others by their functions."""
-    return "acc" if metric in ("accuracy", "acc") else str(function.__name__)
+    if isinstance(metric, str) and metric in ("accuracy", "acc"):
+        return "acc"
+    return str(getattr(function, "name", None) or function.__name__)
+
+
+def _counted(metric: Any, target: Any, output: Any) -> Any:
+    """A copy of a metric object that has counted the outputs in: an evaluation begins its variables anew."""
+    copy = type(metric).from_config(metric.get_config())
+    copy.update_state(target, output)
+    return copy
 
 
 def _metric_function(metric: Any, target: Any, output: Any) -> Any:

@@ -28,6 +28,7 @@ __all__ = [
     "is_phase_symbolic",
     "learning_phase",
     "learning_phase_scope",
+    "make_learning_phase",
     "make_session",
     "manual_variable_initialization",
     "reset_uids",
@@ -162,13 +163,19 @@ def clear_session() -> None:
 
 def symbolic_learning_phase() -> Any:
     """The placeholder that is the default graph's learning phase; a bool, False unless it is fed."""
+    make_learning_phase()
+    state = _state(tf.get_default_graph())
+    state.is_phase_read = True
+    return state.phase_tensor
+
+
+def make_learning_phase() -> None:
+    """Makes the placeholder of the default graph, which training has whether a layer reads it or not."""
     graph = tf.get_default_graph()
     state = _state(graph)
-    state.is_phase_read = True
     if state.phase_tensor is None:
         with graph.as_default(), tf.name_scope(None), tf.control_dependencies(None):
             state.phase_tensor = _new_phase()
-    return state.phase_tensor
 
 
 def _new_phase() -> Any:

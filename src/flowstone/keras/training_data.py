@@ -1,6 +1,7 @@
 """Datasets, iterators and tensors as what a model is trained with: batch after batch, as arrays.
 
-A dataset is read from its beginning in each epoch, an iterator or a tensor goes on where it was. The
+A dataset is read from its beginning in each epoch; where the number of steps is given, training goes on where
+the epoch before ended, as with an iterator or a tensor, and ends with the data. The
 elements are what `fit` takes: (inputs, targets) or (inputs, targets, weights), each an array, or a tuple,
 list or dict, or inputs alone.
 """
@@ -8,6 +9,7 @@ list or dict, or inputs alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import flowstone as tf
@@ -38,7 +40,9 @@ def batches_of(x: Any, y: Any = None, weights: Any = None, steps: int | None = N
         )
     if isinstance(x, tf.data.Dataset):
         iterator = tf.data.make_initializable_iterator(x)
-        return Batches(iterator.get_next(), steps or _length(x), iterator.initializer)
+        made = Batches(iterator.get_next(), steps or _length(x), iterator.initializer)
+        made.is_whole = steps is None
+        return made
     if steps is None:
         raise ValueError(
             "With an iterator or tensors, give the number of steps: `steps_per_epoch` or `steps`."
@@ -77,6 +81,8 @@ def _is_endless(op: Any) -> bool:
 class Batches:
     """Batches of a fixed number an epoch: `len(batches)` of them, then again from the beginning."""
 
+    is_whole = False  # an epoch has all of a dataset
+
     def __init__(self, tensors: Any, steps: int, initializer: Any = None) -> None:
         self._tensors = tensors
         self._steps = steps
@@ -90,15 +96,21 @@ class Batches:
         """The tensors of inputs, targets and weights, as far as there are any."""
         return self._tensors if isinstance(self._tensors, tuple) else (self._tensors,)
 
-    def read(self, inputs_only: bool = False) -> Iterator[Any]:
-        """Epoch after epoch, without end; with `inputs_only` of each element its first part."""
+    def read(self, inputs_only: bool = False, in_training: bool = False) -> Iterator[Any]:
+        """Epoch after epoch, until the data end; with `inputs_only` of each element its first part.
+
+        `in_training`: whether it is as training reads it, where the number of steps is given.
+        """
         with self._graph.as_default():
             session = own("backend").get_session()
-        while True:
-            if self._initializer is not None:
+        for epoch in count():
+            if self._initializer is not None and (epoch == 0 or self.is_whole or not in_training):
                 session.run(self._initializer)
             for _ in range(self._steps):
-                element = session.run(self._tensors)
+                try:
+                    element = session.run(self._tensors)
+                except tf.errors.OutOfRangeError:
+                    return
                 if not isinstance(element, tuple):
                     element = (element, None)
                 parts = [_as_lists(part) for part in element]

@@ -18,7 +18,10 @@ from flowstone.keras.published import own
 
 __all__ = ["is_checkpoint", "load_weights", "restore_awaited", "save_weights"]
 
-_NOT_PARTS = ("_layer_entries", "_inbound_nodes", "_outbound_nodes", "_input_layers", "_output_layers")
+_NOT_PARTS = frozenset(
+    {"_layer_entries", "_inbound_nodes", "_outbound_nodes", "_input_layers", "_output_layers"}
+    | {"_compile_metric_functions", "_output_loss_metrics"}
+)
 _AWAITED = "_awaited_weights"
 _HDF5 = (".h5", ".keras", ".hdf5")
 
@@ -75,8 +78,8 @@ def checkpoint_of(model: Any, with_optimizer: bool = True) -> Any:
 def save_weights(model: Any, path: str) -> None:
     """Writes the model's weights as the checkpoint `path`."""
     checkpoint_of(model).write(path, own("backend").get_session())
-    folder, _, name = path.rpartition("/")
-    tf.train.update_checkpoint_state(folder or ".", name if folder else path)
+    folder = path.rpartition("/")[0]
+    tf.train.update_checkpoint_state(folder or ".", path, save_relative_paths=True)
 
 
 def load_weights(model: Any, path: str) -> Any:

@@ -84,3 +84,10 @@ def test_binary_accuracy_is_by_the_threshold() -> None:
     )
     with tf.Session() as session:
         assert session.run(accuracy).tolist() == pytest.approx([2 / 3])
+
+
+def test_state_is_in_no_collection() -> None:
+    metrics = tf.keras.metrics
+    for metric in (metrics.AUC(), metrics.Mean(), metrics.MeanIoU(2)):
+        assert metric.variables
+    assert not tf.global_variables() and not tf.local_variables()

@@ -32,6 +32,23 @@ def fit(path: str, epochs: int = 3, **options: Any) -> list[float]:
     return losses
 
 
+def test_of_a_model_of_a_programs_class_only_the_weights_are_saved(tmp_path: Path) -> None:
+    class Doubled(tf.keras.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(1)
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x) * 2.0
+
+    model = Doubled()
+    model.compile("sgd", "mse")
+    callback = tf.keras.callbacks.ModelCheckpoint(f"{tmp_path}/w.ckpt")
+    model.fit(X, X[:, :1], epochs=1, verbose=0, callbacks=[callback])
+    kept = tf.train.latest_checkpoint(str(tmp_path))
+    assert "dense/kernel/.ATTRIBUTES/VARIABLE_VALUE" in dict(tf.train.list_variables(kept))
+
+
 @pytest.mark.parametrize(
     ("options", "names"),
     [

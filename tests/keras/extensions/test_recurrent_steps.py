@@ -99,3 +99,9 @@ def test_losses_of_weights_are_computed_when_asked_for() -> None:
     assert len(losses) == 1 and len(graph.get_operations()) > before
     assert losses[0].op.name.startswith("dense/kernel/Regularizer/")
     assert layer.losses == losses == layer.get_losses_for(None)
+
+
+def test_convolved_cells_make_as_many_nodes_as_those_of_tensorflow() -> None:
+    """So what is made after them in a graph with a seed draws TensorFlow 1.15.5's numbers."""
+    tf.keras.Sequential([tf.keras.layers.ConvLSTM2D(3, 2, input_shape=(3, 4, 4, 2))])
+    assert len(tf.get_default_graph().get_operations()) == 246

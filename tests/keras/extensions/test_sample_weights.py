@@ -75,3 +75,14 @@ def test_only_outputs_with_a_mode_have_weights_at_once() -> None:
         np.zeros((3, 4, 2)), [ones, ones], sample_weight=[np.zeros((3, 4)), np.full(3, 2.0)]
     )
     assert weighted[1] == 0 and weighted[2] > 0 and len(made._feed_sample_weights) == 2
+
+
+def test_weights_of_examples_are_checked_by_tensorflows_nodes() -> None:
+    """As many as TensorFlow 1.15.5 makes of a weighted metric and a loss."""
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,))])
+    model.compile("sgd", "mse", weighted_metrics=["mse"])
+    model.train_on_batch(np.ones((4, 3)), np.ones((4, 2)), sample_weight=np.ones(4))
+    names = [op.name for op in tf.get_default_graph().get_operations()]
+    assert sum(name.startswith("metrics_1/weighted_mean_squared_error/") for name in names) == 83
+    assert sum(name.startswith("loss_1/") for name in names) == 80
+    assert "keras_learning_phase" in names

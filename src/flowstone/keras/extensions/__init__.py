@@ -31,7 +31,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "engine.training_utils": ("array_ranks", "metric_names", "label_types"),
     "initializers": ("initializers",),
     "layers": ("layer_names",),
-    "layers.convolutional_recurrent": ("shapes",),
+    "layers.convolutional_recurrent": ("shapes", "recurrent_steps"),
     "layers.convolutional": ("convolutions", "shapes", "graph_layers", "configurations"),
     "layers.core": ("convolutions", "shapes", "core_layers", "graph_layers"),
     "layers.cudnn_recurrent": ("shapes", "configurations"),
@@ -47,6 +47,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "models": ("premade_models", "cloning"),
     "optimizers": ("optimizers", "train_optimizers"),
     "utils.generic_utils": ("progress_bars",),
+    "utils.losses_utils": ("weighted_losses",),
     "utils.metrics_utils": ("metric_results",),
 }
 """The files here that extend a module, by its path within the package."""

@@ -125,8 +125,11 @@ def _insert(model: Any, layer: Any) -> None:
     """Makes `layer`, and what lies between it and the model's layers, part of the model."""
     nodes = _new_nodes(model, layer._inbound_nodes)
     depths = {node: depth for depth, held in model._nodes_by_depth.items() for node in held}
-    for node in nodes or ():
-        depth = min(depths[parent] for parent in _parents(node)) - 1
+    outputs = layer._inbound_nodes[-1].output_tensors
+    ordered = own("engine.network")._map_graph_network(model.inputs, outputs)[2]
+    ranks = {each: rank for rank, each in enumerate(ordered)}
+    for node in sorted(nodes or (), key=lambda each: ranks[each.outbound_layer]):
+        depth = min(0, *(depths[parent] for parent in _parents(node))) - 1
         depths[node] = depth
         model._network_nodes.add(_key(model, node))
         model._nodes_by_depth.setdefault(depth, []).append(node)

@@ -52,6 +52,16 @@ def _changed_epoch_end(published: Callable[..., None]) -> Callable[..., None]:
     return on_epoch_end
 
 
+def _changed_set_model(published: Callable[..., None]) -> Callable[..., None]:
+    def set_model(self: Any, model: Any) -> None:
+        """Gives all callbacks the model, which knows those of its training."""
+        published(self, model)
+        if any(each is getattr(model, "history", None) for each in self.callbacks):
+            model._callback_list = self
+
+    return set_model
+
+
 def _print(*values: Any, **options: Any) -> None:
     """Prints a message in the words of `tf.keras`."""
     for words, others in _MESSAGES.items():
@@ -65,4 +75,6 @@ def extend(module: ModuleType) -> None:
     if logger is not None and logger.__module__ == module.__name__:
         logger.on_batch_end = _changed_batch_end(logger.on_batch_end)
         logger.on_epoch_end = _changed_epoch_end(logger.on_epoch_end)
+        callbacks: Any = vars(module)["CallbackList"]
+        callbacks.set_model = _changed_set_model(callbacks.set_model)
         module.print = _print  # type: ignore[attr-defined]

@@ -108,14 +108,21 @@ def call_layer(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
             outputs = _converted(self.call)(inputs, **kwargs)
         if _calls.is_outline:  # what the layer adds comes with the call that follows
             vars(self).update(kept)
-        outputs = nest.map_structure(lambda y: tf.identity(y) if any(y is x for x in flat) else y, outputs)
+        outputs = nest.map_structure(lambda y: _other(self, y) if any(y is x for x in flat) else y, outputs)
         _set_masks(self, inputs, outputs, kwargs.get("mask", mask))
-        _note_call(self, flat, masks, outputs, given)
-        self._inbound_nodes[-1].form = inputs
+        if all(hasattr(x, "_keras_history") for x in flat):  # else what it is called with is of no model
+            _note_call(self, flat, masks, outputs, given)
+            self._inbound_nodes[-1].form = inputs
         _regularize(self, flat, outputs)
     if hasattr(self, "_set_inputs") and not self.inputs:
         self._set_inputs(inputs, outputs)
     return outputs
+
+
+def _other(self: Any, y: Any) -> Any:
+    """A tensor with the same value, for an output that is an input."""
+    with tf.name_scope(self.name):
+        return tf.identity(y)
 
 
 def _converted(call: Any) -> Any:

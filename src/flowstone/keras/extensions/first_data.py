@@ -103,6 +103,8 @@ def changed_standardize(published: Callable[..., Any]) -> Callable[..., Any]:
             *arguments[:2], options.get("sample_weight"), options.get("class_weight")
         ):
             sample_weights.want(self)
+        for kind, weights in zip(("sample_weight", "class_weight"), (*arguments[:2], *[None] * 2)):
+            _check_names(self, kind, options.get(kind, weights))
         feeds = published(self, x, y, *arguments, **options)
         if isinstance(feeds, tuple) and feeds[2] and hasattr(self, "_skipped_weights"):
             feeds = (*feeds[:2], sample_weights.fed(self, feeds[2]))
@@ -112,6 +114,17 @@ def changed_standardize(published: Callable[..., Any]) -> Callable[..., Any]:
         return feeds
 
     return _standardize_user_data
+
+
+def _check_names(self: Any, kind: str, weights: Any) -> None:
+    """Raises ValueError for weights by names that are those of no output."""
+    if isinstance(weights, Mapping) and len(self.output_names) > 1:
+        unknown = [name for name in weights if name not in self.output_names]
+        if unknown:
+            raise ValueError(
+                f"Unknown entries in {kind} dictionary: {unknown}. Only expected following keys: "
+                f"{self.output_names}"
+            )
 
 
 def _placeholder(name: str, value: Any) -> Any:

@@ -26,7 +26,7 @@ from flowstone.layers.base import InputSpec
 from flowstone.layers.base import Layer as LayerOfGraph
 from flowstone.ops.variables.modules import Module
 
-__all__ = ["extend"]
+__all__ = ["extend", "layers_in"]
 
 _new: Any = tf.Variable
 _ARGUMENTS = frozenset(
@@ -197,7 +197,7 @@ def _tracked_layers(self: Any) -> list[Any]:
         return entries
     found: list[Any] = []
     for entry in entries:
-        for layer in _layers_in(entry):
+        for layer in layers_in(entry):
             if not any(layer is other for other in found):
                 found.append(layer)
     return _Found(found, entries)
@@ -230,13 +230,14 @@ def _is_layer(value: Any) -> bool:
     return isinstance(value, (own("engine.base_layer").Layer, LayerOfGraph))
 
 
-def _layers_in(value: Any) -> list[Any]:
+def layers_in(value: Any) -> list[Any]:
+    """The layers that an attribute's value has: itself, or those within lists, tuples and dicts."""
     if _is_layer(value):
         return [] if _is_metric(value) else [value]
     if isinstance(value, Mapping):
-        return [found for item in value.values() for found in _layers_in(item)]
+        return [found for item in value.values() for found in layers_in(item)]
     if isinstance(value, (list, tuple)):
-        return [found for item in value for found in _layers_in(item)]
+        return [found for item in value for found in layers_in(item)]
     return []
 
 
@@ -306,7 +307,7 @@ def _track(self: Any, name: str, value: Any) -> None:
         _add_once(self.__dict__.setdefault("_layer_entries", []), value)
     elif isinstance(value, (list, tuple, dict)) and _is_of_a_program(self, name):
         _add_once(self.__dict__.setdefault("_layer_entries", []), value)
-        for item in nest.flatten(value) if _layers_in(value) == [] else ():
+        for item in nest.flatten(value) if layers_in(value) == [] else ():
             if isinstance(item, tf.Variable):
                 _track(self, name, item)
     elif isinstance(value, tf.Variable) and not getattr(value, "_tracked", False):
@@ -383,11 +384,12 @@ def _with_regularizers(published: Callable[..., Any]) -> Callable[..., Any]:
 
 def _changed_count(published: Callable[..., int]) -> Callable[..., int]:
     def count_params(self: Any) -> int:
-        """How many numbers the weights have; ValueError before they are there."""
+        """How many numbers the weights have, each as often as it is there; ValueError before they are."""
         try:
-            return published(self)
+            published(self)
         except RuntimeError as error:
             raise ValueError(*error.args) from None
+        return sum(weight.shape.num_elements() for weight in self.weights)
 
     return count_params
 

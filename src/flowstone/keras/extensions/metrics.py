@@ -8,6 +8,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
+from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.published import own
 from flowstone.ops.variables.replicas import current_replica
 
@@ -23,7 +24,7 @@ def add_weight(
     initializer: Any = None,
     dtype: Any = None,
 ) -> Any:
-    """A new variable of a metric's state, which training does not change; for subclasses.
+    """A new variable of a metric's state, which training does not change, in no collection; for subclasses.
 
     Of several replicas each has its own part of the state, which is their sum unless the arguments say else.
     """
@@ -31,7 +32,7 @@ def add_weight(
     return base.add_weight(
         self, name, shape, dtype or self.dtype, initializer, trainable=False,
         synchronization=synchronization or tf.VariableSynchronization.ON_READ,
-        aggregation=aggregation or tf.VariableAggregation.SUM,
+        aggregation=aggregation or tf.VariableAggregation.SUM, collections=[],
     )  # fmt: skip
 
 
@@ -137,7 +138,7 @@ def _iou_class(metric: Any) -> Any:
         """The mean over `num_classes` classes of intersection over union, by a matrix of confusion."""
 
         def __init__(self, num_classes: int, name: str | None = None, dtype: Any = None) -> None:
-            super().__init__(name=name or "mean_io_u", dtype=dtype)
+            super().__init__(name=name or unique_name("MeanIoU"), dtype=dtype)
             self.num_classes = num_classes
             self.total_cm = self.add_weight(
                 "total_confusion_matrix", (num_classes, num_classes), initializer="zeros", dtype=tf.float64

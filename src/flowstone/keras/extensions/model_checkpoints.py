@@ -45,6 +45,13 @@ def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
     return __init__
 
 
+def set_model(self: Any, model: Any) -> None:
+    """Notes the model; of one of a program's class only the weights can be saved."""
+    self.model = model
+    if not model._is_graph_network and type(model).__name__ != "Sequential":
+        self.save_weights_only = True
+
+
 def on_train_begin(self: Any, logs: Any = None) -> None:
     """Loads the weights that were saved last, if it shall."""
     path = _last_saved(self.filepath) if self.load_weights_on_restart else None
@@ -94,5 +101,5 @@ def extend(module: ModuleType) -> None:
     if kind is None or kind.__module__ != module.__name__:
         return
     kind.__init__, kind._save_after_epoch = _changed_init(kind.__init__), kind.on_epoch_end
-    for method in (on_train_begin, on_epoch_begin, on_batch_end, on_epoch_end):
+    for method in (set_model, on_train_begin, on_epoch_begin, on_batch_end, on_epoch_end):
         setattr(kind, method.__name__, method)

@@ -17,9 +17,11 @@ import numpy as np
 
 import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
+from flowstone.framework.tensors import nest
 from flowstone.keras import sessions, weight_checkpoints
 from flowstone.keras.extensions import (
     first_data,
+    generator_loops,
     replicated_data,
     replicated_models,
     sample_weights,
@@ -27,8 +29,6 @@ from flowstone.keras.extensions import (
 )
 from flowstone.keras.extensions.calls import has_argument
 from flowstone.keras.extensions.dataset_validation import validation_by
-from flowstone.keras.extensions.generator_batches import with_lists
-from flowstone.keras.extensions.progress_callbacks import loop_progress
 from flowstone.keras.extensions.step_sizes import steps_as_sizes
 from flowstone.keras.extensions.total_losses import prepare_total_loss
 from flowstone.keras.published import own
@@ -98,10 +98,13 @@ def _changed_fit(published: Method) -> Method:
         """
         options.update(zip(("batch_size", "epochs", "verbose", "callbacks"), arguments))
         _check_options(published, x, y, options)
+        sessions.make_learning_phase()
         if _is_generator(x):
             return _fit_generator(self, x, options)
         if replicated_models.strategy_of(self) is not None:
             return _fit_replicas(self, x, y, options)
+        if isinstance(x, tf.data.Dataset):  # whose batches TensorFlow 1.15 does not weigh by their classes
+            options.pop("class_weight", None)
         data = options.get("validation_data")
         sample_weights.look_for(self, options)
         if not is_symbolic(x) and not is_symbolic(data):
@@ -128,9 +131,10 @@ def _changed_fit(published: Method) -> Method:
         for name in _FIT_ONLY_FOR_ARRAYS:
             options.pop(name, None)
         if options.get("verbose", 1):
-            print(f"Train on {len(training)} steps{validated}")
+            unit = "samples" if isinstance(x, tf.Tensor) else "steps"
+            print(f"Train on {len(training)} {unit}{validated}")
         options["callbacks"] = [steps_as_sizes(), *(options.get("callbacks") or ())]
-        return self.fit_generator(training.read(), len(training), **{**options, **_QUEUE})
+        return self.fit_generator(training.read(in_training=True), len(training), **{**options, **_QUEUE})
 
     return fit
 
@@ -223,9 +227,11 @@ def _changed_evaluate(published: Method) -> Method:
             return self.evaluate_generator(x, steps, verbose=verbose, **options)
         is_replicated = replicated_models.strategy_of(self) is not None
         if not is_replicated and not is_symbolic(x):
-            verbose = _show_progress(self, published, verbose, options)
+            verbose = generator_loops.show_progress(self, published, verbose, options)
             known = _known(published, options)
-            return _results(published(self, x, y, batch_size, verbose, sample_weight, steps, **known))
+            return generator_loops.results_of(
+                published(self, x, y, batch_size, verbose, sample_weight, steps, **known)
+            )
         if is_replicated:
             batches = replicated_data.batches_for(self, x, y, sample_weight, steps, batch_size=batch_size)
         else:
@@ -238,38 +244,6 @@ def _changed_evaluate(published: Method) -> Method:
         )
 
     return evaluate
-
-
-def _results(results: Any) -> Any:
-    """The loss, a mean over batches, as float64; metrics as the float32 that they are."""
-    if isinstance(results, list):
-        return [np.float64(results[0]), *(np.float32(value) for value in results[1:])]
-    return np.float64(results)
-
-
-def _changed_evaluate_generator(published: Method) -> Method:
-    def evaluate_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
-        """The loss, a mean over batches, and the metrics; the package gives the loss of the last batch."""
-        losses: list[Any] = []
-        of_batch = self.test_on_batch
-
-        def recorded(x: Any, y: Any, *more: Any, **keywords: Any) -> Any:
-            results = of_batch(x, y, *more, **keywords)
-            losses.append(np.float64(results[0] if isinstance(results, list) else results))
-            return results
-
-        self.__dict__["test_on_batch"] = recorded
-        _show_progress_of_generator(self, published, options)
-        try:
-            results = published(self, with_lists(generator), *arguments, **options)
-        finally:
-            del self.__dict__["test_on_batch"]
-        if not losses:
-            return results
-        loss = np.mean(losses, axis=0)
-        return _results([loss, *results[1:]] if isinstance(results, list) else loss)
-
-    return evaluate_generator
 
 
 def _changed_predict(published: Method) -> Method:
@@ -286,7 +260,7 @@ def _changed_predict(published: Method) -> Method:
             return self.predict_generator(x, steps, verbose=verbose, **options)
         is_replicated = replicated_models.strategy_of(self) is not None
         if not is_replicated and not is_symbolic(x):
-            verbose = _show_progress(self, published, verbose, options)
+            verbose = generator_loops.show_progress(self, published, verbose, options)
             return published(self, x, batch_size, verbose, steps, **_known(published, options))
         if is_replicated:
             batches = replicated_data.batches_for(self, x, steps=steps, batch_size=batch_size)
@@ -304,43 +278,30 @@ def _changed_predict(published: Method) -> Method:
     return predict
 
 
-def _changed_predict_generator(published: Method) -> Method:
-    def predict_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
-        """The outputs; see the package."""
-        _show_progress_of_generator(self, published, options)
-        return published(self, with_lists(generator), *arguments, **options)
-
-    return predict_generator
-
-
-def _changed_fit_generator(published: Method) -> Method:
-    def fit_generator(self: Any, generator: Any, *arguments: Any, **options: Any) -> Any:
-        """Trains; see the package. Inputs and targets may be tuples."""
-        return published(self, with_lists(generator), *arguments, **options)
-
-    return fit_generator
-
-
-def _show_progress_of_generator(self: Any, published: Method, options: dict[str, Any]) -> None:
-    if options.get("verbose"):
-        options["verbose"] = _show_progress(self, published, options["verbose"], options)
-
-
-def _show_progress(self: Any, published: Method, verbose: int, options: dict[str, Any]) -> int:
-    """Adds a callback that prints the progress; the `verbose` that is left to the package.
-
-    Keras 2.2 has no callbacks here, and prints itself.
-    """
-    callbacks = options.get("callbacks") or []
-    if not verbose or not has_argument(published, "callbacks") or not isinstance(callbacks, list):
-        return verbose
-    options["callbacks"] = [*callbacks, loop_progress(self, verbose)]
-    return 0
-
-
 def _callbacks(options: dict[str, Any]) -> dict[str, Any]:
     """The callbacks that were given, which Keras 2.2 does not take here."""
     return {"callbacks": options["callbacks"]} if options.get("callbacks") else {}
+
+
+def _changed_on_batch(published: Method) -> Method:
+    takes_targets, trains = has_argument(published, "y"), has_argument(published, "class_weight")
+
+    @wraps(published)
+    def on_batch(self: Any, x: Any, *arguments: Any, **options: Any) -> Any:
+        if takes_targets and not arguments and "y" not in options:
+            arguments = (None,)
+        if trains and self.train_function is None:
+            sessions.make_learning_phase()
+        if not isinstance(x, np.ndarray) and is_symbolic(x):
+            given = x, arguments, options
+            tensors = [each for each in nest.flatten(given) if isinstance(each, tf.Tensor)]
+            values = iter(own("backend").get_session().run(tensors))
+            x, arguments, options = nest.map_structure(
+                lambda each: next(values) if isinstance(each, tf.Tensor) else each, given
+            )
+        return published(self, x, *arguments, **options)
+
+    return on_batch
 
 
 def _changed_save_weights(published: Method) -> Method:
@@ -405,12 +366,15 @@ def _phase_is_fed(self: Any) -> bool:
 _CHANGES: dict[str, Callable[[Method], Method]] = {
     "compile": _changed_compile,
     "evaluate": _changed_evaluate,
-    "evaluate_generator": _changed_evaluate_generator,
+    "evaluate_generator": generator_loops.changed_evaluate_generator,
     "fit": _changed_fit,
-    "fit_generator": _changed_fit_generator,
+    "fit_generator": generator_loops.changed_fit_generator,
     "load_weights": _changed_load_weights,
+    "predict_on_batch": _changed_on_batch,
+    "test_on_batch": _changed_on_batch,
+    "train_on_batch": _changed_on_batch,
     "predict": _changed_predict,
-    "predict_generator": _changed_predict_generator,
+    "predict_generator": generator_loops.changed_predict_generator,
     "save": _changed_save,
     "save_weights": _changed_save_weights,
     "_set_inputs": first_data.changed_set_inputs,

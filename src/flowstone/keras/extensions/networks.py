@@ -16,6 +16,7 @@ from flowstone.framework.tensors import nest
 from flowstone.keras import weight_checkpoints
 from flowstone.keras.extensions.added_tensors import adopting
 from flowstone.keras.extensions.calls import has_argument, training_of_call
+from flowstone.keras.extensions.layers import layers_in
 from flowstone.keras.extensions.names import unique_name
 from flowstone.keras.extensions.operation_layers import with_history
 from flowstone.keras.extensions.shapes import of_program
@@ -161,13 +162,16 @@ build._is_default = True  # type: ignore[attr-defined]  # a first call makes the
 
 
 def _weights(self: Any) -> list[Any]:
-    """The weights of the layers in their order, then the network's own."""
+    """The weights of the layers in their order, then the network's own; twice what two layers have.
+
+    Of layers in a list, a tuple or a dict those come first that training changes.
+    """
     found: list[Any] = []
-    entries = [weight for layer in self.layers for weight in layer.weights]
-    for weight in [*entries, *self._trainable_weights, *self._non_trainable_weights]:
-        if not any(weight is other for other in found):
-            found.append(weight)
-    return found
+    for entry in self._layer_entries:
+        layers = layers_in(entry)
+        kinds = ("weights",) if layers == [entry] else ("trainable_weights", "non_trainable_weights")
+        found += [weight for kind in kinds for layer in layers for weight in getattr(layer, kind)]
+    return [*found, *self._trainable_weights, *self._non_trainable_weights]
 
 
 def get_weights(self: Any) -> list[Any]:

@@ -33,10 +33,21 @@ def set_defaults(function: Any, values: dict[str, Any]) -> None:
 
 
 def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
-    def __init__(self: Any, *arguments: Any, time_major: bool = False, **keywords: Any) -> None:
-        """A recurrent layer; see the package. `time_major`: inputs and sequences are [time, batch, …]."""
+    def __init__(
+        self: Any,
+        *arguments: Any,
+        time_major: bool = False,
+        zero_output_for_mask: bool = False,
+        **keywords: Any,
+    ) -> None:
+        """A recurrent layer; see the package.
+
+        Args:
+            time_major: whether inputs and sequences are [time, batch, …].
+            zero_output_for_mask: whether sequences are zeros where the mask is False.
+        """
         published(self, *arguments, **keywords)
-        self.time_major = time_major
+        self.time_major, self.zero_output_for_mask = time_major, zero_output_for_mask
 
     return __init__
 
@@ -66,6 +77,7 @@ def call(
         mask=nest.flatten(mask)[0] if isinstance(mask, (list, tuple)) else mask,
         unroll=self.unroll,
         time_major=self.time_major,
+        zero_output_for_mask=self.zero_output_for_mask and self.return_sequences,
     )
     if self.stateful:
         self.add_update([tf.assign(*pair) for pair in zip(self.states, states)], inputs)
@@ -116,7 +128,8 @@ def _changed_config(published: Callable[..., dict[str, Any]]) -> Callable[..., d
         """What it is made of."""
         config = published(self)
         cell = {"cell": config.pop("cell")} if "cell" in config else {}
-        return {**config, "time_major": self.time_major, **cell}
+        zeros = {"zero_output_for_mask": True} if self.zero_output_for_mask else {}
+        return {**config, "time_major": self.time_major, **zeros, **cell}
 
     return get_config
 

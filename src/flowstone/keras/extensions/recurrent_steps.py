@@ -1,4 +1,4 @@
-"""Steps of the cells of `SimpleRNN`, `GRU` and `LSTM` as TensorFlow 1.15's nodes.
+"""Steps of the cells of `SimpleRNN`, `GRU`, `LSTM` and `ConvLSTM2D` as TensorFlow 1.15's nodes.
 
 The package cuts kernels into gates once, when a cell is built; TensorFlow's cells do so in each step, where
 they also read the variables. A plan does it once again. With a seed of the graph alone, what a random
@@ -47,8 +47,12 @@ def _build_lstm(self: Any, input_shape: Any) -> None:
     in the order input, forget, candidate, output.
     """
     _build_kernels(self, input_shape, 4)
-    published, units = self.bias_initializer, self.units
-    ones = own("initializers").Ones()
+    _build_lstm_bias(self, self.units)
+    self.built = True
+
+
+def _build_lstm_bias(self: Any, units: int) -> None:
+    published, ones = self.bias_initializer, own("initializers").Ones()
 
     def with_ones(_: Any, *arguments: Any, **keywords: Any) -> Any:
         parts = (published, units), (ones, units), (published, 2 * units)
@@ -56,6 +60,20 @@ def _build_lstm(self: Any, input_shape: Any) -> None:
 
     initializer = with_ones if self.unit_forget_bias else published
     self.bias = _weight(self, "bias", (4 * units,), initializer) if self.use_bias else None
+
+
+def _build_convolved_lstm(self: Any, input_shape: Any) -> None:
+    """Makes `kernel` [height, width, channels, 4 filters], `recurrent_kernel` [height, width, filters,
+    4 filters] and `bias` [4 filters]; ValueError for inputs of an unknown number of channels.
+    """
+    channels = input_shape[1 if self.data_format == "channels_first" else -1]
+    if channels is None:
+        raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
+    self.kernel_shape = (*self.kernel_size, channels, self.filters * 4)
+    self.kernel = _weight(self, "kernel", self.kernel_shape, self.kernel_initializer)
+    shape = (*self.kernel_size, self.filters, self.filters * 4)
+    self.recurrent_kernel = _weight(self, "recurrent_kernel", shape, self.recurrent_initializer, "recurrent")
+    _build_lstm_bias(self, self.filters)
     self.built = True
 
 
@@ -200,14 +218,35 @@ def _sums_together(cell: Any, x: Any, before: Any, masks: _Masks) -> Iterator[An
     yield from tf.split(sums, 4, axis=1)
 
 
+def _call_convolved_lstm(self: Any, inputs: Any, states: Any, training: Any = None) -> Any:
+    """The outputs [batch, height, width, filters] of a step, and the list of its states."""
+    before, c = states
+    masks = _Masks(self, inputs, before, training, 4)
+    xs = [masks.inputs(inputs, gate) for gate in range(4)]
+    hs = [masks.states(before, gate) for gate in range(4)]
+    kernels, inner = (tf.split(each, 4, axis=3) for each in (self.kernel, self.recurrent_kernel))
+    biases = tf.split(self.bias, 4) if self.use_bias else [None] * 4
+    ours = [self.input_conv(*each, padding=self.padding) for each in zip(xs, kernels, biases)]
+    theirs = [self.recurrent_conv(*each) for each in zip(hs, inner)]
+    i = self.recurrent_activation(ours[0] + theirs[0])
+    f = self.recurrent_activation(ours[1] + theirs[1])
+    c = f * c + i * self.activation(ours[2] + theirs[2])
+    o = self.recurrent_activation(ours[3] + theirs[3])
+    h = _noted(self, training, o * self.activation(c))
+    return h, [h, c]
+
+
 def _seen(self: Any, gate: int, sums: Any, c: Any) -> Any:
     """The sums of an input (0), forget (1) or output (2) gate, which sees nothing of the cell's state `c`."""
     return sums
 
 
 def extend(module: ModuleType) -> None:
-    """Gives the cells of `keras.layers.recurrent` these members."""
+    """Gives the cells of `keras.layers.recurrent`, or of `convolutional_recurrent`, these members."""
     names = vars(module)
+    if convolved := names.get("ConvLSTM2DCell"):
+        convolved.build, convolved.call = _build_convolved_lstm, _call_convolved_lstm
+        return
     names["SimpleRNNCell"].call = _call_simple
     names["GRUCell"].build, names["GRUCell"].call = _build_gru, _call_gru
     lstm = names["LSTMCell"]

@@ -21,7 +21,8 @@ def make_train_function(self: Any) -> None:
     if self.train_function is not None:
         return
     with tf.name_scope("training"):
-        trained = self.optimizer.get_updates(params=self._collected_trainable_weights, loss=self.total_loss)
+        weights = list({id(each): each for each in self._collected_trainable_weights}.values())
+        trained = self.optimizer.get_updates(params=weights, loss=self.total_loss)
     self.train_function = _of_batches(self, "training", [*self.updates, *trained])
 
 

@@ -6,13 +6,14 @@ loss = reduced(losses, "sum_over_batch_size")
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import flowstone as tf
 from flowstone.keras.published import own
 from flowstone.layers.weights_broadcast import broadcast_weights
 
-__all__ = ["reduced", "weighted"]
+__all__ = ["extend", "reduced", "weighted"]
 
 
 def weighted(losses: Any, weights: Any) -> Any:
@@ -41,3 +42,16 @@ def reduced(losses: Any, reduction: str) -> Any:
     with tf.name_scope("num_elements") as scope:
         count = tf.cast(tf.size(losses, name=scope), losses.dtype)
     return tf.div_no_nan(tf.reduce_sum(total), count, name="value")
+
+
+def _repeated(values: Any, weights: Any) -> Any:
+    """The weights in the shape of the values, which may have more axes behind those of the weights."""
+    values, weights = tf.convert_to_tensor(values), tf.convert_to_tensor(weights)
+    for axis in range(weights.shape.ndims, values.shape.ndims):
+        weights = tf.expand_dims(weights, axis)
+    return broadcast_weights(weights, values)
+
+
+def extend(module: ModuleType) -> None:
+    """Has `keras.utils.losses_utils` repeat weights by TensorFlow's nodes."""
+    vars(module)["broadcast_weights"] = _repeated

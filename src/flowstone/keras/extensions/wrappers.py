@@ -31,6 +31,8 @@ def _changed_init(published: Callable[..., None]) -> Callable[..., None]:
                 f"You passed: {layer}"
             )
         published(self, layer, *arguments, **keywords)
+        if getattr(self, "return_sequences", False):  # a Bidirectional
+            self.forward_layer.zero_output_for_mask = self.backward_layer.zero_output_for_mask = True
 
     return __init__
 
