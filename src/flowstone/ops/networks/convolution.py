@@ -250,7 +250,7 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
             if dy.numel() == 0:
                 return dy.new_zeros(shape)
             channels = shape[-1] if last else shape[1]
-            if products.suit(shape[0], counts, kernel.shape, channels):
+            if products.suit(shape[0], counts, kernel.shape, channels, geometry.channels_of(dy.shape)):
                 dx = products.by_input(kernel, dy if last else dy.permute(to_last), lengths, before)
                 return dx if last else dx.permute(to_first)
             margin = tuple([min(pair) for pair in zip(before, after)])

@@ -115,7 +115,8 @@ def filter_gradient_kernel(depthwise: bool) -> KernelFactory:
             check_batches(x.shape[0], dy.shape[0])
             if dy.numel() == 0 or x.numel() == 0:
                 return x.new_zeros(shape)
-            if products.suit(x.shape[0], counts, shape, geometry.channels_of(x.shape)):
+            channels, outputs = geometry.channels_of(x.shape), geometry.channels_of(dy.shape)
+            if products.suit(x.shape[0], counts, shape, channels, outputs):
                 if not last:
                     x, dy = x.permute(geometry.to_last), dy.permute(geometry.to_last)
                 return products.by_filter(x, dy, shape, before, after)

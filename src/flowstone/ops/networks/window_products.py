@@ -39,9 +39,17 @@ class WindowProducts:
         self.most = most
         self._strides, self._dilations = geometry.strides, geometry.dilations
 
-    def suit(self, batch: int, counts: Sizes, kernel: Sizes, channels: int) -> bool:
-        """Whether a convolution of so many positions, with this filter, is to be a product."""
-        return batch * math.prod(counts) * math.prod(kernel) <= self.most and kernel[-2] == channels
+    def suit(
+        self, batch: int, counts: Sizes, kernel: Sizes, channels: int, outputs: int | None = None
+    ) -> bool:
+        """Whether a convolution of so many positions, with this filter, is to be a product. `outputs`: the
+        channels of a gradient of its results."""
+        fits = kernel[-2] == channels and outputs in (None, self._outputs(kernel))
+        return fits and batch * math.prod(counts) * math.prod(kernel) <= self.most
+
+    def _outputs(self, kernel: Sizes) -> int:
+        """How many channels the results have."""
+        return kernel[-1]
 
     def results(
         self, x: torch.Tensor, kernel: torch.Tensor, counts: Sizes, before: Sizes, after: Sizes
@@ -89,9 +97,14 @@ class WindowProducts:
 class WindowSums(WindowProducts):
     """A convolution channel by channel and its gradients, with one result for each channel."""
 
-    def suit(self, batch: int, counts: Sizes, kernel: Sizes, channels: int) -> bool:
+    def suit(
+        self, batch: int, counts: Sizes, kernel: Sizes, channels: int, outputs: int | None = None
+    ) -> bool:
         """Whether such a convolution is to be a sum."""
-        return kernel[-1] == 1 and super().suit(batch, counts, kernel, channels)
+        return kernel[-1] == 1 and super().suit(batch, counts, kernel, channels, outputs)
+
+    def _outputs(self, kernel: Sizes) -> int:
+        return kernel[-2]
 
     def results(
         self, x: torch.Tensor, kernel: torch.Tensor, counts: Sizes, before: Sizes, after: Sizes
