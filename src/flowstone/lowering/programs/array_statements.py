@@ -169,10 +169,10 @@ def _extreme_place(t: Translation, node: PlanNode) -> list[int]:
 
 def _running(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
-    axis = int(constant_input(node, 1))
-    if not -len(dims) <= axis < len(dims) or dtype == "uint8":
+    given = constant_input(node, 1)
+    if given.ndim or not -len(dims) <= given < len(dims) or dtype == "uint8":
         raise Untranslatable(node, "it has no such dimension, or its type is not one of machine code's")
-    axis %= len(dims)
+    axis = int(given) % len(dims)
     sizes = {"outer": math.prod(dims[:axis]), "size": dims[axis], "inner": math.prod(dims[axis + 1 :])}
     ways = {key: node.attributes[key] for key in ("exclusive", "reverse")}
     return [t.add("Running", [t.of(node.inputs[0])], (dtype, dims), kind=node.type, **sizes, **ways)]

@@ -40,6 +40,8 @@ def _(node: Node) -> Shapes:
     dims, depth, axis = node.dims(0), node.constant(1), node.attributes["axis"]
     if axis < -1:
         raise ValueError("axis must be >= -1")
+    if depth is not None and depth.ndim:
+        raise ValueError(f"Shape must be rank 0 but is rank {depth.ndim}")
     count = None if depth is None else depth.item()
     if count is not None and count < 0:
         raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {count}")

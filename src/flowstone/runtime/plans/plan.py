@@ -23,6 +23,7 @@ from flowstone.lowering.passes import passes_for, pipeline
 from flowstone.native.offers import offer_all
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
+from flowstone.rewriting.analyses.arrivals import is_in_pieces
 from flowstone.rewriting.analyses.branches import SWITCHES
 from flowstone.rewriting.analyses.frames import LOOP_TYPES, NEXT_ITERATIONS
 from flowstone.rewriting.functions.function_inlining import inline_functions
@@ -191,13 +192,19 @@ def pruned_subgraph(
         named = use_fed_sizes(subgraph, options.fed_sizes, options.feed_dims[len(feeds) :])
         refine_shapes(subgraph)
         use_equal_sizes(subgraph, feed_dims, named)
-    elif not NEXT_ITERATIONS.isdisjoint([node.type for node in subgraph.nodes]):
+    elif not NEXT_ITERATIONS.isdisjoint([node.type for node in subgraph.nodes]) and not is_in_pieces(
+        subgraph
+    ):
         try:
             refine_shapes(subgraph)  # a loop's gradient knows more than when it was made
         except ValueError:  # the step says what is wrong
             subgraph = _needed_subgraph(fetches, targets, feeds, feed_dims, options)
     check_scalars(subgraph)
     return subgraph
+
+
+def _has_loops(subgraph: Subgraph) -> bool:
+    return not NEXT_ITERATIONS.isdisjoint([node.type for node in subgraph.nodes])
 
 
 def _needed_subgraph(
