@@ -93,7 +93,7 @@ Build = Callable[[Draft], list[Any]]
 class Program(NamedTuple):
     """A program around the pattern of the pass `name`; `changed`: which nodes' attributes are (by name);
     `dtypes`: the element types beside float32 in which it is built too; `finite`: feeds that are never
-    infinite; `applies`: whether the pass does, or must not."""
+    infinite; `numbers`: feeds that are never NaN; `applies`: whether the pass does, or must not."""
 
     name: str
     build: Build
@@ -101,6 +101,7 @@ class Program(NamedTuple):
     dtypes: tuple[str, ...] = ("float16", "bfloat16", "float64", "complex64", "int32")
     tolerance: float = 0.0
     finite: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
     applies: bool = True
 
     def drafted(self, **how: Any) -> Built:
@@ -408,7 +409,7 @@ def _feed_specials(program: Program, note: Any) -> None:
         if not x.dtype.is_floating or not value.size:
             continue
         for special in SPECIALS:
-            if i in program.finite and np.isinf(special):
+            if (i in program.finite and np.isinf(special)) or (i in program.numbers and np.isnan(special)):
                 continue
             for place in (0, value.size // 2):
                 values = built.values()

@@ -2,7 +2,8 @@
 
 - An activation that never decreases may come after the pooling of its input: the maxima are the same, and
   there are fewer of them. In a training step its gradient moves along, before the pooling's.
-  Windows of nothing but NaN then keep it: the activation shows that there were no numbers.
+  Windows of nothing but NaN then keep it: the activation shows that there were no numbers. The gradient of a
+  window that begins with NaN goes there; the activation, which gives 0 for it, no longer comes after that.
 - A pooling whose gradient is wanted keeps where its maxima were.
 
 Among conditionals and loops the new nodes are alive where those were whose places they take: they have the
