@@ -97,3 +97,33 @@ def sparse_parts(seed):
     indices = np.stack((places // SPARSE_COLUMNS, places % SPARSE_COLUMNS), 1).astype(np.int64)
     values = random.randn(SPARSE_ELEMENTS).astype(np.float32)
     return indices, values, np.array([SPARSE_ROWS, SPARSE_COLUMNS], np.int64)
+
+
+# ---- new_shapes: feeds of other sizes in nearly every step
+
+NEW_SHAPES = ("perceptron", "text_convolutions", "images", "separable", "attention", "gru")
+
+
+def feeds_of_new_shapes(name, steps=260):
+    """Yields the feeds of each step: random sizes, batches of one among them."""
+    random = np.random.RandomState(1)
+
+    def numbers(*shape):
+        return random.rand(*shape).astype(np.float32)
+
+    def whole(most, *shape):
+        return random.randint(0, most, shape).astype(np.int32)
+
+    for _ in range(steps):
+        if name == "perceptron":
+            batch = random.randint(1, 200)
+            yield numbers(batch, 20), numbers(batch, 1)
+        elif name == "text_convolutions":
+            batch, length = random.randint(1, 30), random.randint(6, 50)
+            yield whole(1000, batch, length), whole(5, batch)
+        elif name in ("images", "separable"):
+            yield (numbers(1, random.randint(20, 60), random.randint(20, 60), 3),)
+        else:
+            features = 32 if name == "attention" else 5
+            batch, length = random.randint(1, 20), random.randint(1, 60)
+            yield numbers(batch, length, features), 1 + whole(length, batch)
