@@ -9,9 +9,9 @@ from installed_programs import run_as_program
 
 def test_calls(tmp_path: Path) -> None:
     result = run_as_program(
+        f"        name = {str(tmp_path / 'lines.txt')!r}"
         """
         import hmac, io, json, math, random, re
-        name = "lines.txt"
         with open(name, "wb") as f:
             f.write(b"a\\r\\nb\\rc")
         print({open(name, mode).read() for mode in ("U", "rU", "r")}, io.open(name, "rbU").read())

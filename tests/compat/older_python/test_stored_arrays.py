@@ -20,13 +20,14 @@ def test_text_can_be_decoded() -> None:
 def test_files(tmp_path: Path) -> None:
     pytest.importorskip("h5py")
     result = run_as_program(
-        """
+        f"""
         import h5py
-        with h5py.File("a.h5") as f:
+        name = {str(tmp_path / "a.h5")!r}
+        with h5py.File(name) as f:
             f["x"] = [[1, 2]]
             f.attrs["name"] = "dense"
             f.attrs["names"] = [b"one", b"three"]
-        f = h5py.File("a.h5")
+        f = h5py.File(name)
         f["y"] = 3
         print(f["x"].value.tolist(), f["y"].value, f.attrs["name"].decode("utf8"), f.attrs["names"].dtype)
         print(isinstance(f, h5py.File), type(f["x"].attrs).__name__, f.mode)
