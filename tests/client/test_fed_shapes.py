@@ -56,14 +56,19 @@ def sequence_model() -> tuple[Any, Any]:
     return x, [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)]
 
 
+def leave_all_sizes_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has steps of all shapes have one plan."""
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.AT_ONCE", 0)
+    monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_WIDENINGS", 0)
+    monkeypatch.setattr(PlansByShape, "_is_wanted", lambda plans, *_: False)
+
+
 def test_twenty_lengths_again_and_again_train_as_one_plan_for_all_does(monkeypatch):
     order = [n for seed in range(3) for n in np.random.RandomState(seed).permutation(LENGTHS)]
     losses = []
     for attempt in range(2):
         if attempt:
-            monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.AT_ONCE", 0)
-            monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_WIDENINGS", 0)
-            monkeypatch.setattr(PlansByShape, "_is_wanted", lambda plans, *_: False)
+            leave_all_sizes_open(monkeypatch)
         with tf.Graph().as_default(), tf.Session() as s:
             tf.set_random_seed(1)
             x, fetches = sequence_model()
@@ -84,8 +89,7 @@ def test_batches_of_nothing_and_of_one_train_as_one_plan_for_all_does(monkeypatc
     losses = []
     for attempt in range(2):
         if attempt:
-            monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.AT_ONCE", 0)
-            monkeypatch.setattr("flowstone.runtime.plans.plans_by_shape.MOST_WIDENINGS", 0)
+            leave_all_sizes_open(monkeypatch)
         with tf.Graph().as_default(), tf.Session() as s:
             tf.set_random_seed(1)
             x, fetches = sequence_model()

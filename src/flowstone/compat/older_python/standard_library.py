@@ -201,7 +201,6 @@ def _add_to_test_cases() -> None:
 def older_names() -> dict[str, dict[str, Any]]:
     """What modules of the library had, by the module's name: for each, objects by their names."""
     return {
-        "asyncio": {"coroutine": types.coroutine},
         "base64": {"encodestring": _encodestring, "decodestring": _decodestring},
         "collections": {name: getattr(collections.abc, name) for name in _ABSTRACT.split()},
         "fractions": {"gcd": math.gcd},

@@ -38,9 +38,7 @@ class WindowPool:
         windows: Sequence[Sequence[int]],
         from_infinity: bool = False,
     ) -> torch.Tensor:
-        """What the function `name` makes of contiguous images [batch, …, channels] of up to three spatial
-        axes. `counts`: of windows; `windows`: sizes, strides and the padding before, one an axis each;
-        `from_infinity`: whether what no number exceeds is minus infinity, not the lowest number."""
+        """See `network_code.WindowPool`."""
         batch, *lengths, channels = images.shape
         out = images.new_empty((batch, *counts, channels))
         has_team = images.numel() >= machine.current().profile.pool_team

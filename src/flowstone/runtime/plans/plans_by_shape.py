@@ -20,7 +20,7 @@ after that                           the wide plan for as many steps, of whateve
 such that the plan is impossible     the plan for all shapes, whose step says which node contradicts
 ===================================  =======================================================================
 
-Sizes of 0 and 1 are no like the others: they broadcast, and leave nothing to do. So the first `MOST_WIDE`
+Sizes of 0 and 1 are not like the others: they broadcast, and leave nothing to do. So the first `MOST_WIDE`
 patterns of where shapes have them (a batch of one, say) have a wide plan each, in which these sizes are known
 and all others at least 2. One more plan serves all other patterns; nothing is known in it of a size that has
 been 0 or 1.
