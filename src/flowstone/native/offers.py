@@ -57,6 +57,8 @@ from flowstone.native.strings import (
     string_codecs,
     string_hashes,
     text_automata,
+    text_numbers,
+    text_pieces,
     text_rewriters,
 )
 
@@ -97,6 +99,8 @@ def offer_all() -> None:
     string_code.string_codecs.offer(string_codecs.string_codecs)
     string_code.string_hashes.offer(string_hashes.string_hashes)
     string_code.text_automata.offer(text_automata.text_automata)
+    string_code.text_numbers.offer(text_numbers.text_numbers)
+    string_code.text_pieces.offer(text_pieces.text_pieces)
     string_code.text_rewriters.offer(text_rewriters.text_rewriters)
     machine_code.hot_places.offer(hot_places.hot_places)
     number_code.integer_matrices.offer(integer_matrices.integer_matrices)

@@ -2,8 +2,9 @@
 
 `byte_strings()` reads and makes many strings of bytes at once, `distinct_texts()` finds distinct ones,
 `string_hashes()` puts them into buckets, `string_codecs()` counts characters, and writes and reads base64,
-`text_automata()` matches patterns, and `text_rewriters()` replaces what they match. They are None where there
-is no machine code, or none yet; kernels then do the same by Python and NumPy, with the same results.
+`text_numbers()` reads numbers, `text_pieces()` cuts and splits, `text_automata()` matches patterns, and
+`text_rewriters()` replaces what they match. They are None where there is no machine code, or none yet;
+kernels then do the same by Python and NumPy, with the same results.
 
 >>> offered = byte_strings()
 >>> offered is None or isinstance(offered, ByteStrings)
@@ -25,24 +26,32 @@ __all__ = [
     "StringHashes",
     "TextAutomata",
     "TextIndex",
+    "TextNumbers",
+    "TextPieces",
     "TextRewriters",
+    "Texts",
     "byte_strings",
     "distinct_texts",
     "string_codecs",
     "string_hashes",
     "text_automata",
+    "text_numbers",
+    "text_pieces",
     "text_rewriters",
 ]
+
+Texts = Any
+"""Bytes: a list, or an object array of one dimension whose items are neighbours."""
 
 
 @runtime_checkable
 class ByteStrings(Protocol):
-    """Lists of bytes, and buffers (uint8) of many strings, with their places and lengths (int64)."""
+    """Strings of bytes, and buffers (uint8) of many, with their places and lengths (int64)."""
 
-    def lengths(self, strings: list[bytes]) -> Any:
+    def lengths(self, strings: Texts) -> Any:
         """The number of bytes of each string; None if one is no bytes."""
 
-    def packed(self, strings: list[bytes], room: int) -> tuple[Any, Any, Any] | None:
+    def packed(self, strings: Texts, room: int) -> tuple[Any, Any, Any] | None:
         """A buffer, the places and the lengths of the strings in it, which a zero byte follows each, and
         behind the last `room` of them; None if one is no bytes."""
 
@@ -78,9 +87,9 @@ class StringHashes(Protocol):
 
 
 class StringCodecs(Protocol):
-    """Lists of bytes; None where something in it is none."""
+    """Strings of bytes; None where something is none."""
 
-    def character_counts(self, strings: list[bytes]) -> Any:
+    def character_counts(self, strings: Texts) -> Any:
         """The number of bytes of each that do not continue a character of UTF-8: int64."""
 
     def encoded(self, strings: list[bytes], pads: bool) -> Any:
@@ -96,6 +105,32 @@ class TextAutomata(Protocol):
     def __call__(self, strings: list[bytes], table: Any) -> Any:
         """The state after all bytes of each string, int32; None where something is no bytes. `table`: int32
         [states, 256], the state after a byte; the first state is 2, and 0 and 1 are not left."""
+
+
+class TextNumbers(Protocol):
+    """Decimal numbers in texts; None where a text is none, or one that hardly any program writes."""
+
+    def floats(self, strings: Texts) -> Any:
+        """What `float` makes of each: float64."""
+
+    def integers(self, strings: Texts) -> Any:
+        """What `int` makes of each: int64."""
+
+
+class TextPieces(Protocol):
+    """Object arrays of bytes made of strings; None where something is no bytes."""
+
+    def parts(self, strings: Texts, starts: Any, sizes: Any, in_bytes: bool = True) -> Any:
+        """Of each string so many bytes, or characters of UTF-8, from its start on, as far as it has them; a
+        negative start counts from the end. Of a negative size are all bytes, and no characters. None where a
+        start is not within its string, or both are negative and of characters. Both int64."""
+
+    def mapped(self, strings: Texts, table: bytes) -> Any:
+        """Each string with the bytes that the table of 256 has instead."""
+
+    def split(self, strings: Texts, delimiters: bytes, skip_empty: bool) -> Any:
+        """The parts between the bytes that are delimiters, of all strings, and the number of each string's
+        parts, int64: none of an empty string."""
 
 
 class RewritingAutomaton(Protocol):
@@ -131,4 +166,6 @@ distinct_texts: Slot[[], DistinctTexts] = Slot()
 string_codecs: Slot[[], StringCodecs] = Slot()
 string_hashes: Slot[[], StringHashes] = Slot()
 text_automata: Slot[[], TextAutomata] = Slot()
+text_numbers: Slot[[], TextNumbers] = Slot()
+text_pieces: Slot[[], TextPieces] = Slot()
 text_rewriters: Slot[[], TextRewriters] = Slot()

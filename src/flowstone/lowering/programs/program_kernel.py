@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
-
 from flowstone.framework.declarations.kernel import CPU, Environment, Kernel, StepCall
 from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
 from flowstone.framework.graphs.subgraph import PlanNode
@@ -23,7 +21,7 @@ from flowstone.lowering.programs.program_members import ProgramMembers
 from flowstone.native.programs.program_kernels import program_kernel
 from flowstone.native.programs.programs import Loop, Program
 from flowstone.ops.randomness.op_seeds import SeededSequence, fresh_seed, sequence_of
-from flowstone.ops.randomness.philox import state_of_stream, stream_of
+from flowstone.ops.randomness.philox import counter_of, stream_of
 
 __all__ = ["drawing_program_op", "program_op"]
 
@@ -96,11 +94,11 @@ def _with_streams(function: Callable[..., Any], sequences: Sequence[SeededSequen
     def run(step: Any, *inputs: Any) -> Any:
         while True:
             states = [each.state() for each in sequences]
-            found = function(step, *inputs, *[torch.tensor(stream_of(state)) for state in states])
+            found = function(step, *inputs, *[stream_of(state) for state in states])
             ends = found[-count:]
-            if None in ends:  # the nodes' own kernels have drawn
+            if any([end is None for end in ends]):  # the nodes' own kernels have drawn
                 return found[:-count]
-            counters = [state_of_stream(end.tolist()).counter for end in ends]
+            counters = [counter_of(end) for end in ends]
             if all([s.move(before, after) for s, before, after in zip(sequences, states, counters)]):
                 return found[:-count]
 

@@ -15,18 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework.machine.string_code import Texts
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 from flowstone.native.codegen.structured import Code
 
 __all__ = [
     "OBJECT",
+    "STRING_DECLARATIONS",
     "StringCode",
     "are_as_expected",
     "byte_strings",
     "bytes_of",
     "each_string",
     "items_of",
+    "put_string",
     "string_code_text",
 ]
 
@@ -35,9 +38,12 @@ OBJECT = {"type": 8, "length": 16, "bytes": 32}
 _TYPE, _LENGTH, _BYTES = OBJECT.values()
 _ITEMS = 24  # in a list, of the address of its array
 
-_TEXT = f"""
+STRING_DECLARATIONS = """
 declare ptr @PyBytes_FromStringAndSize(ptr, i64)
 declare void @Py_DecRef(ptr)
+"""
+_TEXT = f"""
+{STRING_DECLARATIONS}
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define i64 @measure(ptr %objects, i64 %count, ptr %type, ptr %lengths) nounwind {{
@@ -146,15 +152,15 @@ class StringCode:
             for name, count in _NAMES.items()
         )
 
-    def lengths(self, strings: list[bytes]) -> np.ndarray[Any, Any] | None:
+    def lengths(self, strings: Texts) -> np.ndarray[Any, Any] | None:
         lengths = np.empty(len(strings), np.int64)
         return lengths if self._measured(strings, lengths) >= 0 else None
 
-    def _measured(self, strings: list[bytes], lengths: np.ndarray[Any, Any]) -> int:
+    def _measured(self, strings: Texts, lengths: np.ndarray[Any, Any]) -> int:
         total: int = self._measure(items_of(strings), len(strings), id(bytes), lengths.ctypes.data)
         return total
 
-    def packed(self, strings: list[bytes], room: int) -> tuple[Any, Any, Any] | None:
+    def packed(self, strings: Texts, room: int) -> tuple[Any, Any, Any] | None:
         lengths, starts = np.empty(len(strings), np.int64), np.empty(len(strings), np.int64)
         total = self._measured(strings, lengths)
         if total < 0:
@@ -189,12 +195,27 @@ def each_string(e: Code, status: str) -> Iterator[tuple[str, str, str, Callable[
         leave("true")
 
 
+def put_string(e: Code, place: str, start: str, size: str, leave: Callable[[str], None]) -> str:
+    """A new object of so many bytes, copied from `start` unless that is null, put where perhaps another one
+    is."""
+    made = e.let(f"call ptr @PyBytes_FromStringAndSize(ptr {start}, i64 {size})")
+    leave(e.let(f"icmp eq ptr {made}, null"))
+    before = e.get("ptr", place)
+    e.set("ptr", place, made)
+    with e.when(e.let(f"icmp ne ptr {before}, null")):
+        e.do(f"call void @Py_DecRef(ptr {before})")
+    return made
+
+
 def bytes_of(e: Code, text: str) -> str:
     """Where the bytes of an object begin."""
     return e.at(text, _BYTES, "i8")
 
 
-def items_of(strings: list[bytes]) -> int:
+def items_of(strings: Texts) -> int:
+    """Where the addresses of the objects are."""
+    if isinstance(strings, np.ndarray):
+        return int(strings.ctypes.data)
     return ctypes.c_int64.from_address(id(strings) + _ITEMS).value
 
 

@@ -14,10 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework.machine.string_code import Texts
 from flowstone.native.codegen import compiler
 from flowstone.native.codegen.code_library import when_asked
 from flowstone.native.codegen.structured import Code
-from flowstone.native.strings.byte_strings import are_as_expected, bytes_of, each_string, items_of
+from flowstone.native.strings.byte_strings import (
+    STRING_DECLARATIONS,
+    are_as_expected,
+    bytes_of,
+    each_string,
+    items_of,
+    put_string,
+)
 
 __all__ = ["StringCodecs", "string_codecs", "string_codecs_code"]
 
@@ -26,15 +34,11 @@ _PAD = ord("=")
 _STRANGE = 1 << 24  # the bits of what is no character
 _PARAMETERS = ["ptr objects", "i64 count", "ptr type", "ptr table", "ptr out", "ptr failed", "i64 pads"]
 _NAMES = ("count", "encode", "decode")
-_DECLARATIONS = """
-declare ptr @PyBytes_FromStringAndSize(ptr, i64)
-declare void @Py_DecRef(ptr)
-"""
 
 
 def string_codecs_code() -> str:
     """The text of ``count``, ``encode`` and ``decode``: ``failed`` becomes 0 if all strings were read."""
-    return "\n".join([_DECLARATIONS, _count_code(), _encode_code(), _decode_code()])
+    return "\n".join([STRING_DECLARATIONS, _count_code(), _encode_code(), _decode_code()])
 
 
 # ---- what they share
@@ -63,14 +67,7 @@ def _each(e: Code) -> Iterator[tuple[str, _String, Callable[[str], None]]]:
 
 def _made(e: Code, i: str, size: str, leave: Callable[[str], None]) -> str:
     """The place of the bytes of a new object of so many, which is the i-th of ``out`` from now on."""
-    made = e.let(f"call ptr @PyBytes_FromStringAndSize(ptr null, i64 {size})")
-    leave(e.let(f"icmp eq ptr {made}, null"))
-    place = e.at("%out", i, "ptr")
-    before = e.get("ptr", place)
-    e.set("ptr", place, made)
-    with e.when(e.let(f"icmp ne ptr {before}, null")):
-        e.do(f"call void @Py_DecRef(ptr {before})")
-    return bytes_of(e, made)
+    return bytes_of(e, put_string(e, e.at("%out", i, "ptr"), "null", size, leave))
 
 
 def _put(e: Code, place: str, offset: int, bits: str) -> None:
@@ -207,7 +204,7 @@ class StringCodecs:
         }
         self._pairs, self._bits = _pair_table(), _bits_table()
 
-    def character_counts(self, strings: list[bytes]) -> np.ndarray[Any, Any] | None:
+    def character_counts(self, strings: Texts) -> np.ndarray[Any, Any] | None:
         return self._called("count", strings, np.empty(len(strings), np.int64), 0)
 
     def encoded(self, strings: list[bytes], pads: bool) -> np.ndarray[Any, Any] | None:
@@ -217,7 +214,7 @@ class StringCodecs:
         return self._called("decode", strings, np.empty(len(strings), object), self._bits.ctypes.data)
 
     def _called(
-        self, name: str, strings: list[bytes], out: np.ndarray[Any, Any], table: int, pads: bool = False
+        self, name: str, strings: Texts, out: np.ndarray[Any, Any], table: int, pads: bool = False
     ) -> np.ndarray[Any, Any] | None:
         failed = ctypes.c_int64()
         objects, places = items_of(strings), (out.ctypes.data, ctypes.addressof(failed))

@@ -10,6 +10,7 @@ any.
 
 from __future__ import annotations
 
+import array
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -53,15 +54,17 @@ def state_of(seed: tuple[int, int]) -> State:
     return State(a | b << 32, (c | d << 32) << 64)
 
 
-def stream_of(state: State) -> list[int]:
-    """The state as three int64: the key, and the counter's lower and upper half."""
-    return [_signed(each) for each in (state.key, state.counter % _DOUBLE, state.counter >> 64)]
+def stream_of(state: State) -> torch.Tensor:
+    """The state as int64 [3]: the key, and the counter's lower and upper half."""
+    key, counter = state
+    halves = array.array("Q", (key, counter % _DOUBLE, counter >> 64))
+    return torch.frombuffer(halves, dtype=torch.int64)
 
 
-def state_of_stream(stream: Sequence[int]) -> State:
-    """The state that three int64 stand for."""
-    key, low, high = (each % _DOUBLE for each in stream)
-    return State(key, high << 64 | low)
+def counter_of(stream: torch.Tensor) -> int:
+    """The counter of the state that int64 [3] stand for."""
+    _, low, high = stream.tolist()
+    return (high % _DOUBLE) << 64 | low % _DOUBLE  # type: ignore[no-any-return]
 
 
 def blocks(state: State, count: int, device: torch.device) -> torch.Tensor:

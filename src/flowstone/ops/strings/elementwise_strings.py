@@ -27,8 +27,16 @@ def as_list(strings: Any) -> list[bytes]:
     return found
 
 
-def as_array(strings: Sequence[bytes], shape: Sequence[int]) -> Strings:
+def flat(strings: Any) -> Strings:
+    """The strings of an array, row by row, as neighbours in one dimension: for machine code, which reads them
+    where they are."""
+    return np.ascontiguousarray(strings, dtype=object).reshape(-1)
+
+
+def as_array(strings: Sequence[bytes] | Strings, shape: Sequence[int]) -> Strings:
     """These strings as an array of this shape."""
+    if isinstance(strings, np.ndarray) and strings.dtype == object:
+        return strings.reshape(shape)
     result = np.empty(len(strings), object)
     result[:] = strings
     return result.reshape(shape)

@@ -13,14 +13,17 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import OpDeclaration, op
+from flowstone.framework.machine import string_code
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.strings.elementwise_strings import Strings, as_list, declare_each, same_shape
+from flowstone.ops.strings.elementwise_strings import Strings, declare_each, flat, same_shape
 from flowstone.ops.strings.packed import character_counts, lengths_of, mapped
 
 __all__ = ["string_length", "string_lower", "string_strip", "string_upper"]
+
+_MANY = 64  # strings, from which machine code pays
 
 
 def _case_maker(
@@ -36,10 +39,16 @@ def _case_maker(
         if encoding not in ("", "utf-8"):
             raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding}")
         if not encoding:
-            return partial(mapped, ascii_case)
+            return partial(_by_byte, ascii_case, ascii_case(bytes(range(256))))
         return lambda strings: [of_text(each) for each in strings]
 
     return make
+
+
+def _by_byte(case: Callable[[bytes], bytes], table: bytes, strings: list[bytes]) -> Any:
+    code = string_code.text_pieces() if len(strings) >= _MANY else None
+    found = None if code is None else code.mapped(strings, table)
+    return mapped(case, strings) if found is None else found
 
 
 def _declare_case(name: str, make: Callable[[Node], Any]) -> OpDeclaration:
@@ -71,7 +80,7 @@ def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
     characters = node.attributes["unit"] == "UTF8_CHAR"
 
     def lengths(strings: Strings) -> torch.Tensor:
-        texts = as_list(strings)
+        texts = flat(strings)
         counts = character_counts(texts) if characters else lengths_of(texts)
         return torch.from_numpy(counts).to(torch.int32).reshape(strings.shape)
 

@@ -13,6 +13,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine.string_code import TextNumbers, Texts, text_numbers
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
@@ -23,8 +24,8 @@ from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import (
     Strings,
     as_array,
-    as_list,
     attribute_bytes,
+    flat,
     same_shape,
 )
 from flowstone.ops.strings.packed import BLOCK, WORD, Packed
@@ -245,6 +246,7 @@ string_to_number_op = op(
 string_to_number_op.infer(same_shape)
 string_to_number_op.not_differentiable()
 
+_MANY = 64  # strings, from which machine code pays
 _MOST_DIGITS = 18  # fewer than int64 holds
 _SPACE = b" \t\n\v\f\r"
 _HEXADECIMAL = re.compile(rb"[+-]?0[xX](?=[\da-fA-F.])[\da-fA-F]*\.?[\da-fA-F]*([pP][+-]?\d+)?")
@@ -255,15 +257,17 @@ _INTEGER = re.compile(rb"[+-]?[0-9]+")
 @string_to_number_op.kernel(CPU)  # strings are in host memory
 def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
     dtype = node.attributes["out_type"]
-    return lambda strings: torch.from_numpy(parse_numbers(as_list(strings), dtype).reshape(strings.shape))
+    return lambda strings: torch.from_numpy(parse_numbers(flat(strings), dtype).reshape(strings.shape))
 
 
-def parse_numbers(strings: list[bytes], dtype: DType) -> np.ndarray[Any, Any]:
+def parse_numbers(strings: Texts, dtype: DType) -> np.ndarray[Any, Any]:
     """The number that each string is the text of. InvalidArgumentError for any other text."""
+    code = text_numbers() if len(strings) >= _MANY else None
     if dtype.is_integer:
-        return _parse_integers(strings, np.dtype(dtype.as_numpy_dtype))
+        return _parse_integers(strings, np.dtype(dtype.as_numpy_dtype), code)
     with np.errstate(over="ignore"):
-        return _parse_floats(strings, np.dtype(dtype.as_numpy_dtype))
+        found = None if code is None else code.floats(strings)
+        return (_parse_floats(strings) if found is None else found).astype(dtype.as_numpy_dtype, copy=False)
 
 
 def _refused(string: bytes) -> Exception:
@@ -271,14 +275,14 @@ def _refused(string: bytes) -> Exception:
     return invalid(f"StringToNumberOp could not correctly convert string: {text}")
 
 
-def _parse_floats(strings: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _parse_floats(strings: Texts) -> np.ndarray[Any, Any]:
     try:
         if b"_" in b"".join(strings):  # Python's own notation
             raise ValueError
         numbers = list(map(float, strings))
     except ValueError:
         numbers = [_parse_float(each) for each in strings]
-    return np.array(numbers, np.float64).astype(dtype)
+    return np.array(numbers, np.float64)
 
 
 def _parse_float(string: bytes) -> float:
@@ -298,10 +302,10 @@ def _parse_float(string: bytes) -> float:
     raise _refused(string)
 
 
-def _parse_decimals(strings: list[bytes]) -> np.ndarray[Any, Any] | None:
+def _parse_decimals(strings: Texts) -> np.ndarray[Any, Any] | None:
     """The numbers, int64, if all texts are a few digits, with a minus or without; else None."""
     packed = Packed(strings)
-    if not strings or packed.lengths.max() > _MOST_DIGITS:
+    if not len(strings) or packed.lengths.max() > _MOST_DIGITS:
         return None
     negative = packed.buffer[packed.starts] == ord("-")
     begins = packed.starts + negative
@@ -319,9 +323,10 @@ def _parse_decimals(strings: list[bytes]) -> np.ndarray[Any, Any] | None:
     return np.where(negative, -numbers, numbers)
 
 
-def _parse_integers(strings: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    info = np.iinfo(dtype)
-    decimals = _parse_decimals(strings) if info.min else None  # unsigned numbers have no minus
+def _parse_integers(strings: Texts, dtype: np.dtype[Any], code: TextNumbers | None) -> np.ndarray[Any, Any]:
+    info, decimals = np.iinfo(dtype), None
+    if info.min:  # unsigned numbers have no minus
+        decimals = _parse_decimals(strings) if code is None else code.integers(strings)
     if decimals is not None and info.min <= decimals.min() and decimals.max() <= info.max:
         return decimals.astype(dtype)
     try:

@@ -9,17 +9,18 @@ np.True_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from flowstone.framework.machine.string_code import byte_strings, string_codecs
+from flowstone.framework.machine.string_code import Texts, byte_strings, string_codecs
 
 WORD = 8
 BLOCK = 16384  # so many short strings end to end stay in the processor's cache
 _SAMPLE = 50
 _MANY = 64  # strings, from which machine code pays
+_READ = (list, np.ndarray)  # by machine code
 _LONG = 40  # bytes: where asking each string for its length is faster than looking for zero bytes
 KEPT = np.array([(1 << 8 * i) - 1 for i in range(WORD + 1)], "<u8")  # of a word, its first i bytes
 
@@ -32,10 +33,10 @@ class Packed:
 
     __slots__ = ("_words", "buffer", "lengths", "starts")
 
-    def __init__(self, strings: Sequence[bytes]) -> None:
+    def __init__(self, strings: Texts) -> None:
         self._words: np.ndarray[Any, Any] | None = None
-        code = byte_strings() if len(strings) >= _MANY and isinstance(strings, list) else None
-        packed = None if code is None else code.packed(strings, WORD)  # type: ignore[arg-type]
+        code = byte_strings() if len(strings) >= _MANY and isinstance(strings, _READ) else None
+        packed = None if code is None else code.packed(strings, WORD)
         if packed is not None:
             self.buffer, self.starts, self.lengths = packed
             return
@@ -137,10 +138,10 @@ def texts_of(rows: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.nd
     return found
 
 
-def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
+def lengths_of(strings: Texts) -> np.ndarray[Any, Any]:
     """The number of bytes of each string: int64."""
-    code = byte_strings() if len(strings) >= _MANY and isinstance(strings, list) else None
-    found = None if code is None else code.lengths(strings)  # type: ignore[arg-type]
+    code = byte_strings() if len(strings) >= _MANY and isinstance(strings, _READ) else None
+    found = None if code is None else code.lengths(strings)
     if found is not None:
         lengths: np.ndarray[Any, Any] = found
         return lengths
@@ -150,7 +151,7 @@ def lengths_of(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
         return np.fromiter(map(len, strings), np.int64, len(strings))
 
 
-def character_counts(strings: list[bytes]) -> np.ndarray[Any, Any]:
+def character_counts(strings: Texts) -> np.ndarray[Any, Any]:
     """The number of UTF-8 characters of each string, that of bytes that do not continue one: int64."""
     code = string_codecs() if len(strings) >= _MANY else None
     found: np.ndarray[Any, Any] | None = None if code is None else code.character_counts(strings)
@@ -159,7 +160,7 @@ def character_counts(strings: list[bytes]) -> np.ndarray[Any, Any]:
     if b"".join(strings).isascii():
         return lengths_of(strings)
     none = np.zeros(0, np.int64)
-    return np.concatenate([none, *[_character_counts(Packed(block)) for block in blocks_of(strings)]])
+    return np.concatenate([none, *[_character_counts(Packed(block)) for block in blocks_of(list(strings))]])
 
 
 def _character_counts(packed: Packed) -> np.ndarray[Any, Any]:

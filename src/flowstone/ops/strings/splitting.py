@@ -11,6 +11,7 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import F, OpDeclaration, Shapes, op
+from flowstone.framework.machine import string_code
 from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
@@ -88,6 +89,10 @@ def _split_at_any(strings: list[bytes], delimiters: bytes, skip_empty: bool) -> 
     if len(strings) <= _FEW and len(delimiters) == 1:
         parts = [each.split(one) if each else [] for each in strings]
         return _each([[part for part in row if part] for row in parts] if skip_empty else parts)
+    code = string_code.text_pieces()
+    found: Parts | None = None if code is None else code.split(strings, delimiters, skip_empty)
+    if found is not None:
+        return found
     lengths = lengths_of(strings)
     text = one.join(strings)  # all in one, in which rows end where parts end
     if len(delimiters) > 1:

@@ -15,18 +15,19 @@ import torch
 
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import op
+from flowstone.framework.machine import string_code
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, broadcast, format_dims
 from flowstone.ops.arrays.arrays import invalid
-from flowstone.ops.strings.elementwise_strings import Strings, as_array, as_list
+from flowstone.ops.strings.elementwise_strings import Strings, as_array, flat
 from flowstone.ops.strings.packed import BLOCK, Packed
 
 __all__ = ["substr"]
 
 _FEW = 200
-Cut = Callable[[list[bytes], Any, Any, bool], Any]
+Cut = Callable[[Strings, Any, Any, bool], Any]
 
 substr_op = op(
     "Substr",
@@ -64,7 +65,7 @@ def _(node: Node, env: Environment) -> Callable[..., Strings]:
             shapes = f"{format_dims(strings.shape)} vs. {format_dims(tuple(pos.shape))}"
             raise invalid(f"Incompatible shapes: {shapes}") from None
         cut: Cut = _cut_few if texts.size < _FEW else _cut_many
-        found = cut(as_list(texts), starts.reshape(-1), sizes.reshape(-1), in_bytes)
+        found = cut(flat(texts), starts.reshape(-1), sizes.reshape(-1), in_bytes)
         return as_array(found, texts.shape)
 
     return parts
@@ -73,7 +74,7 @@ def _(node: Node, env: Environment) -> Callable[..., Strings]:
 # ---- few strings, one after the other
 
 
-def _cut_few(strings: list[bytes], starts: Any, sizes: Any, in_bytes: bool) -> list[bytes]:
+def _cut_few(strings: Strings, starts: Any, sizes: Any, in_bytes: bool) -> list[bytes]:
     cut = _cut_bytes if in_bytes else _cut_characters
     rows = zip(range(len(strings)), strings, starts.tolist(), sizes.tolist())
     return [cut(*row) for row in rows]
@@ -107,7 +108,11 @@ def _character_starts(string: bytes) -> Any:
 # ---- many strings, end to end
 
 
-def _cut_many(strings: list[bytes], starts: Any, sizes: Any, in_bytes: bool) -> Strings:
+def _cut_many(strings: Strings, starts: Any, sizes: Any, in_bytes: bool) -> Strings:
+    code = string_code.text_pieces()
+    parts = None if code is None else code.parts(strings, starts, sizes, in_bytes)
+    if parts is not None:
+        return parts  # type: ignore[no-any-return]
     found = np.empty(len(strings), object)
     for i in range(0, len(strings), BLOCK):
         block = slice(i, i + BLOCK)
