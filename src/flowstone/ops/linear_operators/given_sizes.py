@@ -25,23 +25,34 @@ def as_size(value: Any, name: str) -> tuple[Tensor, int | None]:
         raise ValueError(f"Argument {name} must be a 0-D Tensor.  Found: {tensor.shape}")
     if known is not None and known < 0:
         raise ValueError(f"Argument {name} must be non-negative.  Found: {known}")
-    return F.Cast(tensor, DstT=dtypes.int32), None if known is None else int(known)
+    if tensor.dtype is not dtypes.int32:
+        tensor = F.Cast(tensor, DstT=dtypes.int32)
+    return tensor, None if known is None else int(known)
 
 
 class BatchShape:
     """The dimensions before the matrices, given as a list or a vector: `dims` as far as known, `tensor`."""
 
     def __init__(self, value: Any, name: str = "batch_shape") -> None:
-        self.tensor = convert_to_tensor([] if value is None else value, dtypes.int32, name=name)
+        self._tensor: Tensor | None = None
+        self.dims: Dims = ()
+        if value is None:
+            return
+        self._tensor = convert_to_tensor(value, dtypes.int32, name=name)
         if self.tensor.dims is not None and len(self.tensor.dims) != 1:
             raise ValueError(f"Argument {name} must be a 1-D Tensor.  Found: {self.tensor.shape}")
         known = static_value(self.tensor)
         rank = None if self.tensor.dims is None else self.tensor.dims[0]
-        self.dims: Dims = None if rank is None else (None,) * rank
+        self.dims = None if rank is None else (None,) * rank
         if isinstance(known, np.ndarray):
             if (known < 0).any():
                 raise ValueError(f"Argument {name} must be non-negative.  Found: {known}")
             self.dims = tuple(int(n) for n in known)
+
+    @property
+    def tensor(self) -> Tensor:
+        """The dimensions as a vector; made for who asks if none were given."""
+        return convert_to_tensor([], dtypes.int32) if self._tensor is None else self._tensor
 
     def spread(self, x: Tensor) -> Tensor:
         """x [..., m, n] broadcast to these dimensions."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from flowstone.framework.declarations.operation import F
+from flowstone.framework.graphs.graph_functions import name_scope
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
+from flowstone.ops.arrays.constants import zeros
 from flowstone.ops.linear_operators.given_sizes import BatchShape, as_size, checked_size
 from flowstone.ops.linear_operators.linear_operator import Hint, LinearOperator
 
@@ -40,10 +42,11 @@ class LinearOperatorIdentity(LinearOperator):
         ):
             if not hint:
                 raise ValueError(f"An identity operator is always {what}.")
-        self._rows_tensor, self._rows = as_size(num_rows, "num_rows")
-        self._batch = BatchShape(batch_shape)
-        if assert_proper_shapes:
-            self._rows_tensor = checked_size(self._rows_tensor)
+        with name_scope(name):
+            self._rows_tensor, self._rows = as_size(num_rows, "num_rows")
+            self._batch = BatchShape(batch_shape)
+            if assert_proper_shapes:
+                self._rows_tensor = checked_size(self._rows_tensor)
         super().__init__(
             dtypes.float32 if dtype is None else dtype,
             None,
@@ -68,13 +71,13 @@ class LinearOperatorIdentity(LinearOperator):
         return self._batch.spread(rhs)
 
     def _ones(self) -> Tensor:
-        return F.Fill(self._batch.tensor, self.dtype.as_numpy_dtype(1))
+        return F.Fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(1))
 
     def _determinant(self) -> Tensor:
         return self._ones()
 
     def _log_abs_determinant(self) -> Tensor:
-        return F.ZerosLike(self._ones())
+        return zeros(self.batch_shape_tensor(), self.dtype)
 
     def _trace(self) -> Tensor:
         return F.Mul(self._ones(), F.Cast(self._rows_tensor, DstT=self.dtype))

@@ -89,6 +89,10 @@ class OperatorShape:
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """The dimensions before the matrices as an int32 vector."""
         with self._scope(name):
+            dims = self._dims()
+            known = None if dims is None else fully_known(dims[:-2])
+            if known is not None:
+                return convert_to_tensor(np.array(known, np.int32), name="batch_shape")
             return F.StridedSlice(self.shape_tensor(), [0], [-2], [1], begin_mask=1)
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
@@ -107,5 +111,9 @@ class OperatorShape:
             return self._side_tensor(-2)
 
     def _side_tensor(self, at: int) -> Tensor:
+        dims = self._dims()
+        known = None if dims is None else dims[at]
+        if known is not None:
+            return convert_to_tensor(np.int32(known))
         mask = int(at == -1)
         return F.StridedSlice(self.shape_tensor(), [at], [at + 1], [1], end_mask=mask, shrink_axis_mask=1)
