@@ -71,7 +71,7 @@ def _transform(
     kind = f"{'irfft' if is_inverse else 'rfft'}{'' if rank == 1 else f'{rank}d'}"
     preferred = dtypes.complex64 if is_inverse else dtypes.float32
     with get_default_graph().name_scope(name or kind) as scope:
-        x = operand(input_tensor, preferred, "input")
+        x = operand(input_tensor, preferred, "Const")
         pairs = _REAL_OF if is_inverse else _COMPLEX_OF
         if x.dtype not in pairs:
             raise ValueError(

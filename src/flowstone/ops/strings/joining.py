@@ -222,7 +222,7 @@ def reduce_join(
     keep_dims = bool(keep_dims if keepdims is None else keepdims)
     axis = reduction_indices if axis is None else axis
     with get_default_graph().name_scope("ReduceJoin"):
-        strings = operand(inputs, dtypes.string, "inputs")
+        strings = operand(inputs, dtypes.string, "Const")
         if axis is None:
             last = strings.shape.ndims
             axis = (
