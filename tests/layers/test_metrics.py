@@ -196,3 +196,15 @@ def test_the_trapezoids_of_precision_are_warned_of(caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.WARNING, logger="tensorflow"):
         tf.metrics.auc([True], [0.5], curve="PR")
     assert "careful_interpolation" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("metric", [tf.metrics.precision_at_k, tf.metrics.recall_at_k])
+def test_labels_of_other_examples_are_refused(metric: Any) -> None:
+    scores = tf.constant([[0.1, 0.9], [0.8, 0.2]])
+    with pytest.raises(ValueError, match="incompatible"):
+        metric(tf.constant([[0]], tf.int64), scores, 1)
+    _, update = metric(tf.placeholder_with_default(tf.constant([0], tf.int64), None), scores, 1)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Mismatched shapes"):
+            session.run(update)

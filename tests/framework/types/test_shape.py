@@ -130,7 +130,11 @@ def test_dimension_values() -> None:
     assert Dimension(1) == np.float64(1.0) and Dimension(1) != 1.5
     with pytest.raises(ValueError, match=r"Ambiguous dimension: 1\.5"):
         Dimension(1.5)
-    for value in ("a", "3", [], object()):
+    assert Dimension("3").value == 3
+    for text in ("a", "1.5"):
+        with pytest.raises(ValueError, match="invalid literal"):
+            TensorShape([2, text])
+    for value in ([], object()):
         with pytest.raises(TypeError, match="Dimension value must be integer or None or have an __index__"):
             Dimension(value)
     with pytest.raises(ValueError, match="Dimension -1 must be >= 0"):
@@ -191,7 +195,7 @@ def test_dimension_arithmetic_with_others() -> None:
     for divide in (lambda: Dimension(6) / 2, lambda: 6 / Dimension(2)):
         with pytest.raises(TypeError, match="please use // instead"):
             divide()
-    for other in (1.5, "4"):
+    for other in (1.5, "a"):
         with pytest.raises(TypeError):
             Dimension(3) + other
     assert Dimension(3) * [1] == [1, 1, 1]
@@ -221,7 +225,7 @@ def test_dimension_comparisons() -> None:
         assert answers == (None,) * 6
     assert (unknown == 3, unknown == unknown) == (None, None)
     assert (three == "a", three == 3.0, three == -1, three != "a") == (False, True, False, True)
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="invalid literal"):
         three < "a"  # noqa: B015
     with pytest.raises(TypeError):
         hash(three)
@@ -263,7 +267,7 @@ def test_spellings_of_a_shape(value: Any, expected: shape.Dims) -> None:
     assert all(size is None or type(size) is int for size in made.dims_tuple or ())
 
 
-@pytest.mark.parametrize("value", ["ab", "12", [2, "a"], [2, [3]], NotImplemented], ids=repr)
+@pytest.mark.parametrize("value", ["ab", "12", [2, [3]], NotImplemented], ids=repr)
 def test_spellings_that_are_no_shape(value: Any) -> None:
     with pytest.raises(TypeError):
         TensorShape(value)

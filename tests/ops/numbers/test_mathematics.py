@@ -354,3 +354,19 @@ def test_a_tensor_is_no_list_of_summands() -> None:
     for function in (tf.add_n, tf.accumulate_n):
         with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
             function(tf.ones([2, 2]))
+
+
+def test_second_gradients_of_logarithms_of_sums() -> None:
+    """As TensorFlow 1.15.5 gives them."""
+    x = tf.constant([[0.5, -1.0, 2.0], [2.0, 0.25, -0.5]], tf.float64)
+    weights = np.array([[1.0, -2.0, 0.5], [-1.5, 3.0, 1.0]])
+    found = []
+    for exclusive in (False, True):
+        y = tf.math.cumulative_logsumexp(x, 1, exclusive=exclusive)
+        first = tf.gradients(y[:, 1:] * weights[:, 1:], x)[0]
+        found.append(tf.gradients(first * weights, x)[0])
+    expected = [
+        [[-0.8501677, 0.8461862, 0.0039815], [-2.3286681, 2.216643, 0.1120252]],
+        [[0.2237197, -0.2237197, 0.0], [-0.5675815, 0.5675815, 0.0]],
+    ]
+    np.testing.assert_allclose(tf.Session().run(found), expected, atol=1e-6)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from flowstone.ops.control.control_flow import merge, switch
+from flowstone.runtime.code.conditional_blocks import truth
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -179,3 +183,23 @@ def test_a_predicate_is_read_when_its_node_runs():
     session = tf.Session()
     session.run(v.initializer)
     assert session.run(y) == 2
+
+
+@pytest.mark.parametrize("value", [[True], [True, False], [], [[False]]])
+def test_a_predicate_that_is_no_scalar_fails_in_the_step(value):
+    p, x = tf.placeholder(tf.bool), tf.placeholder(tf.float32)
+    known = tf.placeholder_with_default(tf.constant(value, tf.bool), None)
+    session = tf.Session()
+    for chosen in (p, known):
+        y = tf.cond(chosen, lambda: x * 2.0, lambda: tf.exp(x))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be a scalar"):
+            session.run(y, {x: 1.0, p: np.array(value, bool)})
+    assert session.run(y, {x: 1.0, known: True}) == 2.0
+
+
+@pytest.mark.parametrize("shape", [[1], [0], [1, 1], [2]])
+def test_only_a_scalar_is_a_predicate(shape: list[int]) -> None:
+    words = str(shape).replace(" ", "")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(f"it has shape {words}")):
+        truth(torch.ones(shape, dtype=torch.bool))
+    assert truth(torch.tensor(True)) and not truth(torch.tensor(False)) and truth(True)

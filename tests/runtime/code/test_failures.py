@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 
 import numpy as np
@@ -43,6 +44,7 @@ def failing_op(error: Exception, when_planned: bool = False) -> Tensor:
         (RuntimeError("r"), errors.InvalidArgumentError),
         (IndexError("i"), errors.InvalidArgumentError),
         (MemoryError("m"), errors.ResourceExhaustedError),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), errors.ResourceExhaustedError),
         (RuntimeError("not enough memory: you tried"), errors.ResourceExhaustedError),
         (NotImplementedError("n"), errors.UnimplementedError),
         (KeyError("k"), errors.UnknownError),

@@ -211,10 +211,15 @@ def _to_tensor(declaration: OpDeclaration, argument: Argument, value: Any, wante
             f"{value!r} of type '{type(value).__name__}' instead. Error: {error}"
         ) from None
     except ValueError:
-        actual = getattr(value, "dtype", None)
-        if wanted is None or actual is None or not isinstance(actual, dtypes.DType):
+        if wanted is None:
             raise
-        raise _type_mismatch(declaration, argument, actual.base_dtype, wanted) from None
+        try:
+            actual = convert_to_tensor(value, as_ref=argument.is_ref).dtype.base_dtype
+        except (TypeError, ValueError):
+            actual = None
+        if actual is None or actual is wanted:
+            raise
+        raise _type_mismatch(declaration, argument, actual, wanted) from None
 
 
 def _type_mismatch(declaration: OpDeclaration, argument: Argument, dtype: Any, wanted: Any) -> TypeError:

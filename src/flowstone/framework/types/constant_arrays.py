@@ -126,7 +126,12 @@ def _depth(value: Any) -> int:
 
 
 def _inferred(value: Any) -> Array:
-    array = np.array(value)  # ValueError where it is ragged
+    try:
+        array = np.array(value)
+    except ValueError:
+        if _is_ragged_behind(value):
+            raise _no_elements(value) from None
+        raise
     kind = array.dtype.kind
     if kind == "i":
         return _smallest_int(array)
@@ -141,9 +146,21 @@ def _inferred(value: Any) -> Array:
             return as_bytes_array(objects)
     elif kind == "V" and array.dtype.names is None and array.dtype in dtypes._SPELLINGS:
         return array  # bfloat16
-    raise TypeError(
+    raise _no_elements(value)
+
+
+def _no_elements(value: Any) -> TypeError:
+    return TypeError(
         f"Failed to convert elements of {value!r} to Tensor. Consider casting elements to a supported type."
     )
+
+
+def _is_ragged_behind(value: Any) -> bool:
+    """Whether the lists nest deeper somewhere than their first elements do, where these are dense."""
+    try:
+        return np.array(value, object).ndim == _depth(value)
+    except ValueError:
+        return False
 
 
 def _smallest_int(array: Array) -> Array:

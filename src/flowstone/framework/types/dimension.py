@@ -25,6 +25,8 @@ def as_size(value: Any) -> int | None:
     except TypeError:
         if isinstance(value, (float, np.floating)):
             return as_size(_whole(float(value)))
+        if isinstance(value, (str, bytes)):
+            return as_size(int(value))
         raise TypeError(
             "Dimension value must be integer or None or have an __index__ method, "
             f"got value '{value!r}' with type '{type(value)!r}'"
@@ -94,7 +96,7 @@ class Dimension:
 
     Raises:
         TypeError: `value` is none of these.
-        ValueError: `value` is negative, or a float that is not whole.
+        ValueError: `value` is negative, a float that is not whole, or text that is no integer.
     """
 
     __slots__ = ("_value",)

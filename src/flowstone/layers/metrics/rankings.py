@@ -21,9 +21,11 @@ from flowstone.framework.types import dtypes
 from flowstone.layers.metrics.state import Names, gathered, metric_variable, published
 from flowstone.layers.weights_broadcast import assert_broadcastable
 from flowstone.ops.arrays.constants import ones_like
+from flowstone.ops.arrays.identities import identity
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import expand_dims, rank
 from flowstone.ops.arrays.shapes import shape as shape_of
+from flowstone.ops.control.checks import assert_equal
 from flowstone.ops.control.conditionals import cond
 from flowstone.ops.numbers.arithmetic import add, multiply
 from flowstone.ops.numbers.casts import cast
@@ -50,6 +52,19 @@ def name_at_k(name: str, k: Any = None, class_id: int | None = None) -> str:
     return name if class_id is None else f"{name}_class{class_id}"
 
 
+def _of_same_examples(labels: Tensor, predictions: Tensor) -> Tensor:
+    """`labels`, which have the sizes of `predictions` but for the last, or the step fails."""
+    known = [x.shape[:-1] for x in (labels, predictions)]
+    known[0].assert_is_compatible_with(known[1])
+    if all(sizes.is_fully_defined() for sizes in known):
+        return labels
+    given, wanted = shape_of(labels)[:-1], shape_of(predictions)[:-1]
+    check = assert_equal(given, wanted, message="Mismatched shapes of labels and predictions")
+    with control_dependencies([check]):
+        same: Tensor = identity(labels)
+        return same
+
+
 def as_labels(labels: Any) -> Any:
     """A SparseTensor, also of a SparseTensorValue; anything else as a tensor."""
     return convert_to_tensor_or_sparse_tensor(labels, name="labels")
@@ -70,11 +85,11 @@ def label_sets(labels: Any, predictions: Tensor) -> Tensor:
                 lambda: expand_dims(classes, -1, name=scope),
                 lambda: classes,
             )
-            return result
+            return _of_same_examples(result, predictions)
         if predictions.ndim == classes.ndim:
-            return classes
+            return _of_same_examples(classes, predictions)
         if predictions.ndim == classes.ndim + 1:
-            return expand_dims(classes, -1, name=scope)
+            return _of_same_examples(expand_dims(classes, -1, name=scope), predictions)
         raise ValueError(
             f"Unexpected labels shape {classes.shape} for predictions shape {predictions.shape}."
         )

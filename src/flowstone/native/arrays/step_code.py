@@ -254,19 +254,24 @@ def _masked(e: Code, a: dict[str, str]) -> _Body:
 
 
 def _keep_inside(some: Emitter, a: dict[str, str], x: str, ends: list[str], i: str) -> str:
-    """Writes the gradient where x is between the ends, else 0; the gradient."""
+    """Writes the gradient, times 1 where x is between the ends, else times 0; the gradient."""
     dy = load(some, _FLOAT, a["dy"], i)
     inside = [some.compare(f"fcmp o{name}", _FLOAT, x, end) for name, end in zip(("ge", "le"), ends)]
     both = some.let(f"and {some.vector('i1')} {inside[0]}, {inside[1]}")
-    store(some, _FLOAT, some.select(both, _FLOAT, dy, some.constant(_FLOAT, 0)), a["out"], i)
+    store(some, _FLOAT, _times_where(some, both, dy), a["out"], i)
     return dy
+
+
+def _times_where(some: Emitter, chosen: str, dy: str) -> str:
+    """`dy` times 1 or 0, so that NaN and infinities stay and zeros have the signs of `dy`."""
+    one, zero = some.constant(_FLOAT, 1), some.constant(_FLOAT, 0)
+    return some.binary("fmul", _FLOAT, dy, some.select(chosen, _FLOAT, one, zero))
 
 
 def _outside(some: Emitter, x: str, dy: str, ends: list[str]) -> list[str]:
     """The gradient where x is below the first end, and where it is above the last, as float64."""
     chosen = [some.compare(f"fcmp {name}", _FLOAT, x, end) for name, end in zip(("olt", "ogt"), ends)]
-    zero = some.constant(_FLOAT, 0)
-    return [some.convert(some.select(each, _FLOAT, dy, zero), _FLOAT, "float64") for each in chosen]
+    return [some.convert(_times_where(some, each, dy), _FLOAT, "float64") for each in chosen]
 
 
 def _passed(e: Code, a: dict[str, str]) -> tuple[_Body, Callable[[], None]]:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from flowstone.framework.declarations import work
+from flowstone.framework.declarations.building import operand
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
@@ -191,7 +192,7 @@ def matrix_solve_ls(
     if not fast:
         return matrix_solve_ls_op(a, rhs, l2_regularizer, fast=False, name=name)
     with a.graph.name_scope(name or "matrix_solve_ls"):
-        b = convert_to_tensor(rhs, a.dtype, name="rhs")
+        b = operand(rhs, a.dtype, "rhs")
         l2 = convert_to_tensor(l2_regularizer, a.dtype.real_dtype, name="l2_regularizer")
 
         def deep() -> Tensor:

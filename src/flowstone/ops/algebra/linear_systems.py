@@ -64,6 +64,8 @@ def solve_kernel(node: Node, env: Environment) -> Kernel:
     def solve(matrix: torch.Tensor, rhs: torch.Tensor) -> Any:
         check_square(matrix)
         check_sides(matrix, rhs)
+        if not rhs.numel():
+            return torch.empty_like(rhs)
         found = small.solve(matrix, rhs, adjoint) if small is not None and small.fits(matrix, rhs) else None
         if found is not None:
             return found

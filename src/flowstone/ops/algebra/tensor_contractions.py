@@ -73,6 +73,8 @@ def _contracted_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
     if isinstance(axes, Tensor):
         axes = convert_to_tensor(axes, dtypes.int32, name="axes")
         return axes[0], axes[1]
+    if axes is None:
+        raise ValueError("None values not supported.")
     if len(axes) != 2:
         raise ValueError(f"`axes` must be an integer or have length 2. Received: axes={axes}.")
     first, second = [

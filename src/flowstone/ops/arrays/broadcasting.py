@@ -55,11 +55,18 @@ def _(node: Node) -> Shapes:
 @broadcast_to_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
     if is_text(node):
-        return lambda x, shape: np.broadcast_to(x, tuple(shape.tolist()))
+        return lambda x, shape: np.broadcast_to(x, _wanted(shape))
     wanted = node.constant(1)
-    if wanted is not None:
+    if wanted is not None and (wanted >= 0).all():
         return Call(torch.broadcast_to, X0, tuple(wanted.tolist()))
-    return lambda x, shape: torch.broadcast_to(x, shape.tolist())
+    return lambda x, shape: torch.broadcast_to(x, _wanted(shape))
+
+
+def _wanted(shape: torch.Tensor) -> list[int]:
+    sizes: list[int] = shape.tolist()
+    if sizes and min(sizes) < 0:  # ATen's -1 keeps a size
+        raise invalid(f"Dimension {min(sizes)} must be >= 0")
+    return sizes
 
 
 @broadcast_to_op.gradient

@@ -303,6 +303,10 @@ split_v_op = op(
 @split_v_op.infer
 def _(node: Node) -> Shapes:
     count, dims, sizes, axis = node.attributes["num_split"], node.dims(0), node.constant(1), node.constant(2)
+    if sizes is not None and len(sizes) != count:
+        raise ValueError(
+            f"Length of size_splits should be equal to num_outputs, got {len(sizes)} and {count}"
+        )
     if dims is None:
         return [None] * count
     if axis is None:
@@ -312,10 +316,6 @@ def _(node: Node) -> Shapes:
         return [dims]
     if sizes is None:
         return [replaced(dims, at, None)] * count
-    if len(sizes) != count:
-        raise ValueError(
-            f"Length of size_splits should be equal to num_outputs, got {len(sizes)} and {count}"
-        )
     return [replaced(dims, at, n) for n in _complete(sizes.tolist(), dims[at], ValueError)]
 
 

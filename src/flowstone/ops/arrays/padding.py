@@ -271,7 +271,7 @@ def _(node: Node, env: Environment) -> Kernel:
         if any(known < 0):
             return lambda x, counts: x.repeat(_counts(x, counts))
         return Call(torch.tile, X0, tuple(known.tolist())) if any(known != 1) else Call(torch.clone, X0)
-    return lambda x, counts: x.repeat(_counts(x, counts)) if x.ndim else x.clone()
+    return lambda x, counts: x.repeat(_counts(x, counts))
 
 
 def _counts(x: Any, counts: Any) -> list[int]:

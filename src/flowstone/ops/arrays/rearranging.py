@@ -44,7 +44,7 @@ def _transposed_dims(node: Node) -> Dims:
             raise ValueError(f"Dimension must be {len(dims)} but is {length}")
         return None if rank is None else (None,) * rank
     if dims is None:
-        return (None,) * len(perm)
+        dims = (None,) * len(perm)
     if len(perm) != len(dims):
         raise ValueError(f"Dimension must be {len(dims)} but is {len(perm)}")
     for axis in perm.tolist():
@@ -224,6 +224,8 @@ def _(node: Node) -> Shapes:
 
 def _axes(axes: list[int], rank: int, error: Any) -> tuple[int, ...]:
     found: list[int] = []
+    if not rank and error is invalid:
+        return ()  # as in TensorFlow, whose steps do not ask what to reverse of a scalar
     for axis in axes:
         if not -rank <= axis < rank:
             raise error(f"'axis'[{axes.index(axis)}] = {axis} is out of valid range [0, {rank - 1}]")

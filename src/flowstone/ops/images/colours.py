@@ -213,7 +213,9 @@ adjust_contrast_v2_op.no_gradient()
 
 def _contrasted(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
     mean = images.mean((-3, -2), keepdim=True)
-    return torch.lerp(mean, images, factor)
+    if images.device.type == "cpu" and math.isfinite(mean.sum().item()):
+        return torch.lerp(mean, images, factor)
+    return (images - mean).mul_(factor).add_(mean)
 
 
 @adjust_contrast_v2_op.kernel(CPU, GPU)

@@ -83,6 +83,14 @@ def _require_channels(channels: int | None, kernel_channels: int | None, groups_
         )
 
 
+def _require_groups(channels: int | None, kernel_channels: int | None, outputs: int | None) -> None:
+    if channels and kernel_channels and outputs is not None and outputs % (channels // kernel_channels):
+        raise ValueError(
+            f"Depth of output ({outputs}) is not a multiple of the number of groups "
+            f"({channels // kernel_channels})"
+        )
+
+
 def infer_convolution(rank: int, depthwise: bool) -> ShapeFunction:
     def infer(node: Node) -> Shapes:
         image, kernel = require_rank(node.dims(0), rank), require_rank(node.dims(1), rank)
@@ -102,6 +110,8 @@ def infer_convolution(rank: int, depthwise: bool) -> ShapeFunction:
         )
         counts = [padding.count(*one, axis) for axis, one in enumerate(found)]
         outputs = kernel[-1]
+        if not depthwise and rank == 4:
+            _require_groups(channels, *kernel[-2:])
         if depthwise:
             inputs = kernel[2] if channels is None else channels
             outputs = None if inputs is None or kernel[3] is None else inputs * kernel[3]

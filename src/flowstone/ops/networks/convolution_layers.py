@@ -43,7 +43,7 @@ def expanded(values: Any, n: int, data_format: str) -> list[int]:
     """Strides or dilations, one number, one a spatial dimension or all, as one a dimension."""
     if values is None:
         values = 1
-    sizes: list[int] = [values] if isinstance(values, int) else [int(v) for v in values]
+    sizes = [values] if isinstance(values, int) else [_whole(v) for v in values]
     if len(sizes) == n + 2:
         return sizes
     if len(sizes) == 1:
@@ -51,6 +51,12 @@ def expanded(values: Any, n: int, data_format: str) -> list[int]:
     if len(sizes) != n:
         raise ValueError(f"strides or dilations must have 1, {n} or {n + 2} values. Received: {sizes}")
     return [1, *sizes, 1] if is_channels_last(data_format) else [1, 1, *sizes]
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, (str, bytes, Tensor)):
+        raise TypeError(f"Expected int for strides, dilations or ksize, not {value!r}.")
+    return int(value)
 
 
 def padding_attributes(padding: Any) -> dict[str, Any]:
@@ -323,7 +329,7 @@ def convolution(
 
 
 def require_one_above_1(strides: Any, rates: Any) -> None:
-    above = [any(v > 1 for v in ([x] if isinstance(x, int) else x or [1])) for x in (strides, rates)]
+    above = [any(_whole(v) > 1 for v in ([x] if isinstance(x, int) else x or [1])) for x in (strides, rates)]
     if all(above):
         raise ValueError(
             f"`strides > 1` not supported in conjunction with `dilation_rate > 1`. Received: "

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from flowstone.framework import errors
+from flowstone.framework.declarations.building import operand
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
@@ -258,7 +259,7 @@ def weighted_cross_entropy_with_logits(
         labels = _as_labels(labels, logits)
         _same_static_shape(labels, logits)
         dtype = logits.dtype.base_dtype
-        extra = convert_to_tensor(pos_weight - 1, dtype, name="mul/x")
+        extra = operand(pos_weight - 1, dtype, "mul/x")
         weight = F.AddV2(
             convert_to_tensor(1, dtype, name="add/x"), F.Mul(extra, labels, name="mul"), name="add"
         )

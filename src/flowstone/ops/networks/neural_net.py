@@ -313,7 +313,10 @@ def dropout(
     if keep_prob is not None:
         if rate is not None:
             raise ValueError("Cannot specify both 'keep_prob' and 'rate'")
-        rate = 1 - keep_prob
+        try:
+            rate = 1 - keep_prob
+        except TypeError:
+            raise ValueError(f"keep_prob must be a number or a Tensor, not {keep_prob!r}") from None
     if rate is None:
         raise ValueError("You must provide a rate to dropout.")
     with get_default_graph().name_scope(name or "dropout"):

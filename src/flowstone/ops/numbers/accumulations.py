@@ -106,7 +106,7 @@ def _(op: Operation, dy: Tensor) -> Gradients:
 def _(op: Operation, dy: Tensor) -> Gradients:
     """Positive and negative gradients apart, by their logarithms."""
     x, axis = op.inputs
-    y, least = op.outputs[0], constant_like(-math.inf, x)
+    y, least = op.outputs[0], constant_like(x.dtype.base_dtype.min, x)  # infinity has no second gradient
     exclusive, reverse = op.attributes["exclusive"], op.attributes["reverse"]
 
     def flow(sign: Any) -> Tensor:

@@ -53,7 +53,7 @@ def _(node: Node, env: Environment) -> Kernel:
     if source.torch is target.torch:
         return Call(torch.clone, X0)
     if source.is_complex and target.is_bool:
-        return Call(torch.ne, X0, 0)
+        return Call(torch.ne, Call(torch.real, X0), 0)
     is_part = source.is_complex and not target.is_complex
     value = Call(torch.real, X0) if is_part else X0
     if target is dtypes.bfloat16 and source is dtypes.float32 and node.attributes["Truncate"]:

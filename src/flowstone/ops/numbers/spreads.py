@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowstone.framework.declarations.building import operand
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -57,7 +58,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(x, name="x")
         if not coeffs:
             return F.ZerosLike(x, name=scope)
-        terms = [convert_to_tensor(each, dtype=x.dtype, name=f"coeff_{i}") for i, each in enumerate(coeffs)]
+        terms = [operand(each, x.dtype, f"coeff_{i}") for i, each in enumerate(coeffs)]
         value = terms[0]
         for term in terms[1:]:
             value = F.AddV2(term, F.Mul(value, x))

@@ -126,12 +126,12 @@ def _rounded(
 def _passed(
     dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor, steps: _Steps
 ) -> torch.Tensor:
-    """The gradient inside the range."""
+    """The gradient times 1 inside the range, times 0 outside."""
     first, last, _ = steps.over(low, high)
     empty = (low == 0) & (high == 0)
     first, last = torch.where(empty, -math.inf, first), torch.where(empty, math.inf, last)
     if low.device.type != "cpu" or bool(empty.any()):
-        return torch.where((x >= first).logical_and_(x <= last).logical_or_(empty), dy, 0)
+        return dy * (x >= first).logical_and_(x <= last).logical_or_(empty)
     rows, first, last = in_long_rows(x, first, last)
     return passed_inside(dy.reshape(rows.shape), rows, first, last).view(x.shape)
 
@@ -147,18 +147,14 @@ def _passed_to_ends(
 
 
 def _sum_where(dy: torch.Tensor, x: torch.Tensor, compare: Any, end: torch.Tensor) -> Any:
-    """The sum, of all or by channel, of `dy` where `x` compares so with the ends: of products with 0 and 1 if
-    they are finite."""
+    """The sum, of all or by channel, of `dy` times whether `x` compares so with the ends."""
     if x.device.type == "cpu" and x.numel() >= FEW:
         rows, ends = in_long_rows(x, end)
         outside = compare(rows, ends, out=torch.empty_like(rows))
         if end.dim():
-            total = outside.mul_(dy.reshape(rows.shape)).sum(0).view(-1, len(end)).sum(0)
-        else:
-            total = torch.dot(outside.view(-1), dy.reshape(-1))
-        if math.isfinite(total.sum().item()):
-            return total
-    chosen = torch.where(compare(x, end), dy, 0)
+            return outside.mul_(dy.reshape(rows.shape)).sum(0).view(-1, len(end)).sum(0)
+        return torch.dot(outside.view(-1), dy.reshape(-1))
+    chosen = dy * compare(x, end)
     return chosen.reshape(-1, len(end)).sum(0) if end.dim() else chosen.sum()
 
 

@@ -116,22 +116,16 @@ def in_long_rows(x: torch.Tensor, *ends: torch.Tensor) -> list[torch.Tensor]:
     return [x.reshape(rows, -1), *[each.repeat(times) for each in ends]]
 
 
-_WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes an element
-
-
 def passed_inside(dy: torch.Tensor, x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    """`dy` where `x` is in [low, high], which broadcast to it, else 0: by masks of bits if on a host."""
+    """`dy` times 1 where `x` is in [low, high], which broadcast to it, else times 0."""
     if x.device.type != "cpu" or x.numel() < FEW:
-        return torch.where((x >= low) & (x <= high), dy, 0)
+        return dy * (x >= low).logical_and_(x <= high)
     if low.dim() or high.dim():
         within = torch.maximum(x, low)
         torch.minimum(within, high, out=within)
     else:
         within = bounded(x, low, high)
-    word = _WORDS[x.dtype.itemsize]
-    mask = within.eq_(x).view(word).neg_()  # minus 0, or minus the bits of 1.0: a negative number
-    mask = mask.bitwise_right_shift_(8 * x.dtype.itemsize - 1)
-    return mask.bitwise_and_(dy.view(word)).view(dy.dtype)
+    return within.eq_(x).mul_(dy)
 
 
 def to_floats(x: torch.Tensor, levels: Levels) -> torch.Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flowstone.framework.declarations.building import operand
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.node import static_value
 from flowstone.framework.tensors.scope import get_default_graph
@@ -70,7 +71,7 @@ def _transform(
     kind = f"{'irfft' if is_inverse else 'rfft'}{'' if rank == 1 else f'{rank}d'}"
     preferred = dtypes.complex64 if is_inverse else dtypes.float32
     with get_default_graph().name_scope(name or kind) as scope:
-        x = convert_to_tensor(input_tensor, preferred_dtype=preferred)
+        x = operand(input_tensor, preferred, "Const")
         pairs = _REAL_OF if is_inverse else _COMPLEX_OF
         if x.dtype not in pairs:
             raise ValueError(
@@ -295,6 +296,8 @@ def _halves_changed(x: Any, axes: Any, first: Any, name: str) -> Tensor:
         if result.dims is None:
             raise ValueError("the rank of x must be known")
         rank = len(result.dims)
+        if not rank:
+            raise TypeError(f"x must have dimensions to be shifted, not {result.shape}")
         chosen = range(rank) if axes is None else [axes] if isinstance(axes, int) else axes
         for axis in chosen:
             place = int(axis) % rank

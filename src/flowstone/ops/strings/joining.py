@@ -10,12 +10,14 @@ import numpy as np
 import torch
 
 from flowstone.framework import errors
+from flowstone.framework.declarations.building import operand
 from flowstone.framework.declarations.kernel import CPU, Environment
 from flowstone.framework.declarations.operation import op
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.scope import get_default_graph
-from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import Dims, format_dims, merge
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.constants import constant
@@ -160,7 +162,8 @@ def _check_segments(strings: Strings, ids: torch.Tensor, count: torch.Tensor) ->
     if not ids.dim():
         raise invalid("Segment_id cannot have rank 0")
     if ids.dim() > strings.ndim:
-        raise invalid(f"Segment_id rank {ids.dim()} is larger than the input's, {strings.ndim}")
+        message = f"Segment_id rank {ids.dim()} is larger than the input's, {strings.ndim}"
+        raise errors.OutOfRangeError(None, None, message)
     for i, (size, own) in enumerate(zip(ids.shape, strings.shape)):
         if size != own:
             raise invalid(f"Segment dimension is {size} while input dimension is {own} in rank {i}")
@@ -219,7 +222,7 @@ def reduce_join(
     keep_dims = bool(keep_dims if keepdims is None else keepdims)
     axis = reduction_indices if axis is None else axis
     with get_default_graph().name_scope("ReduceJoin"):
-        strings = convert_to_tensor(inputs, "string")
+        strings = operand(inputs, dtypes.string, "Const")
         if axis is None:
             last = strings.shape.ndims
             axis = (

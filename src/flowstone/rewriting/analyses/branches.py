@@ -217,7 +217,12 @@ def decisive(predicate: PlanOutput) -> tuple[PlanOutput, bool]:
         predicate = node.inputs[0]
 
 
+def is_known(predicate: PlanOutput) -> bool:
+    """Whether a predicate is a constant; one that is no scalar fails in the step."""
+    return predicate.op.is_constant and np.ndim(predicate.op.attributes["value"]) == 0
+
+
 def _constant_meaning(predicate: PlanOutput) -> tuple[Condition[Any], Condition[Any]] | None:
-    if not predicate.op.is_constant:
+    if not is_known(predicate):
         return None
     return (FALSE, TRUE) if bool(np.all(predicate.op.attributes["value"])) else (TRUE, FALSE)

@@ -13,7 +13,7 @@ import numpy as np
 
 from flowstone.framework.declarations.operation import registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
-from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, decisive
+from flowstone.rewriting.analyses.branches import MERGES, SWITCHES, decisive, is_known
 from flowstone.rewriting.analyses.frames import is_head, is_loop_switch
 from flowstone.rewriting.simplification.constant_folding import fold_constants
 
@@ -25,7 +25,7 @@ def remove_dead_branches(subgraph: Subgraph) -> None:
 
 
 def _is_decided(node: PlanNode) -> bool:
-    return node.type in SWITCHES and decisive(node.inputs[1])[0].op.is_constant
+    return node.type in SWITCHES and is_known(decisive(node.inputs[1])[0])
 
 
 def _prune(subgraph: Subgraph) -> bool:
@@ -95,7 +95,7 @@ def _never_alive(subgraph: Subgraph) -> tuple[set[PlanNode], set[PlanOutput]]:
             empty.update(node.outputs)
         elif node.type in SWITCHES and not is_loop_switch(node):
             source, negated = decisive(node.inputs[1])
-            if source.op.is_constant:
+            if is_known(source):
                 value = bool(np.all(source.op.attributes["value"])) != negated
                 empty.add(node.outputs[0 if value else 1])
     return dead, empty

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowstone.framework import errors
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Liveness
 from flowstone.runtime.code.generated_code import Code
@@ -110,3 +111,12 @@ def _inside(condition: Any, outer: Any) -> Any:
         return condition
     (known,) = outer
     return frozenset(term - known for term in condition)
+
+
+def truth(predicate: Any) -> bool:
+    """Whether a predicate holds. InvalidArgumentError unless it is a scalar."""
+    if getattr(predicate, "shape", ()):
+        shape = str(list(predicate.shape)).replace(" ", "")
+        message = f"The second input must be a scalar, but it has shape {shape}"
+        raise errors.InvalidArgumentError(None, None, message)
+    return bool(predicate)

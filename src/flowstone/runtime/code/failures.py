@@ -7,6 +7,7 @@ the user's line that created the node.
 
 from __future__ import annotations
 
+import errno
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -121,6 +122,8 @@ def _class_of(error: Exception) -> Any:
     if _has_no_value(error):
         return errors.FailedPreconditionError
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return errors.ResourceExhaustedError
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:  # of a map of memory
         return errors.ResourceExhaustedError
     if isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY):
         return errors.ResourceExhaustedError

@@ -36,7 +36,7 @@ from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS, is_head, order_
 from flowstone.rewriting.analyses.state_access import input_positions
 from flowstone.runtime.code.aliasing import Aliasing
 from flowstone.runtime.code.awaiting import awaited
-from flowstone.runtime.code.conditional_blocks import ConditionalBlocks
+from flowstone.runtime.code.conditional_blocks import ConditionalBlocks, truth
 from flowstone.runtime.code.generated_code import Code, Segment, identifier
 from flowstone.runtime.code.kernels import make_kernel
 from flowstone.runtime.code.local_names import RENAMING, LocalNames
@@ -173,6 +173,8 @@ class _Writer:
         depth = self.blocks.enter(node)
         if node.declaration.role == "loop_condition":
             condition = self.loops.number(node.inputs[0]) or self.names.expression(node, 0)
+            if node.inputs[0].dims != ():
+                condition = f"{self.code.name('truth', truth)}({condition})"
             self.code.line(depth, f"if not {condition}: break", node)
             return
         if node.outputs and self.loops.is_number(node.outputs[0]):
@@ -230,8 +232,10 @@ class _Writer:
         if self.blocks.is_new_predicate(output):
             value = self.names.of[output] + (".tensor" if output.dtype.is_ref else "")
             number = self.loops.number(output)
-            is_bool = number is not None or output in self.numbers.decisions
-            self.blocks.read_predicate(output, number or value if is_bool else f"bool({value})")
+            if number is None and output not in self.numbers.decisions:
+                ask = "bool" if output.dims == () else self.code.name("truth", truth)
+                value = f"{ask}({value})"
+            self.blocks.read_predicate(output, number or value)
 
     # ---- calls
 

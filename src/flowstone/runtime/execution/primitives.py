@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from flowstone.runtime.code.conditional_blocks import truth
 from flowstone.runtime.execution.executor import DEAD, SWITCH, Unit
 
 
@@ -37,4 +38,4 @@ def prepared(unit: Unit, arguments: Any) -> Any:
 
 
 def _switch(step: Any, value: Any, predicate: Any) -> tuple[Any, Any]:
-    return (DEAD, value) if predicate else (value, DEAD)
+    return (DEAD, value) if truth(predicate) else (value, DEAD)
