@@ -21,12 +21,25 @@ from flowstone.native.arrays import unsorted_code
 from flowstone.native.arrays.segment_code import PLACES, ROW_PLACES, WORDS, row_code, segment_code
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
-from flowstone.native.codegen.emitter import FLOATS, INTEGERS, SIZES
+from flowstone.native.codegen.emitter import FLOATING, FLOATS, INTEGERS, SIZES
 
 __all__ = ["RowCode", "SegmentCode", "UnsortedCode", "segment_rows", "segment_sums", "unsorted_rows"]
 
 _SHARED = 2  # vectors of a row, from which threads gain more than each needs to look at all numbers
 _WORK = 4  # of an element of a picked row, in additions
+
+
+def _floats() -> frozenset[str]:
+    return FLOATING if host.has_halves() else FLOATS
+
+
+def _total(dtype: torch.dtype) -> torch.dtype:
+    """The type that sums and products are computed in."""
+    return torch.float32 if dtype is torch.float16 else dtype
+
+
+def _numbers() -> frozenset[str]:
+    return _floats() | INTEGERS
 
 
 def segment_sums(how: str, *types: torch.dtype | None) -> SegmentCode | None:
@@ -35,7 +48,7 @@ def segment_sums(how: str, *types: torch.dtype | None) -> SegmentCode | None:
     if not flags.NATIVE or host.reason() or None in types:
         return None
     names = tuple(dtypes.from_torch(each).name for each in types if each is not None)
-    allowed = FLOATS | INTEGERS if how == "sum" else FLOATS
+    allowed = _numbers() if how == "sum" else _floats()
     if names[0] not in allowed or not set(names[1:]) <= {"int32", "int64"}:
         return None
     return SegmentCode(_library(how, names))
@@ -65,8 +78,9 @@ class SegmentCode:
         self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
     ) -> torch.Tensor | None:
         """The gradient [rows, …]; None if the numbers cannot be."""
-        out = torch.zeros((rows, *dy.shape[1:]), dtype=dy.dtype)
-        return self._call("spread", dy, indices, ids, out, (rows, dy.shape[0]))
+        out = torch.zeros((rows, *dy.shape[1:]), dtype=_total(dy.dtype))
+        found = self._call("spread", dy, indices, ids, out, (rows, dy.shape[0]))
+        return None if found is None else found.to(dy.dtype)
 
     def spread_picked(
         self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
@@ -111,7 +125,7 @@ def segment_rows(how: str, *types: torch.dtype | None) -> RowCode | None:
     if not flags.NATIVE or host.reason() or None in types:
         return None
     dtype, ids = (dtypes.from_torch(each).name for each in types if each is not None)
-    if dtype not in FLOATS | INTEGERS or ids not in ("int32", "int64"):
+    if dtype not in _numbers() or ids not in ("int32", "int64"):
         return None
     return RowCode(_row_library(how, dtype, ids))
 
@@ -148,10 +162,10 @@ def unsorted_rows(how: str, *types: torch.dtype | None) -> UnsortedCode | None:
     if not flags.NATIVE or host.reason() or None in types:
         return None
     dtype, ids = (dtypes.from_torch(each).name for each in types if each is not None)
-    if dtype not in FLOATS | INTEGERS or ids not in ("int32", "int64"):
+    if dtype not in _numbers() or ids not in ("int32", "int64"):
         return None
     lanes = host.lanes() * SIZES["float32"] // SIZES[dtype]
-    return UnsortedCode(_unsorted_library(how, dtype, ids, lanes), lanes)
+    return UnsortedCode(_unsorted_library(how, dtype, ids, lanes), lanes, how in ("min", "max"))
 
 
 @functools.cache
@@ -161,17 +175,19 @@ def _unsorted_library(how: str, dtype: str, ids: str, lanes: int) -> CodeLibrary
 
 
 class UnsortedCode:
-    """The function for one reduction and two types; so many `lanes` have vectors of rows."""
+    """The function for one reduction and two types; so many `lanes` have vectors of rows; results that are
+    some of the elements are of their type (`chooses`)."""
 
-    def __init__(self, library: CodeLibrary, lanes: int) -> None:
-        self._library, self._lanes = library, lanes
+    def __init__(self, library: CodeLibrary, lanes: int, chooses: bool) -> None:
+        self._library, self._lanes, self._chooses = library, lanes, chooses
 
     def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
         """[count, …]; None if a number is not below the count."""
         sizes = data.shape[1:]
         columns = math.prod(sizes)
         threads = _threads(data.numel()) if columns >= _SHARED * self._lanes else 1
-        out, seen = torch.empty((count, *sizes), dtype=data.dtype), torch.empty(count, dtype=torch.uint8)
+        kind = data.dtype if self._chooses else _total(data.dtype)
+        out, seen = torch.empty((count, *sizes), dtype=kind), torch.empty(count, dtype=torch.uint8)
         words = {"threads": threads, "count": ids.shape[0], "segments": count, "columns": columns}
         note = ctypes.c_int64()
         places: dict[str, torch.Tensor | int] = {
@@ -179,7 +195,7 @@ class UnsortedCode:
             "seen": seen,
         }  # fmt: skip
         self._library.call("reduce", words, places)
-        return None if note.value else out
+        return None if note.value else out.to(data.dtype)
 
 
 def _threads(elements: int) -> int:
