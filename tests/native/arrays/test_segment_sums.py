@@ -189,7 +189,10 @@ def test_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("dtype", "kind"),
     [
-        ("float16", "int64"), ("float32", "int32"), ("float64", "int64"), ("uint8", "int32"),
+        ("float16", "int64"),
+        ("float32", "int32"),
+        ("float64", "int64"),
+        ("uint8", "int32"),
         ("int32", "int64"),
     ],
 )
@@ -258,7 +261,10 @@ def test_numbers_that_cannot_be_are_refused_as_without(monkeypatch, ids, message
 @pytest.mark.parametrize(
     ("dtype", "kind"),
     [
-        ("float16", "int64"), ("float32", "int32"), ("float64", "int64"), ("uint8", "int32"),
+        ("float16", "int64"),
+        ("float32", "int32"),
+        ("float64", "int64"),
+        ("uint8", "int32"),
         ("int32", "int64"),
     ],
 )

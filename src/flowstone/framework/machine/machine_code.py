@@ -287,11 +287,12 @@ class IntegerProduct(Protocol):
 
 
 class Quotients(Protocol):
-    """Quotients and remainders of integers of a type on the host."""
+    """Quotients, remainders and powers of integers of a type on the host."""
 
     def __call__(self, name: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor | None:
         """Of tensors that broadcast: their "truncated_quotient", "truncated_remainder", "floored_quotient" or
-        "floored_remainder", with wrap-around; None if a divisor is 0."""
+        "floored_remainder", or x to the "power" of y, with wrap-around; None if a divisor is 0, or an
+        exponent below."""
 
 
 class SparseProduct(Protocol):

@@ -28,10 +28,10 @@ PLACES = {
 }
 """The addresses that each function takes after that of the numbers, in order. `reduce` makes `out` [segments,
 columns] of `data` [rows, columns]; `spread` adds to `out` [rows, columns], 0 at first, of `data` [segments,
-columns], in float32 if they are float16. `rank` takes sorted `indices`, and the elements that they are of, `order` (int64); it makes the rank
-of each element's index and the indices that there are, both of the indices' type; the second of `notes` is
-how many. The first of `notes`, int64, becomes 1 where a number is out of bounds or ids fall; the results
-have no meaning then."""
+columns], in float32 if they are float16. `rank` takes sorted `indices`, and the elements that they are of,
+`order` (int64); it makes the rank of each element's index and the indices that there are, both of the
+indices' type; the second of `notes` is how many. The first of `notes`, int64, becomes 1 where a number is out
+of bounds or ids fall; the results have no meaning then."""
 ROW_PLACES = {"gather_up": ("notes", "ids", "data", "out")}
 """The same of `row_code`: `out` is made of as many rows of `data` as there are elements."""
 ROWS = ("sum", "mean", "min", "max", "prod")

@@ -12,6 +12,7 @@ import ctypes
 import functools
 import math
 
+import numpy as np
 import torch
 
 from flowstone.framework import flags
@@ -26,6 +27,7 @@ from flowstone.native.codegen.emitter import FLOATING, FLOATS, INTEGERS, SIZES
 __all__ = ["RowCode", "SegmentCode", "UnsortedCode", "segment_rows", "segment_sums", "unsorted_rows"]
 
 _SHARED = 2  # vectors of a row, from which threads gain more than each needs to look at all numbers
+_FEW = 64  # indices that Python ranks faster
 _WORK = 4  # of an element of a picked row, in additions
 
 
@@ -87,6 +89,8 @@ class SegmentCode:
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The gradient of the rows that are picked, and their indices, sorted; None if the numbers cannot
         be."""
+        if indices.shape[0] <= _FEW:
+            return self._spread_few(dy, indices, ids, rows)
         ordered, order = indices.sort()
         ranks, found, notes = torch.empty_like(ordered), torch.empty_like(ordered), (ctypes.c_int64 * 2)()
         places: dict[str, torch.Tensor | int] = {
@@ -96,6 +100,20 @@ class SegmentCode:
         self._library.call("rank", {"count": indices.shape[0], "rows": rows}, places)
         flows = None if notes[0] else self.spread(dy, ranks, ids, notes[1])
         return None if flows is None else (flows, found[: notes[1]])
+
+    def _spread_few(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The same of few indices, which Python ranks."""
+        at = indices.tolist()
+        found = sorted(set(at))
+        if found and not 0 <= found[0] <= found[-1] < rows:
+            return None
+        ranks = {index: i for i, index in enumerate(found)}
+        kind = indices.numpy().dtype
+        ranked = torch.from_numpy(np.array([ranks[index] for index in at], kind))
+        flows = self.spread(dy, ranked, ids, len(found))
+        return None if flows is None else (flows, torch.from_numpy(np.array(found, kind)))
 
     def _call(
         self,

@@ -3,7 +3,8 @@
 Row i of `data` [count, columns] goes into row ``ids[i]`` of `out` [segments, columns]; a negative number
 drops it. Threads share the rows of the result: each looks at all numbers, and takes the rows that go into its
 own, in their order. So the result does not depend on how many threads there are, and a sum is ATen's, to the
-bit; sums and products of float16 are made in an `out` of float32. An extreme begins with the first row that comes, which `seen` (a byte a segment) notes.
+bit; sums and products of float16 are made in an `out` of float32. An extreme begins with the first row that
+comes, which `seen` (a byte a segment) notes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Values are names such as ``%v7``, or constants, of the types of `KINDS` by their names in NumPy: vectors of
 `lanes` elements, or scalars where `lanes` is 1. Floating-point operations are each rounded, as ATen's are:
 nothing is contracted and nothing reordered. Operations on float16 (`HALF`) are the processor's own, or each
-is done in float32 and rounded, which gives the same. Functions that the text calls are noted in `declarations`, which emitters of one module
-share.
+is done in float32 and rounded, which gives the same. Functions that the text calls are noted in
+`declarations`, which emitters of one module share.
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ import numpy as np
 
 from flowstone.native.codegen import host
 
-__all__ = ["FLOATING", "FLOATS", "HALF", "INTEGERS", "KINDS", "SIZES", "Attributes", "Emit", "Emitter", "kind_of"]
+__all__ = [
+    "FLOATING",
+    "FLOATS",
+    "HALF",
+    "INTEGERS",
+    "KINDS",
+    "SIZES",
+    "Attributes",
+    "Emit",
+    "Emitter",
+    "kind_of",
+]
 
 KINDS = {
     "float32": "float", "float64": "double", "int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32",

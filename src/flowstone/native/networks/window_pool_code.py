@@ -30,7 +30,8 @@ what no number exceeds is minus infinity."""
 PLACES = {"largest": ("images", "out"), "mean": ("images", "out")}
 """The addresses that each function takes after that of the numbers."""
 _LOWEST = {
-    "uint8": 0, "int8": -128, HALF: -65504.0, "float32": -3.4028234663852886e38, "float64": -sys.float_info.max,
+    "uint8": 0, "int8": -128, HALF: -65504.0, "float32": -3.4028234663852886e38,
+    "float64": -sys.float_info.max,
 }  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from flowstone.native.networks.window_pool_code import PLACES, WORDS, window_poo
 __all__ = ["WindowPool", "window_pool"]
 
 _NAMES = {
-    torch.float16: HALF, torch.float32: "float32", torch.float64: "float64", torch.uint8: "uint8", torch.int8: "int8",
+    torch.float16: HALF, torch.float32: "float32", torch.float64: "float64", torch.uint8: "uint8",
+    torch.int8: "int8",
 }  # fmt: skip
 _AXES = 3
 

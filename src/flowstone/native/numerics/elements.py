@@ -98,7 +98,9 @@ def _accuracy(name: str) -> str:
 
 
 def _binary(floating: str, whole: str) -> Emit:
-    return lambda e, dtype, x, attributes: e.binary(floating if dtype in FLOATING else whole, dtype, x[0], x[1])
+    return lambda e, dtype, x, attributes: e.binary(
+        floating if dtype in FLOATING else whole, dtype, x[0], x[1]
+    )
 
 
 def _sum(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
