@@ -257,10 +257,10 @@ def _first_of_segment(of: _Elements, element: str) -> str:
 
 def _clear(of: _Elements, start: str, end: str) -> None:
     """Makes rows of the result what segments without rows have."""
-    e, kind = of.e, kind_of(of.dtype)
-    empty = e.one.constant(of.dtype, int(of.how == "prod"))
-    with e.loop(e.mul(start, of.words["columns"]), e.mul(end, of.words["columns"])) as i:
-        e.set(kind, e.at(of.a["out"], i, kind), empty)
+    e = of.e
+    to = e.mul(start, of.words["columns"])
+    for i, masks in e.vectors(e.mul(e.sub(end, start), of.words["columns"])):
+        store(e, of.dtype, e.constant(of.dtype, int(of.how == "prod")), of.a["out"], e.add(to, i), masks[0])
 
 
 def _add_up(of: _Elements, segment: str, elements: tuple[str, str], scale: str) -> None:

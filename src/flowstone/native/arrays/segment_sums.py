@@ -82,14 +82,14 @@ class SegmentCode:
         """The gradient [rows, …]; None if the numbers cannot be."""
         out = torch.zeros((rows, *dy.shape[1:]), dtype=_total(dy.dtype))
         found = self._call("spread", dy, indices, ids, out, (rows, dy.shape[0]))
-        return None if found is None else found.to(dy.dtype)
+        return found if found is None or out.dtype is dy.dtype else found.to(dy.dtype)
 
     def spread_picked(
         self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The gradient of the rows that are picked, and their indices, sorted; None if the numbers cannot
         be."""
-        if indices.shape[0] <= _FEW:
+        if 0 < indices.shape[0] <= _FEW:
             return self._spread_few(dy, indices, ids, rows)
         ordered, order = indices.sort()
         ranks, found, notes = torch.empty_like(ordered), torch.empty_like(ordered), (ctypes.c_int64 * 2)()
@@ -105,12 +105,11 @@ class SegmentCode:
         self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The same of few indices, which Python ranks."""
-        at = indices.tolist()
+        at, kind = indices.tolist(), indices.numpy().dtype
         found = sorted(set(at))
-        if found and not 0 <= found[0] <= found[-1] < rows:
+        if not 0 <= found[0] <= found[-1] < rows:
             return None
         ranks = {index: i for i, index in enumerate(found)}
-        kind = indices.numpy().dtype
         ranked = torch.from_numpy(np.array([ranks[index] for index in at], kind))
         flows = self.spread(dy, ranked, ids, len(found))
         return None if flows is None else (flows, torch.from_numpy(np.array(found, kind)))
@@ -213,7 +212,7 @@ class UnsortedCode:
             "seen": seen,
         }  # fmt: skip
         self._library.call("reduce", words, places)
-        return None if note.value else out.to(data.dtype)
+        return None if note.value else out if kind is data.dtype else out.to(data.dtype)
 
 
 def _threads(elements: int) -> int:

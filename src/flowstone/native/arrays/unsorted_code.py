@@ -57,11 +57,11 @@ class _Rows:
 
     def text(self) -> str:
         e = self.e
-        with e.loop(self.start, self.end) as i:
-            if self.notes_first:
+        if self.notes_first:
+            with e.loop(self.start, self.end) as i:
                 e.set("i8", e.at(self.a["seen"], i, "i8"), "0")
-            else:
-                self.fill(i)
+        else:
+            self.fill(self.start, self.end)
         is_narrow = e.let(f"icmp eq i64 {self.words['columns']}, 1")
         with e.when(is_narrow):
             self.take_all(narrow=True)
@@ -71,15 +71,15 @@ class _Rows:
             with e.loop(self.start, self.end) as i:
                 seen = e.get("i8", e.at(self.a["seen"], i, "i8"))
                 with e.when(e.let(f"icmp eq i8 {seen}, 0")):
-                    self.fill(i)
+                    self.fill(i, e.add(i, 1))
         return e.text()
 
-    def fill(self, row: str) -> None:
-        """Gives a row of the result the reduction of nothing."""
-        e, kind = self.e, kind_of(self.out)
-        to = e.mul(row, self.words["columns"])
-        with e.loop(to, e.add(to, self.words["columns"])) as i:
-            e.set(kind, e.at(self.a["out"], i, kind), e.one.constant(self.out, self.neutral()))
+    def fill(self, start: str, end: str) -> None:
+        """Gives rows of the result the reduction of nothing."""
+        e = self.e
+        to = e.mul(start, self.words["columns"])
+        for i, masks in e.vectors(e.mul(e.sub(end, start), self.words["columns"])):
+            store(e, self.out, e.constant(self.out, self.neutral()), self.a["out"], e.add(to, i), masks[0])
 
     def neutral(self) -> float:
         """The reduction of nothing."""
