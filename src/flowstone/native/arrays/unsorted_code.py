@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
-from flowstone.native.codegen.emitter import FLOATING, HALF, KINDS, Emitter, kind_of
+from flowstone.native.codegen.emitter import FLOATING, HALF, KINDS, Emitter
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import lane_mask, load, store
 

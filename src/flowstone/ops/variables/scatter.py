@@ -120,8 +120,11 @@ def _extreme(function: Callable[..., torch.Tensor], how: str) -> Callable[..., N
         if table.device.type != "cpu":
             in_rounds(table, indices, updates)
         elif indices.numel() <= _FEW_ROWS:
-            for here, row in zip(indices.long().split(1), updates.split(1)):
-                table.index_copy_(0, here, function(table.index_select(0, here), row))
+            for place, update in zip(indices.tolist(), updates.unbind()):
+                if place < 0:  # which ATen would count from the end
+                    raise IndexError(f"index {place} is out of range")
+                row = table.select(0, place)
+                function(row, update, out=row)
         elif updates.numel():
             places = indices.long().view([-1] + [1] * (table.dim() - 1)).expand(updates.shape)
             table.scatter_reduce_(0, places, updates, how)
