@@ -108,9 +108,6 @@ def _subtract(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor)
     add_rows(table, indices, updates, subtracts=True)
 
 
-_FEW_ROWS = 3
-
-
 def _extreme(function: Callable[..., torch.Tensor], how: str) -> Callable[..., None]:
     """Reduces to extremes in rounds, or on a host in one call: a tenth to a twentieth of the time. That wakes
     ATen's team, for which few rows do not wait."""
@@ -121,9 +118,7 @@ def _extreme(function: Callable[..., torch.Tensor], how: str) -> Callable[..., N
             in_rounds(table, indices, updates)
         elif indices.numel() <= _FEW_ROWS:
             for place, update in zip(indices.tolist(), updates.unbind()):
-                if place < 0:  # which ATen would count from the end
-                    raise IndexError(f"index {place} is out of range")
-                row = table.select(0, place)
+                row = table.select(0, place if place >= 0 else table.shape[0])  # ATen counts from the end
                 function(row, update, out=row)
         elif updates.numel():
             places = indices.long().view([-1] + [1] * (table.dim() - 1)).expand(updates.shape)
@@ -141,6 +136,7 @@ ROW_FUNCTIONS = {
     "Min": _extreme(torch.minimum, "amin"),
     "Max": _extreme(torch.maximum, "amax"),
 }
+_FEW_ROWS = 3  # of extremes, which are taken one by one
 _CHECKED = (_add, _subtract, copy_rows)  # by ATen on the CPU, or before it; an accelerator would be lost
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
