@@ -168,11 +168,9 @@ class Placing(Protocol):
 class RowAdditions(Protocol):
     """Rows added to those of a table that contiguous indices name, on the host."""
 
-    def __call__(
-        self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor, subtracts: bool
-    ) -> bool:
-        """Adds contiguous rows to a contiguous table in their order, or subtracts them. False, with nothing
-        changed, if an index is out of bounds."""
+    def __call__(self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor, how: str) -> bool:
+        """Has contiguous rows "add" to a contiguous table in their order, "subtract", "multiply" or, of
+        floats, "divide" it. False, with nothing changed, if an index is out of bounds."""
 
 
 class SegmentSums(Protocol):
