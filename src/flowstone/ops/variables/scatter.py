@@ -125,7 +125,7 @@ def _extreme(function: Callable[..., torch.Tensor], how: str) -> Callable[..., N
     return scatter
 
 
-ROW_FUNCTIONS = {
+ROW_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Update": copy_rows,
     "Add": add_rows,
     "Sub": _subtract,
