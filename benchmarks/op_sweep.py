@@ -46,6 +46,7 @@ REASONS = {
     "CholeskyGrad": "A solution with a triangle by MKL takes 1.1 ms, as long as a product.",
     "Conv3DBackpropFilterV2": "6,944 volumes of 18 places with two channels: of 0.99 ms ATen takes 0.47 for "
     "the gradient and 0.21 to pad.",
+    "DenseCountSparseOutput": "No arithmetic, for which 3 x is the bound.",
     "DenseToDenseSetOperation": "No arithmetic, for which 3 x is the bound.",
     "Eig": "LAPACK, called for each matrix: real values and conjugate pairs are exact, which a complex "
     "triangular form does not give.",
@@ -53,11 +54,7 @@ REASONS = {
     "FFT3D": "MKL's transforms, whose lengths have the prime 17.",
     "FusedResizeAndPadConv2D": "6,250 small images: the convolution takes 1.7 ms, the resize and the edges "
     "0.4 each.",
-    "Inplace": "The tensor is a variable's value, of which ours changes a copy; TensorFlow changes the "
-    "variable. What nobody else reads changes in place.",
-    "RaggedGather": "Three rows are picked, of which the lists take a few microseconds.",
     "SerializeSparse": "No arithmetic, for which 3 x is the bound.",
-    "StatelessShuffle": "Of one row, which TensorFlow hands on and ours copies.",
     "StringFormat": "No arithmetic, for which 3 x is the bound.",
 }  # of those that are known to be slower, by how their names begin
 NO_MEMORY = ("Unable to allocate", "DefaultCPUAllocator", "bad_alloc", "start new thread")

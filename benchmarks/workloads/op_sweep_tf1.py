@@ -95,6 +95,10 @@ def prepared(name: str, way: int) -> Callable[[], object]:
     with tf.Graph().as_default():
         made: list[Any] = []
         given = variables(inputs, made)
+        if subject.op.startswith(
+            "Inplace"
+        ):  # as their functions give them: else TensorFlow changes the variable
+            given[0] = add("DeepCopy", given[:1], {}).outputs[0]
         node = add(subject.op, given, attributes)
         if os.environ["GRADIENTS"]:
             node = gradients(node.outputs[0], given, made)

@@ -254,6 +254,12 @@ def _crop_gradient(d: Draw) -> Inputs:
     }
 
 
+def _image_gradient(d: Draw) -> Inputs:
+    images = max(1, d.n // 4096)
+    flow, attributes = d.normal(images, 16, 16, 16), {"strides": [1, 1, 1, 1], "padding": "SAME"}
+    return [_shape(images, 16, 16, 8), d.normal(3, 3, 8, 16), flow], attributes
+
+
 def _fractional(largest: bool) -> Callable[[Draw], Inputs]:
     def made(d: Draw) -> Inputs:
         images = d.n // (16 * 16 * 8)
@@ -287,6 +293,7 @@ OWN: dict[str, Callable[[Draw], Inputs] | list[tuple[str, Callable[[Draw], Input
     "Cholesky": _matrices("definite"),
     "CholeskyGrad": _matrices("normal", _lower)[::1],
     "CombinedNonMaxSuppression": _suppression,
+    "Conv2DBackpropInput": _image_gradient,
     "CropAndResizeGradImage": _crop_gradient,
     "DenseBincount": lambda d: ([d.ints(0, 100, d.n), np.array(100, np.int32), d.normal(d.n)], {}),
     "DenseCountSparseOutput": lambda d: (

@@ -160,7 +160,7 @@ def test_one_node_that_aten_has_no_vectors_for_is_one_if_it_has_many_elements(
     [
         ("Less", "int8", False), ("Less", "int32", True), ("LeftShift", "int8", True),
         ("PopulationCount", "int64", True), ("Square", "int64", True), ("Square", "float32", False),
-        ("BitwiseAnd", "int32", False), ("Reciprocal", "float32", True), ("Reciprocal", "float16", False),
+        ("BitwiseAnd", "int32", False), ("Reciprocal", "float32", True), ("Reciprocal", "float16", True),
     ],
 )  # fmt: skip
 def test_which_types_of_many_elements_are_one(name: str, dtype: str, is_one: bool) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
 from code_texts import shown_functions
@@ -73,3 +76,23 @@ def test_indices_of_no_elements_and_bad_arguments_are_as_without() -> None:
         assert session.run(made, {depth: 5000}).shape == (200, 0, 5000)
         with pytest.raises(tf.errors.InvalidArgumentError, match="depth must be non-negative"):
             session.run(tf.one_hot(tf.zeros([5000], tf.int64), depth), {depth: -1})
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("dims", "at", "depth"),
+    [((5000,), 1, 7), ((300, 3), 1, 32), ((40, 70), 2, 5), ((9,), 1, 4096), ((9,), 1, 4097)],
+)
+def test_elements_are_the_same_past_the_caches(set_profile, dtype, dims, at, depth) -> None:
+    code = hot_places._asked(torch.int32, dtype.itemsize)
+    indices = torch.randint(
+        -1, depth + 2, dims, generator=torch.Generator().manual_seed(0), dtype=torch.int32
+    )
+    on, off, found = torch.tensor(3).to(dtype), torch.tensor(2).to(dtype), []
+    for streamed in (1 << 60, 0):
+        set_profile(streamed_copies=streamed)
+        while (native := code()) is None:
+            time.sleep(0.01)
+        found.append(native(indices, depth, at, on, off))
+    assert torch.equal(*found)
+    assert int((found[0] == on).sum()) == int(((indices >= 0) & (indices < depth)).sum())

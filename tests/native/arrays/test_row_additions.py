@@ -22,7 +22,9 @@ def test_the_text_is_valid(monkeypatch, dtype, index, team) -> None:
     monkeypatch.setattr(host, "has", lambda name: team)
     text = row_additions.row_additions_code(dtype, index, 8)
     assert ("GOMP_parallel" in text) == team
-    assert shown_functions(text) == {"add", "subtract"}
+    assert shown_functions(text) == {"add", "subtract", "multiply"} | (
+        {"divide"} if dtype != "int8" else set()
+    )
 
 
 def numbers(shape, dtype) -> torch.Tensor:
@@ -44,8 +46,25 @@ def test_sums_are_atens(monkeypatch, dtype, index, shape) -> None:
     for subtracts in (False, True):
         expected = table.clone().index_add_(0, places, rows, alpha=-1 if subtracts else 1)
         found = table.clone()
-        assert row_additions.row_additions(dtype, index)(found, places, rows, subtracts)
+        assert row_additions.row_additions(dtype, index)(
+            found, places, rows, "subtract" if subtracts else "add"
+        )
         assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8, torch.int64])
+@pytest.mark.parametrize("how", ["multiply", "divide"])
+def test_products_and_quotients_come_one_after_the_other(monkeypatch, dtype, how) -> None:
+    monkeypatch.setattr(flags, "NATIVE", 2)
+    if how == "divide" and not dtype.is_floating_point:
+        return
+    table, rows = numbers((9, 3, 7), dtype), numbers((40, 3, 7), dtype)
+    places = torch.from_numpy(np.random.default_rng(5).integers(0, 9, 40))
+    found, expected = table.clone(), table.clone()
+    assert row_additions.row_additions(dtype, torch.int64)(found, places, rows, how)
+    for place, row in zip(places.tolist(), rows):
+        expected[place] = expected[place] * row if how == "multiply" else expected[place] / row
+    assert torch.equal(found, expected)
 
 
 @pytest.mark.parametrize("bad", [-1, 9, 2**40])
@@ -54,7 +73,7 @@ def test_nothing_is_changed_where_an_index_is_outside(monkeypatch, bad) -> None:
     table = torch.ones(9, 2)
     places = torch.tensor([0, 3, bad])
     add = row_additions.row_additions(torch.float32, torch.int64)
-    assert not add(table, places, torch.ones(3, 2), False)
+    assert not add(table, places, torch.ones(3, 2), "add")
     assert bool((table == 1).all())
 
 
@@ -68,7 +87,7 @@ def test_a_large_sum_is_that_of_one_thread(monkeypatch) -> None:
     monkeypatch.setattr(flags, "NATIVE", 2)
     rows, places = numbers((9000, 64), torch.float32), torch.arange(9000) % 7
     found = torch.zeros(7, 64)
-    assert row_additions.row_additions(torch.float32, torch.int64)(found, places, rows, False)
+    assert row_additions.row_additions(torch.float32, torch.int64)(found, places, rows, "add")
     assert torch.equal(found, torch.zeros(7, 64).index_add_(0, places, rows))
 
 

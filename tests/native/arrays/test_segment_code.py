@@ -25,7 +25,9 @@ def test_the_text_is_valid_and_has_its_functions(monkeypatch, lanes, types, how,
 
 
 @pytest.mark.parametrize("lanes", [2, 8, 16])
-@pytest.mark.parametrize("types", [("float32", "int64"), ("float64", "int32"), ("uint8", "int32")])
+@pytest.mark.parametrize(
+    "types", [("float16", "int64"), ("float32", "int64"), ("float64", "int32"), ("uint8", "int32")]
+)
 @pytest.mark.parametrize("how", segment_code.ROWS)
 @pytest.mark.parametrize("team", [False, True])
 def test_so_is_that_of_all_rows(monkeypatch, lanes, types, how, team) -> None:

@@ -13,6 +13,7 @@ from flowstone.framework import flags
 from flowstone.native.arrays import segment_sums
 from flowstone.native.codegen import host
 from flowstone.ops.numbers import segment_reductions
+from flowstone.ops.sparse import sparse_segment_reductions
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
 SHAPES = [  # rows, columns, elements, segments
@@ -79,6 +80,24 @@ def test_sums_and_their_gradients(shape: Any, kinds: Any, dtype: torch.dtype, ho
             torch.testing.assert_close(found.to(wide), expected, rtol=bound, atol=bound * limit)
         else:
             assert torch.equal(found, expected.to(dtype))
+
+
+@pytest.mark.skipif(not host.has_halves(), reason="the processor has no float16")
+@pytest.mark.parametrize("how", ["sum", "mean", "sqrtn"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_float16_is_rounded_as_by_aten(shape: Any, how: str) -> None:
+    rows, columns, _, segments = shape
+    indices, ids = given(shape, INDICES[0])
+    functions = code(how, torch.float16, *INDICES[0])
+    data, flow = torch.randn(rows, columns).half(), torch.randn(segments, columns).half()
+    scale: Any = 1
+    if how != "sum":  # of the last few of a vector ATen rounds twice
+        scale = sparse_segment_reductions.segment_scale(how, data.float(), ids, segments).half()
+    sums = segment_reductions.sum_rows(data.index_select(0, indices), ids, segments) * scale
+    flows = (flow * scale).index_select(0, ids)
+    assert torch.equal(functions.reduce(data, indices, ids, segments), sums)
+    spread = segment_reductions.sum_rows(flows, indices, rows)
+    assert torch.equal(functions.spread(flow, indices, ids, rows), spread)
 
 
 @pytest.mark.parametrize("how", ["sum", "mean", "sqrtn"])
@@ -160,7 +179,7 @@ def test_sessions_give_the_same_with_and_without(
 
 
 def test_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert segment_sums.segment_sums("sum", torch.float16, torch.int32, torch.int32) is None
+    assert segment_sums.segment_sums("sum", torch.complex64, torch.int32, torch.int32) is None
     assert segment_sums.segment_sums("sum", None, torch.int32, torch.int32) is None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert segment_sums.segment_sums("sum", torch.float32, torch.int32, torch.int32) is None
@@ -168,7 +187,14 @@ def test_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("how", ["sum", "mean", "min", "max", "prod"])
 @pytest.mark.parametrize(
-    ("dtype", "kind"), [("float32", "int32"), ("float64", "int64"), ("uint8", "int32"), ("int32", "int64")]
+    ("dtype", "kind"),
+    [
+        ("float16", "int64"),
+        ("float32", "int32"),
+        ("float64", "int64"),
+        ("uint8", "int32"),
+        ("int32", "int64"),
+    ],
 )
 @pytest.mark.parametrize("shape", [each for each in SHAPES if each[1]])
 def test_all_rows_reduced_as_by_aten(monkeypatch, shape: Any, dtype: str, kind: str, how: str) -> None:
@@ -177,7 +203,7 @@ def test_all_rows_reduced_as_by_aten(monkeypatch, shape: Any, dtype: str, kind: 
     data = np.random.default_rng(count).normal(size=(count, columns)) * 3
     data = abs(data) if dtype == "uint8" else data
     data = data.astype(dtype)
-    if dtype == "float32" and how in ("min", "max"):
+    if dtype in ("float16", "float32") and how in ("min", "max"):
         data[count // 2, 0] = np.nan
     found = []
     for native in (0, 1):
@@ -187,7 +213,10 @@ def test_all_rows_reduced_as_by_aten(monkeypatch, shape: Any, dtype: str, kind: 
             op = getattr(tf, f"segment_{how}")
             found.append(session.run(op(fed, ids.numpy()), {fed: data}))
     assert found[0].shape == found[1].shape
-    np.testing.assert_allclose(*found, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-5)
+    if dtype == "float16":  # to the bit: each operation is rounded, in the order of the rows
+        np.testing.assert_array_equal(*found)
+    else:
+        np.testing.assert_allclose(*found, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
@@ -230,7 +259,14 @@ def test_numbers_that_cannot_be_are_refused_as_without(monkeypatch, ids, message
 
 @pytest.mark.parametrize("how", ["sum", "prod", "min", "max"])
 @pytest.mark.parametrize(
-    ("dtype", "kind"), [("float32", "int32"), ("float64", "int64"), ("uint8", "int32"), ("int32", "int64")]
+    ("dtype", "kind"),
+    [
+        ("float16", "int64"),
+        ("float32", "int32"),
+        ("float64", "int64"),
+        ("uint8", "int32"),
+        ("int32", "int64"),
+    ],
 )
 @pytest.mark.parametrize("shape", [*[each for each in SHAPES if each[1]], (9, 16, 30, 4), (9, 1, 30, 4)])
 def test_rows_in_any_order_reduced_as_by_aten(shape: Any, dtype: str, kind: str, how: str) -> None:
@@ -255,7 +291,7 @@ def test_rows_in_any_order_reduced_as_by_aten(shape: Any, dtype: str, kind: str,
 
 
 def test_rows_of_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert segment_sums.unsorted_rows("sum", torch.float16, torch.int32) is None
+    assert segment_sums.unsorted_rows("sum", torch.complex64, torch.int32) is None
     assert segment_sums.unsorted_rows("sum", None, torch.int32) is None
     monkeypatch.setattr(flags, "NATIVE", 0)
     assert segment_sums.unsorted_rows("sum", torch.float32, torch.int32) is None

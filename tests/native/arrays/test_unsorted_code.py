@@ -10,7 +10,9 @@ from flowstone.native.codegen import host
 
 
 @pytest.mark.parametrize("lanes", [2, 8, 16])
-@pytest.mark.parametrize("types", [("float32", "int64"), ("float64", "int32"), ("uint8", "int32")])
+@pytest.mark.parametrize(
+    "types", [("float16", "int64"), ("float32", "int64"), ("float64", "int32"), ("uint8", "int32")]
+)
 @pytest.mark.parametrize("how", unsorted_code.REDUCTIONS)
 @pytest.mark.parametrize("team", [False, True])
 def test_the_text_is_valid_and_has_its_function(monkeypatch, lanes, types, how, team) -> None:

@@ -47,17 +47,17 @@ def windows_of(images: np.ndarray, form: Any) -> Sequence[Any]:
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: str(form[:3]))
 @pytest.mark.parametrize("channels", [1, 3, 16, 37])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 def test_floats(form: Any, channels: int, dtype: Any) -> None:
     chance = torch.Generator().manual_seed(channels)
-    images = torch.randn((2, *form[0], channels), generator=chance, dtype=dtype)
+    images = torch.randn((2, *form[0], channels), generator=chance).to(dtype)
     largest, mean = pooled("largest", images, form), pooled("mean", images, form)
     for place, seen in windows_of(images.numpy(), form):
-        total = np.zeros((2, channels), images.numpy().dtype)
+        total = np.zeros((2, channels), np.float32 if dtype is torch.float16 else images.numpy().dtype)
         for i in range(seen.shape[1]):
             total += seen[:, i]
         np.testing.assert_array_equal(largest[(slice(None), *place)], seen.max(1))
-        np.testing.assert_array_equal(mean[(slice(None), *place)], total / seen.shape[1])
+        np.testing.assert_array_equal(mean[(slice(None), *place)], (total / seen.shape[1]).astype(seen.dtype))
 
 
 def test_infinities_and_no_numbers() -> None:

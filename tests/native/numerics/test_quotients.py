@@ -18,7 +18,7 @@ from flowstone.native.numerics import quotient_code, quotients
 
 pytestmark = pytest.mark.skipif(bool(host.reason()), reason=host.reason() or "")
 TYPES = ("int8", "uint8", "int16", "int32", "int64")
-NAMES = tuple(quotient_code.PLACES)
+NAMES = tuple(name for name in quotient_code.PLACES if name != "power")
 
 
 def wanted(name: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -91,6 +91,30 @@ def test_a_divisor_of_zero_gives_nothing(dtype: str, place: int) -> None:
             )
             is None
         )
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("second", [(5, 37), (), (1, 37)])
+def test_powers_wrap_around(dtype: str, second: Any) -> None:
+    kind = np.iinfo(dtype)
+    x, y = numbers(dtype, (5, 37), 1), np.random.default_rng(2).integers(0, 100, second).astype(dtype)
+    found = quotients.Quotients(dtype)("power", torch.from_numpy(x), torch.from_numpy(np.array(y)))
+    exact = np.power(x.astype(object), y.astype(object))
+    expected = (exact - int(kind.min)) % (1 << kind.bits) + int(kind.min)
+    np.testing.assert_array_equal(found.numpy(), expected.astype(dtype))
+    y = np.array(y)
+    y.flat[-1] = 255 if dtype == "uint8" else -2
+    found = quotients.Quotients(dtype)("power", torch.from_numpy(x), torch.from_numpy(y))
+    assert (found is None) == (dtype != "uint8")
+
+
+def test_steps_refuse_negative_exponents_of_many_integers() -> None:
+    x, y = tf.placeholder(tf.int32, [90, 60]), tf.placeholder(tf.int32, [90, 60])
+    with tf.Session() as session:
+        ones = np.ones((90, 60), np.int32)
+        np.testing.assert_array_equal(session.run(x**y, {x: 3 * ones, y: 4 * ones}), 81 * ones)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="negative integer powers"):
+            session.run(x**y, {x: ones, y: -ones})
 
 
 @pytest.mark.parametrize("op", ["Div", "TruncateDiv", "FloorDiv", "FloorMod", "TruncateMod", "Mod"])

@@ -146,7 +146,7 @@ ATEN: dict[str, Callable[..., torch.Tensor]] = {
     "Any": torch.any,
     "All": torch.all,
 }
-TYPES = ["float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
+TYPES = ["float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -165,11 +165,13 @@ def test_every_type(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Sum", "Prod", "Max", "Min"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize(
     "bad", [[math.nan], [math.inf], [-math.inf], [math.inf, -math.inf], [math.nan, math.inf]]
 )
 def test_nan_and_infinities_are_as_in_aten(name: str, dtype: str, bad: list[float]) -> None:
+    if not reduces(name, dtype):
+        return
     for columns in (5, 37):
         for place in (0, columns - len(bad)):
             x = torch.ones(4, columns, dtype=getattr(torch, dtype))
@@ -191,3 +193,8 @@ def test_sums_are_at_least_as_exact_as_those_of_aten(dtype: str, over: str) -> N
     assert (
         np.abs(ours - exact).max() <= np.abs(aten - exact).max() + np.finfo(dtype).eps * np.abs(exact).max()
     )
+
+
+def test_products_of_float16_over_columns_are_rounded_as_by_aten() -> None:
+    x = torch.randn(200, 70).half()
+    np.testing.assert_array_equal(one("Prod", "columns", x), torch.prod(x, 0))

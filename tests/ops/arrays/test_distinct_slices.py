@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import flowstone as tf
+from flowstone.ops.arrays import distinct_slices
 from flowstone.ops.arrays.distinct_texts import first_of_each, numbered, numbers_in
 
 RANDOM = np.random.RandomState(0)
@@ -41,3 +43,26 @@ def test_numbers(texts: list[bytes]) -> None:
     assert words == list(dict.fromkeys(texts)) and [words[i] for i in numbers] == texts
     assert numbers_in({word: i for i, word in enumerate(words)}, texts).tolist() == numbers.tolist()
     assert first_of_each(numbers, len(words)).tolist() == [texts.index(word) for word in words]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8", "bool"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((40,), 0), ((9, 2), 0), ((3, 12), 1), ((4, 3, 2), 1), ((6, 0), 0)]
+)
+def test_few_elements_are_compared_by_python_with_the_same_result(monkeypatch, dtype, shape, axis) -> None:
+    x = np.random.RandomState(len(shape)).randint(0, 2, shape).astype(dtype)
+    if dtype == "float32" and x.size:
+        x.flat[0] = -0.0
+    found = []
+    for few in (0, 200):
+        monkeypatch.setattr(distinct_slices, "_FEWEST", few)
+        found.append([each.numpy() for each in distinct_slices._distinct(torch.from_numpy(x), axis)])
+    for one, other in zip(*found):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_no_two_nan_are_one_slice() -> None:
+    x = np.array([[-0.0, 1], [np.nan, 1], [0, 1], [2, 2], [np.nan, 1], [2, 2]], np.float32)
+    slices, places, counts = distinct(x, 0)
+    np.testing.assert_array_equal(slices, [[0, 1], [np.nan, 1], [2, 2], [np.nan, 1]])
+    assert (places.tolist(), counts.tolist()) == ([0, 1, 0, 2, 3, 2], [2, 1, 2, 1])

@@ -115,3 +115,25 @@ def test_there_is_nothing_to_take_of_empty_params() -> None:
         assert session.run(tf.gather_nd(empty, np.zeros((0, 1), np.int32))).shape == (0, 0, 2)
         with pytest.raises(tf.errors.InvalidArgumentError, match="empty"):
             session.run(tf.gather_nd(empty, [0]))
+
+
+@pytest.mark.parametrize("index", [np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("indices", [[[0, 1], [1, 2]], [[1]], [[[1, 2, 3]], [[0, 0, 0]]], [1, 2]])
+def test_constant_tuples_pick_what_fed_ones_pick(indices, index) -> None:
+    x, fed = tf.placeholder(tf.uint16, X.shape), tf.placeholder(index, np.shape(indices))
+    ours = [tf.gather_nd(x, np.array(indices, index)), tf.gather_nd(x, fed)]
+    with tf.Session() as session:
+        constant, other = session.run(ours, {x: X, fed: indices})
+    np.testing.assert_array_equal(constant, other)
+    np.testing.assert_array_equal(constant, X.astype(np.uint16)[tuple(np.moveaxis(np.array(indices), -1, 0))])
+
+
+@pytest.mark.parametrize("indices", [[[0, 3]], [[-1, 0]], [[0, 0], [2, 0]]])
+def test_steps_refuse_constant_tuples_out_of_bounds(indices) -> None:
+    x = tf.placeholder(tf.float32, X.shape)
+    y = tf.gather_nd(x, indices, name="picked")
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"does not index.*\n.*picked"),
+    ):
+        session.run(y, {x: X})

@@ -135,3 +135,19 @@ def test_picked_rows_are_the_same_by_few_numbers_and_by_many(
             picked([0, 2, 1, 3], inner, [0])
         with pytest.raises(tf.errors.InvalidArgumentError, match="must end with the number of values 5"):
             picked(outer, [0, 2, 3, 6], [0])
+
+
+def test_rows_that_constants_pick_are_known_with_the_plan() -> None:
+    outer, inner, values = [0, 2, 2, 3], [0, 2, 3, 5], np.arange(5.0)
+    gather, fed = registry["RaggedGather"], tf.placeholder(tf.float64, [5])
+    given = [tf.constant(each, tf.int64) for each in (outer, inner)]
+    with tf.Session() as session:
+        found = gather.several(given, fed, [2, 0, 2], OUTPUT_RAGGED_RANK=2)
+        (first, second), picked = session.run(list(found), {fed: values})
+        assert (first.tolist(), second.tolist()) == ([0, 1, 3, 4], [0, 2, 4, 5, 7])
+        assert picked.tolist() == [3, 4, 0, 1, 2, 3, 4]
+        first[:] = 7  # the fetched splits are the caller's
+        assert session.run(list(found), {fed: values})[0][0].tolist() == [0, 1, 3, 4]
+        wrong = gather.several(given, fed, [3], OUTPUT_RAGGED_RANK=2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"is not in \[0, 3\)"):
+            session.run(list(wrong), {fed: values})

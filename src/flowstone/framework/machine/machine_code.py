@@ -168,11 +168,9 @@ class Placing(Protocol):
 class RowAdditions(Protocol):
     """Rows added to those of a table that contiguous indices name, on the host."""
 
-    def __call__(
-        self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor, subtracts: bool
-    ) -> bool:
-        """Adds contiguous rows to a contiguous table in their order, or subtracts them. False, with nothing
-        changed, if an index is out of bounds."""
+    def __call__(self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor, how: str) -> bool:
+        """Has contiguous rows "add" to a contiguous table in their order, "subtract", "multiply" or, of
+        floats, "divide" it. False, with nothing changed, if an index is out of bounds."""
 
 
 class SegmentSums(Protocol):
@@ -287,11 +285,12 @@ class IntegerProduct(Protocol):
 
 
 class Quotients(Protocol):
-    """Quotients and remainders of integers of a type on the host."""
+    """Quotients, remainders and powers of integers of a type on the host."""
 
     def __call__(self, name: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor | None:
         """Of tensors that broadcast: their "truncated_quotient", "truncated_remainder", "floored_quotient" or
-        "floored_remainder", with wrap-around; None if a divisor is 0."""
+        "floored_remainder", or x to the "power" of y, with wrap-around; None if a divisor is 0, or an
+        exponent below."""
 
 
 class SparseProduct(Protocol):

@@ -46,6 +46,7 @@ _ROWS = frozenset({
     "Softmax", "LogSoftmax", "ArgMax", "ArgMin", "SoftmaxCrossEntropyWithLogits",
     "SparseSoftmaxCrossEntropyWithLogits", "_SoftmaxCrossEntropyTotal", "_SparseSoftmaxCrossEntropyTotal",
 })  # fmt: skip
+_SOFTMAX = frozenset({"Softmax", "LogSoftmax"})
 _PRODUCTS = frozenset({"MatMul", "_FusedMatMul"})
 _LARGEST_CONSTANT = 1 << 16
 
@@ -252,7 +253,10 @@ def _may_reduce(node: PlanNode) -> bool:
 def _is_on_rows(node: PlanNode) -> bool:
     first = node.inputs[0]
     dims = first.dims or ()
-    if first.dtype.base_dtype.name not in FLOATS or not dims or (dims[-1] or 0) < 2:
+    dtype = first.dtype.base_dtype
+    if dtype.name not in FLOATS and not (node.type in _SOFTMAX and _is_half(dtype)):
+        return False
+    if not dims or (dims[-1] or 0) < 2:
         return False
     if node.type in ("ArgMax", "ArgMin"):
         axis = node.inputs[1].op
@@ -263,6 +267,11 @@ def _is_on_rows(node: PlanNode) -> bool:
     if "CrossEntropy" in node.type:
         return node.inputs[1].dims == dims
     return True
+
+
+def _is_half(dtype: dtypes.DType) -> bool:
+    """Whether it is float16, which this processor converts."""
+    return dtype is dtypes.float16 and suits("Cast", [HALF], {"DstT": dtypes.float32})
 
 
 class Steps:
@@ -284,17 +293,28 @@ class Steps:
 def row_steps(node: PlanNode, steps: Steps, operands: list[int]) -> list[int]:
     """Adds the steps of a program on rows; returns the arrays that are its outputs."""
     dtype, x = node.inputs[0].dtype.base_dtype.name, operands[0]
+    if dtype == HALF:  # as by ATen, in float32
+        x = steps.add("Cast", "float32", x, DstT=dtypes.float32)
+        return [steps.add("Cast", HALF, _softmax(node, steps, "float32", x), DstT=dtypes.float16)]
     if node.type in ("ArgMax", "ArgMin"):
         return [_position(node, steps, dtype, x)]
+    if node.type in _SOFTMAX:
+        return [_softmax(node, steps, dtype, x)]
+    return _cross_entropy(node, steps, operands[1], _powers(steps, dtype, x))
+
+
+def _powers(steps: Steps, dtype: str, x: int) -> tuple[int, int, int]:
+    """Of each row: what is below its largest number, the powers of e, and their sum."""
     below = steps.add("Sub", dtype, x, steps.add("Max", dtype, x, over="row"))
     powers = steps.add("Exp", dtype, below)
-    total = steps.add("Sum", dtype, powers, over="row")
-    if node.type == "Softmax":
-        return [steps.add("Mul", dtype, powers, steps.add("Reciprocal", dtype, total))]
-    logarithm = steps.add("Log", dtype, total)
+    return below, powers, steps.add("Sum", dtype, powers, over="row")
+
+
+def _softmax(node: PlanNode, steps: Steps, dtype: str, x: int) -> int:
+    below, powers, total = _powers(steps, dtype, x)
     if node.type == "LogSoftmax":
-        return [steps.add("Sub", dtype, below, logarithm)]
-    return _cross_entropy(node, steps, operands[1], (below, powers, total, logarithm))
+        return steps.add("Sub", dtype, below, steps.add("Log", dtype, total))
+    return steps.add("Mul", dtype, powers, steps.add("Reciprocal", dtype, total))
 
 
 def _position(node: PlanNode, steps: Steps, dtype: str, x: int) -> int:
@@ -319,10 +339,11 @@ def dot_steps(node: PlanNode, steps: Steps, operands: list[int]) -> int:
     return steps.add(activation, dtype, found) if activation else found
 
 
-def _cross_entropy(node: PlanNode, steps: Steps, labels: int, parts: tuple[int, int, int, int]) -> list[int]:
+def _cross_entropy(node: PlanNode, steps: Steps, labels: int, parts: tuple[int, int, int]) -> list[int]:
     """The losses, or their total, and the gradient with respect to the logits."""
     dtype = node.inputs[0].dtype.base_dtype.name
-    below, powers, total, logarithm = parts
+    below, powers, total = parts
+    logarithm = steps.add("Log", dtype, total)
     is_total, scale = node.type.endswith("Total"), float(node.attributes.get("scale", 1))
     factor = steps.number(dtype, scale)
     share = steps.add("Mul", dtype, powers, steps.add("RealDiv", dtype, factor, total))

@@ -21,7 +21,7 @@ from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import load, read_one, store
 
-__all__ = ["FramedRows", "framed_rows", "framed_rows_code"]
+__all__ = ["FramedRows", "copy_row", "framed_rows", "framed_rows_code"]
 
 WORDS = (
     "threads", "streams", "count", "columns", "rank", "before", "inner", "rows", "lower", "upper", "pitch",
@@ -129,11 +129,8 @@ class FramedRows:
         words: Mapping[str, int],
         places: Mapping[str, int | torch.Tensor],
     ) -> torch.Tensor:
-        has_team = out.numel() >= machine.current().profile.native_team
-        threads = torch.get_num_threads() if has_team else 1
-        self._library.call(
-            name, {**words, "threads": threads}, {**places, "x": x, "out": out, "value": value}
-        )
+        arrays = {**places, "x": x, "out": out, "value": value}
+        self._library.call(name, {**words, **self._words(out)}, arrays)
         return out
 
 
@@ -205,7 +202,7 @@ def _pieces(kind: str, lanes: int, declarations: dict[str, str], name: str) -> l
         kept = e.least(words["columns"], e.sub(words["total"], source))
         to = e.at(a["out"], e.mul(row, words["pitch"]), _unit(kind))
         of = value or e.at(a["x"], source, _unit(kind))
-        _copy(e, kind, words["streams"], to, of, kept, is_value=bool(value))
+        copy_row(e, kind, words["streams"], to, of, kept, is_value=bool(value))
     return _ended(e, name)
 
 
@@ -250,11 +247,13 @@ def _write_row(
     before, kept = sizes
     _fill(e, kind, to, before, value)
     to = e.at(to, before, _unit(kind))
-    _copy(e, kind, words["streams"], to, source, kept)
+    copy_row(e, kind, words["streams"], to, source, kept)
     _fill(e, kind, e.at(to, kept, _unit(kind)), e.sub(e.sub(words["columns"], before), kept), value)
 
 
-def _copy(e: Code, kind: str, streams: str, to: str, source: str, count: str, is_value: bool = False) -> None:
+def copy_row(
+    e: Code, kind: str, streams: str, to: str, source: str, count: str, is_value: bool = False
+) -> None:
     """So many elements, or a value; what goes past the caches fills whole lines of memory."""
     begun = e.let(f"sub i64 0, {e.let(f'ptrtoint ptr {to} to i64')}")
     first = e.quotient(e.rest(begun, _LINE), SIZES[kind])  # elements up to the next line's start

@@ -23,7 +23,7 @@ __all__ = ["Placing", "placing", "placing_code"]
 WORDS = ("threads", "count", "limit", "size")
 PLACES = {"put": ("notes", "indices", "rows", "table"), "invert": ("notes", "indices", "table")}
 """`put` copies `count` rows of `size` bytes to a table of `limit` rows; `invert` writes to a table that is -1
-everywhere. A note, 0 at first, becomes 1 if an index is out of bounds."""
+everywhere. A note, 0 at first, becomes 1 if an index is out of bounds, or seen to be taken twice."""
 _INDICES = {torch.int32: "i32", torch.int64: "i64"}
 _UNITS = (32, 8, 1)  # bytes that are copied at once
 
@@ -59,7 +59,9 @@ class Placing:
             "notes": ctypes.addressof(note), "indices": indices.contiguous(), "table": found
         }  # fmt: skip
         self._library.call("invert", words, places)
-        return None if note.value or (len(found) and int(found.amin()) < 0) else found
+        if note.value or (has_team and int(found.amin()) < 0):  # two threads may take a place at once
+            return None
+        return found
 
 
 @functools.cache
@@ -139,6 +141,10 @@ def _invert_some(index: str, declarations: dict[str, str]) -> str:
         inside = e.within(place, count)
         e.set("i1", fits, e.let(f"and i1 {e.get('i1', fits)}, {inside}"))
         with e.when(inside):
+            # Stores wait for one another, loads do not: what is read first is near when it is written.
+            before = e.get(index, e.at(a["table"], place, index))
+            is_free = e.let(f"icmp eq {index} {before}, -1")
+            e.set("i1", fits, e.let(f"and i1 {e.get('i1', fits)}, {is_free}"))
             number = i if index == "i64" else e.let(f"trunc i64 {i} to {index}")
             e.set(index, e.at(a["table"], place, index), number)
     with e.when(e.let(f"xor i1 {e.get('i1', fits)}, true")):

@@ -1,4 +1,4 @@
-"""Rows added to the rows of a table that indices name, by machine code, on a host.
+"""Rows added to the rows of a table that indices name, or multiplied with them, by machine code, on a host.
 
 The code for two types is compiled on a thread when it is first asked for; until then, and where there is no
 native tier, `row_additions` is None. Indices are checked before anything is changed. Threads share the rows
@@ -24,9 +24,10 @@ from flowstone.native.codegen.vector_memory import load, store
 __all__ = ["RowAdditions", "row_additions", "row_additions_code"]
 
 WORDS = ("threads", "count", "limit", "columns")
-PLACES = dict.fromkeys(("add", "subtract"), ("notes", "indices", "rows", "table"))
+_INSTRUCTIONS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div"}
+PLACES = dict.fromkeys(_INSTRUCTIONS, ("notes", "indices", "rows", "table"))
 """`count` rows, and a table of `limit`, of so many columns. A note, 0 at first, becomes 1 if an index is out
-of bounds."""
+of bounds. Integers are not divided."""
 
 
 class RowAdditions:
@@ -34,13 +35,11 @@ class RowAdditions:
 
     def __init__(self, dtype: str, index: str) -> None:
         lanes = host.lanes() * SIZES["float32"] // SIZES[dtype]
-        self._library = CodeLibrary(lambda: row_additions_code(dtype, index, lanes), WORDS, PLACES)
+        self._library = CodeLibrary(lambda: row_additions_code(dtype, index, lanes), WORDS, _places_of(dtype))
 
-    def __call__(
-        self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor, subtracts: bool
-    ) -> bool:
-        """Adds rows to those of the table, or subtracts them; all are contiguous. False, with nothing
-        changed, if an index is out of bounds."""
+    def __call__(self, table: torch.Tensor, indices: torch.Tensor, rows: torch.Tensor, how: str) -> bool:
+        """Changes rows of the table by rows, as `how` of `PLACES` says; all are contiguous. False, with
+        nothing changed, if an index is out of bounds."""
         count, note = indices.shape[0], ctypes.c_int64()
         has_team = rows.nbytes >= machine.current().profile.copies_team
         words = {
@@ -50,7 +49,7 @@ class RowAdditions:
         places: dict[str, torch.Tensor | int] = {
             "notes": ctypes.addressof(note), "indices": indices, "rows": rows, "table": table
         }  # fmt: skip
-        self._library.call("subtract" if subtracts else "add", words, places)
+        self._library.call(how, words, places)
         return not note.value
 
 
@@ -79,8 +78,8 @@ def row_additions_code(dtype: str, index: str, lanes: int) -> str:
     """LLVM's text, by vectors of so many lanes."""
     declarations: dict[str, str] = {}
     parts: list[str] = []
-    for name, instruction in (("add", "add"), ("subtract", "sub")):
-        instruction = f"f{instruction}" if dtype in FLOATS else instruction
+    for name in _places_of(dtype):
+        instruction = f"f{_INSTRUCTIONS[name]}" if dtype in FLOATS else _INSTRUCTIONS[name]
         parts.append(_some(name, instruction, dtype, index, lanes, declarations))
         e = Code(name, ["ptr a"], 1, declarations, is_public=True)
         a = places_of(e, PLACES[name])
@@ -95,6 +94,10 @@ def row_additions_code(dtype: str, index: str, lanes: int) -> str:
             share(e, f"{name}_some")
         parts.append(e.text())
     return "\n".join([*declarations.values(), *parts])
+
+
+def _places_of(dtype: str) -> dict[str, tuple[str, ...]]:
+    return {name: taken for name, taken in PLACES.items() if dtype in FLOATS or name != "divide"}
 
 
 def _place(e: Code, index: str, indices: str, i: str) -> str:

@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
-from flowstone.native.codegen.emitter import FLOATS, KINDS, Emitter
+from flowstone.native.codegen.emitter import FLOATING, HALF, KINDS, Emitter, kind_of
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
 
@@ -28,10 +28,10 @@ PLACES = {
 }
 """The addresses that each function takes after that of the numbers, in order. `reduce` makes `out` [segments,
 columns] of `data` [rows, columns]; `spread` adds to `out` [rows, columns], 0 at first, of `data` [segments,
-columns]. `rank` takes sorted `indices`, and the elements that they are of, `order` (int64); it makes the rank
-of each element's index and the indices that there are, both of the indices' type; the second of `notes` is
-how many. The first of `notes`, int64, becomes 1 where a number is out of bounds or ids fall; the results
-have no meaning then."""
+columns], in float32 if they are float16. `rank` takes sorted `indices`, and the elements that they are of,
+`order` (int64); it makes the rank of each element's index and the indices that there are, both of the
+indices' type; the second of `notes` is how many. The first of `notes`, int64, becomes 1 where a number is out
+of bounds or ids fall; the results have no meaning then."""
 ROW_PLACES = {"gather_up": ("notes", "ids", "data", "out")}
 """The same of `row_code`: `out` is made of as many rows of `data` as there are elements."""
 ROWS = ("sum", "mean", "min", "max", "prod")
@@ -102,6 +102,13 @@ class _Elements:
         self.words = words_of(self.e, self.a["words"], WORDS)
         self.dtype, self._index, self._id = types
         self.how = "sum"
+        self.out = self.dtype  # of the rows of the result
+
+    @property
+    def total(self) -> str:
+        """The type that elements are reduced in: sums and products of float16 are rounded at the end, as
+        ATen's are."""
+        return "float32" if self.dtype == HALF and self.how not in ("min", "max") else self.dtype
 
     @property
     def picks(self) -> bool:
@@ -161,22 +168,23 @@ class _Elements:
         leave(wrong)
 
     def scale(self, how: str, count: str) -> str:
-        """1 over the size of a segment, or over its square root."""
-        one = self.e.one
-        size = self.e.let(f"sitofp i64 {count} to {KINDS[self.dtype]}")
+        """1 over the size of a segment, or over its square root; of float16 rounded once."""
+        one, dtype = self.e.one, "float32" if self.dtype == HALF else self.dtype
+        size = self.e.let(f"sitofp i64 {count} to {kind_of(self.dtype)}")
+        size = one.convert(size, self.dtype, dtype)
         if how == "sqrtn":
-            size = one.intrinsic("sqrt", self.dtype, size)
-        return one.binary("fdiv", self.dtype, one.constant(self.dtype, 1), size)
+            size = one.intrinsic("sqrt", dtype, size)
+        return one.convert(one.binary("fdiv", dtype, one.constant(dtype, 1), size), dtype, self.dtype)
 
     def plus(self, some: Emitter, a: str, b: str) -> str:
         """a + b."""
-        return some.binary("fadd" if self.dtype in FLOATS else "add", self.dtype, a, b)
+        return some.binary("fadd" if self.dtype in FLOATING else "add", self.total, a, b)
 
     def joined(self, some: Emitter, a: str, b: str) -> str:
         """a and b, reduced to one."""
-        is_float = self.dtype in FLOATS
+        is_float = self.dtype in FLOATING
         if self.how == "prod":
-            return some.binary("fmul" if is_float else "mul", self.dtype, a, b)
+            return some.binary("fmul" if is_float else "mul", self.total, a, b)
         if self.how not in ("min", "max"):
             return self.plus(some, a, b)
         if is_float and some.lanes == 1:
@@ -189,20 +197,21 @@ class _Elements:
 
     def times(self, some: Emitter, x: str, scale: str) -> str:
         """x times a number."""
-        return some.binary("fmul", self.dtype, x, in_all_lanes(some, KINDS[self.dtype], scale))
+        return some.binary("fmul", self.dtype, x, in_all_lanes(some, kind_of(self.dtype), scale))
 
     def over(self, some: Emitter, x: str, count: str) -> str:
         """x divided by a whole number; truncated of integers, for which float64 is exact up to 32 bits."""
         if self.dtype == "int64":
             return some.binary("sdiv", self.dtype, x, in_all_lanes(some, "i64", count))
-        dtype = self.dtype if self.dtype in FLOATS else "float64"
-        size = in_all_lanes(some, KINDS[dtype], self.e.let(f"sitofp i64 {count} to {KINDS[dtype]}"))
+        dtype = self.dtype if self.dtype in FLOATING else "float64"
+        size = in_all_lanes(some, kind_of(dtype), self.e.let(f"sitofp i64 {count} to {kind_of(dtype)}"))
         found = some.binary("fdiv", dtype, some.convert(x, self.dtype, dtype), size)
         return some.convert(found, dtype, self.dtype)
 
     def row(self, name: str, number: str) -> str:
         """Where a row is."""
-        return self.e.at(self.a[name], self.e.mul(number, self.words["columns"]), KINDS[self.dtype])
+        dtype = self.out if name == "out" else self.dtype
+        return self.e.at(self.a[name], self.e.mul(number, self.words["columns"]), kind_of(dtype))
 
 
 def _reduce(how: str, types: tuple[str, str, str], lanes: int, declarations: dict[str, str]) -> str:
@@ -248,10 +257,10 @@ def _first_of_segment(of: _Elements, element: str) -> str:
 
 def _clear(of: _Elements, start: str, end: str) -> None:
     """Makes rows of the result what segments without rows have."""
-    e, kind = of.e, KINDS[of.dtype]
-    empty = e.one.constant(of.dtype, int(of.how == "prod"))
-    with e.loop(e.mul(start, of.words["columns"]), e.mul(end, of.words["columns"])) as i:
-        e.set(kind, e.at(of.a["out"], i, kind), empty)
+    e = of.e
+    to = e.mul(start, of.words["columns"])
+    for i, masks in e.vectors(e.mul(e.sub(end, start), of.words["columns"])):
+        store(e, of.dtype, e.constant(of.dtype, int(of.how == "prod")), of.a["out"], e.add(to, i), masks[0])
 
 
 def _add_up(of: _Elements, segment: str, elements: tuple[str, str], scale: str) -> None:
@@ -262,7 +271,7 @@ def _add_up(of: _Elements, segment: str, elements: tuple[str, str], scale: str) 
     for number, some in (*((n, e) for n in _TOGETHER), (1, e.one)):
         size = number * some.lanes
         end = e.mul(e.quotient(columns, size), size)
-        kind = some.type(of.dtype)
+        kind = some.type(of.total)
         with e.loop(done, end, size) as c:
             sums = [
                 e.variable(kind, _start(of, some, elements[0], e.add(c, j * some.lanes)))
@@ -274,9 +283,10 @@ def _add_up(of: _Elements, segment: str, elements: tuple[str, str], scale: str) 
                     _fetch(of, i, c)
                 for j, total in enumerate(sums):
                     given = load(some, of.dtype, source, e.add(c, j * some.lanes))
+                    given = some.convert(given, of.dtype, of.total)
                     e.set(kind, total, of.joined(some, e.get(kind, total), given))
             for j, total in enumerate(sums):
-                found = e.get(kind, total)
+                found = some.convert(e.get(kind, total), of.total, of.dtype)
                 found = of.times(some, found, scale) if scale else found
                 if of.how == "mean":
                     found = of.over(some, found, e.sub(elements[1], elements[0]))
@@ -288,7 +298,7 @@ def _start(of: _Elements, some: Emitter, first: str, column: str) -> str:
     """What a reduction begins with: the first row, of those that have nothing neutral."""
     if of.how in ("min", "max"):
         return load(some, of.dtype, of.row("data", of.index(first)), column)
-    return some.constant(of.dtype, int(of.how == "prod"))
+    return some.constant(of.total, int(of.how == "prod"))
 
 
 def _fetch(of: _Elements, i: str, column: str) -> None:
@@ -296,12 +306,13 @@ def _fetch(of: _Elements, i: str, column: str) -> None:
     e, name = of.e, "llvm.prefetch.p0"
     e.declarations[name] = f"declare void @{name}(ptr, i32, i32, i32)"
     later = of.row("data", of.index(e.least(e.add(i, _AHEAD), e.sub(of.words["count"], 1))))
-    e.do(f"call void @{name}(ptr {e.at(later, column, KINDS[of.dtype])}, i32 0, i32 3, i32 1)")
+    e.do(f"call void @{name}(ptr {e.at(later, column, kind_of(of.dtype))}, i32 0, i32 3, i32 1)")
 
 
 def _spread(how: str, types: tuple[str, str, str], lanes: int, declarations: dict[str, str]) -> str:
     """A thread's rows of the result: all elements are looked at, and those that picked one of them added."""
     of = _Elements("spread", types, lanes, declarations)
+    of.out = of.total
     e, columns = of.e, of.words["columns"]
     _, start, end = my_part(e, of.words["rows"])
     mine = e.sub(end, start)
@@ -319,9 +330,10 @@ def _spread(how: str, types: tuple[str, str, str], lanes: int, declarations: dic
                 for some in (e, e.one):
                     whole = e.mul(e.quotient(columns, some.lanes), some.lanes)
                     with e.loop(done, whole, some.lanes) as c:
-                        given, old = (load(some, of.dtype, each, c) for each in (source, to))
+                        given, old = load(some, of.dtype, source, c), load(some, of.out, to, c)
                         given = of.times(some, given, scale) if scale else given
-                        store(some, of.dtype, of.plus(some, old, given), to, c)
+                        given = some.convert(given, of.dtype, of.out)
+                        store(some, of.out, of.plus(some, old, given), to, c)
                     done = whole
             e.set("i64", element, e.add(i, 1))
     return e.text()

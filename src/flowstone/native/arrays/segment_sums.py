@@ -12,6 +12,7 @@ import ctypes
 import functools
 import math
 
+import numpy as np
 import torch
 
 from flowstone.framework import flags
@@ -21,12 +22,26 @@ from flowstone.native.arrays import unsorted_code
 from flowstone.native.arrays.segment_code import PLACES, ROW_PLACES, WORDS, row_code, segment_code
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
-from flowstone.native.codegen.emitter import FLOATS, INTEGERS, SIZES
+from flowstone.native.codegen.emitter import FLOATING, FLOATS, INTEGERS, SIZES
 
 __all__ = ["RowCode", "SegmentCode", "UnsortedCode", "segment_rows", "segment_sums", "unsorted_rows"]
 
 _SHARED = 2  # vectors of a row, from which threads gain more than each needs to look at all numbers
+_FEW = 64  # indices that Python ranks faster
 _WORK = 4  # of an element of a picked row, in additions
+
+
+def _floats() -> frozenset[str]:
+    return FLOATING if host.has_halves() else FLOATS
+
+
+def _total(dtype: torch.dtype) -> torch.dtype:
+    """The type that sums and products are computed in."""
+    return torch.float32 if dtype is torch.float16 else dtype
+
+
+def _numbers() -> frozenset[str]:
+    return _floats() | INTEGERS
 
 
 def segment_sums(how: str, *types: torch.dtype | None) -> SegmentCode | None:
@@ -35,7 +50,7 @@ def segment_sums(how: str, *types: torch.dtype | None) -> SegmentCode | None:
     if not flags.NATIVE or host.reason() or None in types:
         return None
     names = tuple(dtypes.from_torch(each).name for each in types if each is not None)
-    allowed = FLOATS | INTEGERS if how == "sum" else FLOATS
+    allowed = _numbers() if how == "sum" else _floats()
     if names[0] not in allowed or not set(names[1:]) <= {"int32", "int64"}:
         return None
     return SegmentCode(_library(how, names))
@@ -65,14 +80,17 @@ class SegmentCode:
         self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
     ) -> torch.Tensor | None:
         """The gradient [rows, …]; None if the numbers cannot be."""
-        out = torch.zeros((rows, *dy.shape[1:]), dtype=dy.dtype)
-        return self._call("spread", dy, indices, ids, out, (rows, dy.shape[0]))
+        out = torch.zeros((rows, *dy.shape[1:]), dtype=_total(dy.dtype))
+        found = self._call("spread", dy, indices, ids, out, (rows, dy.shape[0]))
+        return found if found is None or out.dtype is dy.dtype else found.to(dy.dtype)
 
     def spread_picked(
         self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The gradient of the rows that are picked, and their indices, sorted; None if the numbers cannot
         be."""
+        if 0 < indices.shape[0] <= _FEW:
+            return self._spread_few(dy, indices, ids, rows)
         ordered, order = indices.sort()
         ranks, found, notes = torch.empty_like(ordered), torch.empty_like(ordered), (ctypes.c_int64 * 2)()
         places: dict[str, torch.Tensor | int] = {
@@ -82,6 +100,19 @@ class SegmentCode:
         self._library.call("rank", {"count": indices.shape[0], "rows": rows}, places)
         flows = None if notes[0] else self.spread(dy, ranks, ids, notes[1])
         return None if flows is None else (flows, found[: notes[1]])
+
+    def _spread_few(
+        self, dy: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, rows: int
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The same of few indices, which Python ranks."""
+        at, kind = indices.tolist(), indices.numpy().dtype
+        found = sorted(set(at))
+        if not 0 <= found[0] <= found[-1] < rows:
+            return None
+        ranks = {index: i for i, index in enumerate(found)}
+        ranked = torch.from_numpy(np.array([ranks[index] for index in at], kind))
+        flows = self.spread(dy, ranked, ids, len(found))
+        return None if flows is None else (flows, torch.from_numpy(np.array(found, kind)))
 
     def _call(
         self,
@@ -111,7 +142,7 @@ def segment_rows(how: str, *types: torch.dtype | None) -> RowCode | None:
     if not flags.NATIVE or host.reason() or None in types:
         return None
     dtype, ids = (dtypes.from_torch(each).name for each in types if each is not None)
-    if dtype not in FLOATS | INTEGERS or ids not in ("int32", "int64"):
+    if dtype not in _numbers() or ids not in ("int32", "int64"):
         return None
     return RowCode(_row_library(how, dtype, ids))
 
@@ -148,10 +179,10 @@ def unsorted_rows(how: str, *types: torch.dtype | None) -> UnsortedCode | None:
     if not flags.NATIVE or host.reason() or None in types:
         return None
     dtype, ids = (dtypes.from_torch(each).name for each in types if each is not None)
-    if dtype not in FLOATS | INTEGERS or ids not in ("int32", "int64"):
+    if dtype not in _numbers() or ids not in ("int32", "int64"):
         return None
     lanes = host.lanes() * SIZES["float32"] // SIZES[dtype]
-    return UnsortedCode(_unsorted_library(how, dtype, ids, lanes), lanes)
+    return UnsortedCode(_unsorted_library(how, dtype, ids, lanes), lanes, how in ("min", "max"))
 
 
 @functools.cache
@@ -161,17 +192,19 @@ def _unsorted_library(how: str, dtype: str, ids: str, lanes: int) -> CodeLibrary
 
 
 class UnsortedCode:
-    """The function for one reduction and two types; so many `lanes` have vectors of rows."""
+    """The function for one reduction and two types; so many `lanes` have vectors of rows; results that are
+    some of the elements are of their type (`chooses`)."""
 
-    def __init__(self, library: CodeLibrary, lanes: int) -> None:
-        self._library, self._lanes = library, lanes
+    def __init__(self, library: CodeLibrary, lanes: int, chooses: bool) -> None:
+        self._library, self._lanes, self._chooses = library, lanes, chooses
 
     def __call__(self, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor | None:
         """[count, …]; None if a number is not below the count."""
         sizes = data.shape[1:]
         columns = math.prod(sizes)
         threads = _threads(data.numel()) if columns >= _SHARED * self._lanes else 1
-        out, seen = torch.empty((count, *sizes), dtype=data.dtype), torch.empty(count, dtype=torch.uint8)
+        kind = data.dtype if self._chooses else _total(data.dtype)
+        out, seen = torch.empty((count, *sizes), dtype=kind), torch.empty(count, dtype=torch.uint8)
         words = {"threads": threads, "count": ids.shape[0], "segments": count, "columns": columns}
         note = ctypes.c_int64()
         places: dict[str, torch.Tensor | int] = {
@@ -179,7 +212,7 @@ class UnsortedCode:
             "seen": seen,
         }  # fmt: skip
         self._library.call("reduce", words, places)
-        return None if note.value else out
+        return None if note.value else out if kind is data.dtype else out.to(data.dtype)
 
 
 def _threads(elements: int) -> int:

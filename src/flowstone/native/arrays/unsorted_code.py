@@ -3,7 +3,8 @@
 Row i of `data` [count, columns] goes into row ``ids[i]`` of `out` [segments, columns]; a negative number
 drops it. Threads share the rows of the result: each looks at all numbers, and takes the rows that go into its
 own, in their order. So the result does not depend on how many threads there are, and a sum is ATen's, to the
-bit. An extreme begins with the first row that comes, which `seen` (a byte a segment) notes.
+bit; sums and products of float16 are made in an `out` of float32. An extreme begins with the first row that
+comes, which `seen` (a byte a segment) notes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 
 from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
-from flowstone.native.codegen.emitter import FLOATS, KINDS, Emitter
+from flowstone.native.codegen.emitter import FLOATING, HALF, KINDS, Emitter
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import lane_mask, load, store
 
@@ -22,7 +23,9 @@ PLACES = {"reduce": ("notes", "ids", "data", "out", "seen")}
 """The addresses that `reduce` takes after that of the numbers. `notes`, int64, becomes 1 where a number is
 not below the number of segments; the result has no meaning then."""
 REDUCTIONS = ("sum", "prod", "min", "max")
-_LARGEST = {"float32": (2 - 2**-23) * 2.0**127, "float64": math.ldexp(2 - 2**-52, 1023), "uint8": 255}
+_LARGEST = {
+    HALF: 65504.0, "float32": (2 - 2**-23) * 2.0**127, "float64": math.ldexp(2 - 2**-52, 1023), "uint8": 255,
+}  # fmt: skip
 _BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 
 
@@ -45,6 +48,7 @@ class _Rows:
         self.words = words_of(e, self.a["words"], WORDS)
         self.how, self.dtype, self.id_kind = how, dtype, KINDS[ids]
         self.notes_first = how in ("min", "max")
+        self.out = "float32" if dtype == HALF and not self.notes_first else dtype
         columns = self.words["columns"]
         _, self.start, self.end = my_part(e, self.words["segments"])
         self.mine = e.sub(self.end, self.start)
@@ -53,11 +57,11 @@ class _Rows:
 
     def text(self) -> str:
         e = self.e
-        with e.loop(self.start, self.end) as i:
-            if self.notes_first:
+        if self.notes_first:
+            with e.loop(self.start, self.end) as i:
                 e.set("i8", e.at(self.a["seen"], i, "i8"), "0")
-            else:
-                self.fill(i)
+        else:
+            self.fill(self.start, self.end)
         is_narrow = e.let(f"icmp eq i64 {self.words['columns']}, 1")
         with e.when(is_narrow):
             self.take_all(narrow=True)
@@ -67,15 +71,15 @@ class _Rows:
             with e.loop(self.start, self.end) as i:
                 seen = e.get("i8", e.at(self.a["seen"], i, "i8"))
                 with e.when(e.let(f"icmp eq i8 {seen}, 0")):
-                    self.fill(i)
+                    self.fill(i, e.add(i, 1))
         return e.text()
 
-    def fill(self, row: str) -> None:
-        """Gives a row of the result the reduction of nothing."""
-        e, kind = self.e, KINDS[self.dtype]
-        to = e.mul(row, self.words["columns"])
-        with e.loop(to, e.add(to, self.words["columns"])) as i:
-            e.set(kind, e.at(self.a["out"], i, kind), e.one.constant(self.dtype, self.neutral()))
+    def fill(self, start: str, end: str) -> None:
+        """Gives rows of the result the reduction of nothing."""
+        e = self.e
+        to = e.mul(start, self.words["columns"])
+        for i, masks in e.vectors(e.mul(e.sub(end, start), self.words["columns"])):
+            store(e, self.out, e.constant(self.out, self.neutral()), self.a["out"], e.add(to, i), masks[0])
 
     def neutral(self) -> float:
         """The reduction of nothing."""
@@ -84,7 +88,7 @@ class _Rows:
         largest = _LARGEST.get(self.dtype) or (1 << _BITS[self.dtype]) - 1
         if self.how == "min":
             return largest
-        return -largest if self.dtype in FLOATS else 0 if self.dtype == "uint8" else -largest - 1
+        return -largest if self.dtype in FLOATING else 0 if self.dtype == "uint8" else -largest - 1
 
     def take_all(self, narrow: bool) -> None:
         e = self.e
@@ -125,16 +129,16 @@ class _Rows:
 
     def elements(self, some: Emitter, to: str, source: str, mask: str, joins: bool) -> None:
         """A vector's elements, moved or joined to what is there."""
-        given = load(some, self.dtype, self.a["data"], source, mask)
+        given = some.convert(load(some, self.dtype, self.a["data"], source, mask), self.dtype, self.out)
         if joins:
-            given = self.joined(some, load(some, self.dtype, self.a["out"], to, mask), given)
-        store(some, self.dtype, given, self.a["out"], to, mask)
+            given = self.joined(some, load(some, self.out, self.a["out"], to, mask), given)
+        store(some, self.out, given, self.a["out"], to, mask)
 
     def joined(self, some: Emitter, a: str, b: str) -> str:
         """Two elements, reduced to one."""
-        is_float = self.dtype in FLOATS
+        is_float = self.dtype in FLOATING
         if self.how in ("sum", "prod"):
             name = {"sum": "add", "prod": "mul"}[self.how]
-            return some.binary(f"f{name}" if is_float else name, self.dtype, a, b)
+            return some.binary(f"f{name}" if is_float else name, self.out, a, b)
         name = f"{self.how}imum" if is_float else f"{'u' if self.dtype == 'uint8' else 's'}{self.how}"
         return some.intrinsic(name, self.dtype, a, b)

@@ -2,9 +2,9 @@
 
 Values are names such as ``%v7``, or constants, of the types of `KINDS` by their names in NumPy: vectors of
 `lanes` elements, or scalars where `lanes` is 1. Floating-point operations are each rounded, as ATen's are:
-nothing is contracted and nothing reordered. Values of float16 (`HALF`) are moved, chosen and converted, but
-not computed with. Functions that the text calls are noted in `declarations`, which emitters of one module
-share.
+nothing is contracted and nothing reordered. Operations on float16 (`HALF`) are the processor's own, or each
+is done in float32 and rounded, which gives the same. Functions that the text calls are noted in
+`declarations`, which emitters of one module share.
 """
 
 from __future__ import annotations
@@ -17,20 +17,32 @@ import numpy as np
 
 from flowstone.native.codegen import host
 
-__all__ = ["FLOATS", "HALF", "INTEGERS", "KINDS", "SIZES", "Attributes", "Emit", "Emitter", "kind_of"]
+__all__ = [
+    "FLOATING",
+    "FLOATS",
+    "HALF",
+    "INTEGERS",
+    "KINDS",
+    "SIZES",
+    "Attributes",
+    "Emit",
+    "Emitter",
+    "kind_of",
+]
 
 KINDS = {
     "float32": "float", "float64": "double", "int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32",
     "int64": "i64", "bool": "i1",
 }  # fmt: skip
 HALF = "float16"
-"""A type that element-wise code reads and writes, and computes in float32."""
+"""A type that most element-wise code reads and writes, and computes in float32."""
 SIZES = {
     "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, HALF: 2,
 }  # fmt: skip
 FLOATS = frozenset({"float32", "float64"})
+FLOATING = FLOATS | {HALF}
 INTEGERS = frozenset({"int8", "uint8", "int16", "int32", "int64"})
-_SUFFIXES = {"float": "f32", "double": "f64"}
+_SUFFIXES = {"half": "f16", "float": "f32", "double": "f64"}
 
 
 def kind_of(dtype: str) -> str:
@@ -94,13 +106,13 @@ class Emitter:
 
     def negate(self, dtype: str, x: str) -> str:
         """-x."""
-        if dtype in FLOATS:
+        if dtype in FLOATING:
             return self.let(f"fneg {self.type(dtype)} {x}")
         return self.binary("sub", dtype, self.constant(dtype, 0), x)
 
     def intrinsic(self, name: str, dtype: str, *arguments: str) -> str:
         """A call of LLVM's own function ``llvm.name`` of values of one type."""
-        kind = KINDS[dtype]
+        kind = kind_of(dtype)
         suffix = _SUFFIXES.get(kind, kind)
         suffix = suffix if self.lanes == 1 else f"v{self.lanes}{suffix}"
         return self.call(

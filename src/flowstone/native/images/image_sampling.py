@@ -35,7 +35,8 @@ def sampler(dtype: torch.dtype | None, nearest: bool) -> Sampler | None:
     """What crops images of a type; None if there is no native tier."""
     if not flags.NATIVE or host.reason() or dtype is None:
         return None
-    return CropSampler(dtype if dtype in _READ else torch.float32, nearest)
+    is_read = dtype in _READ or (dtype is torch.float16 and host.has_halves())
+    return CropSampler(dtype if is_read else torch.float32, nearest)
 
 
 @functools.cache
@@ -54,7 +55,7 @@ class CropSampler:
         self, x: torch.Tensor, boxes: torch.Tensor, images: torch.Tensor, size: tuple[int, int], beyond: float
     ) -> torch.Tensor | None:
         """[boxes, *size, channels] float32; None if a box is not finite, or has no image."""
-        out = torch.empty((len(boxes), *size, x.shape[3]))
+        out = torch.empty((boxes.shape[0], *size, x.shape[3]))
         fill = ctypes.c_float(beyond)
         places: Places = {"x": self._read(x), "out": out, "beyond": ctypes.addressof(fill)}
         return out if self._call("crops", boxes, images, out, x.shape, places, 1) else None

@@ -32,7 +32,8 @@ def projection(dtype: torch.dtype | None, mode: str, nearest: bool) -> Projectio
     """What transforms images of a type in this mode; None if there is none, or no native tier."""
     if not _has_tier() or dtype is None or dtype not in _READ | _NARROW:
         return None
-    read = torch.float32 if dtype in _NARROW else dtype
+    is_read = dtype in _READ or (dtype is torch.float16 and host.has_halves())
+    read = dtype if is_read else torch.float32
     return functools.partial(_projected, _projection_library(read, mode, nearest), read)
 
 

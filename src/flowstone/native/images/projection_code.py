@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
-from flowstone.native.codegen.emitter import KINDS, Emitter
+from flowstone.native.codegen.emitter import KINDS, Emitter, kind_of
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
 from flowstone.native.images.sampling_code import each_channel
@@ -40,7 +40,7 @@ def _project_some(dtype: str, mode: str, nearest: bool, lanes: int, declarations
     e = Code("project_some", ["ptr a"], lanes, declarations)
     a = places_of(e, PLACES["project"])
     words = words_of(e, a["words"], WORDS)
-    rows, columns, channels, kind = words["rows"], words["columns"], words["channels"], KINDS[dtype]
+    rows, columns, channels, kind = words["rows"], words["columns"], words["channels"], kind_of(dtype)
     _, start, end = my_part(e, e.mul(words["batch"], rows))
     with e.loop(start, end) as unit:
         image, row = e.quotient(unit, rows), e.rest(unit, rows)

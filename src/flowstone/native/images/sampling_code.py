@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
-from flowstone.native.codegen.emitter import KINDS, Emitter
+from flowstone.native.codegen.emitter import Emitter, kind_of
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
 
@@ -199,7 +199,7 @@ def _blend(
         for line in crop.place.pixels[: 1 if nearest else 2]
         for column in across.pixels[: 1 if nearest else 2]
     ]
-    sources = [e.at(x, pixel, KINDS[dtype]) for pixel in chosen]
+    sources = [e.at(x, pixel, kind_of(dtype)) for pixel in chosen]
     for some, c in each_channel(e, words["channels"]):
         found = [some.convert(load(some, dtype, source, c), dtype, _FLOAT) for source in sources]
         if not nearest:
@@ -282,7 +282,7 @@ def _movements(
     """The sums over a pixel's channels of its gradient times the slopes along the columns and the rows."""
     x, dy = arrays
     corners = [
-        e.at(x, _pixel(e, words, crop, line, column), KINDS[dtype])
+        e.at(x, _pixel(e, words, crop, line, column), kind_of(dtype))
         for line in crop.place.pixels
         for column in across.pixels
     ]

@@ -87,35 +87,57 @@ def _maxima(
 ) -> list[tuple[str, str]]:
     """The largest numbers of a window, and where in it they are, as i32; for vectors side by side.
 
-    `least`: below what no maximum is; `nothing`: what windows of NaN have.
+    `least`: below what no maximum is; `nothing`: what windows of NaN have. The place of a NaN that a window
+    begins with is the first, as in TensorFlow: nothing is larger. Only then is its maximum looked for again.
     """
-    places = e.vector("i32")
+    places, bits = e.vector("i32"), e.vector("i1")
     start = e.add(e.mul(rows[0], words["window_width"]), columns[0])
-    highest = [e.variable(e.wide, e.splat(_INFINITE)) for _ in masks]
+    corner = e.at(first, e.mul(e.add(e.mul(rows[0], words["width"]), columns[0]), words["channels"]))
+    at_corner = [e.read(e.at(corner, i * e.lanes), mask) for i, mask in enumerate(masks)]
+    highest = [e.variable(e.wide, value) for value in at_corner]
     at = [e.variable(places, _everywhere(e, start, "i32")) for _ in masks]
-    with e.loop(*rows) as y, e.loop(*columns) as x:
-        source = e.at(first, e.mul(e.add(e.mul(y, words["width"]), x), words["channels"]))
+    for y, x, source in _positions(e, words, rows, columns, first):
         here = _everywhere(e, e.add(e.mul(y, words["window_width"]), x), "i32")
         for i, mask in enumerate(masks):
-            value, before = e.read(e.at(source, i * e.lanes), mask), e.get(e.wide, highest[i])
-            wins = e.compare("fcmp ogt", "float32", value, before)
-            e.set(e.wide, highest[i], e.select(wins, "float32", value, before))
-            chosen = f"{e.vector('i1')} {wins}, {places} {here}, {places} {e.get(places, at[i])}"
+            wins, value = _larger(e, e.at(source, i * e.lanes), mask, highest[i])
+            e.set(e.wide, highest[i], value)
+            chosen = f"{bits} {wins}, {places} {here}, {places} {e.get(places, at[i])}"
             e.set(places, at[i], e.let(f"select {chosen}"))
-    corner = e.at(first, e.mul(e.add(e.mul(rows[0], words["width"]), columns[0]), words["channels"]))
+    strange = [e.compare("fcmp uno", "float32", value, value) for value in at_corner]
+    any_strange = strange[0]
+    for each in strange[1:]:
+        any_strange = e.let(f"or {bits} {any_strange}, {each}")
+    e.declarations["any"] = f"declare i1 @llvm.vector.reduce.or.v{e.lanes}i1({bits})"
+    with e.when(e.let(f"call i1 @llvm.vector.reduce.or.v{e.lanes}i1({bits} {any_strange})")):
+        for each in highest:
+            e.set(e.wide, each, e.splat(_INFINITE))
+        for _, _, source in _positions(e, words, rows, columns, first):
+            for i, mask in enumerate(masks):
+                e.set(e.wide, highest[i], _larger(e, e.at(source, i * e.lanes), mask, highest[i])[1])
+        for one, each in zip(strange, highest):
+            value = e.get(e.wide, each)
+            is_none = e.compare("fcmp oeq", "float32", value, e.splat(_INFINITE))
+            e.set(e.wide, each, e.select(e.let(f"and {bits} {one}, {is_none}"), "float32", nothing, value))
     found = []
-    for i, mask in enumerate(masks):
-        value, place = e.get(e.wide, highest[i]), e.get(places, at[i])
-        at_corner = e.read(e.at(corner, i * e.lanes), mask)
-        strange = e.compare("fcmp uno", "float32", at_corner, at_corner)
-        none = e.let(
-            f"and {e.vector('i1')} {strange}, {e.compare('fcmp oeq', 'float32', value, e.splat(_INFINITE))}"
-        )
-        value = e.select(e.compare("fcmp ogt", "float32", value, least), "float32", value, least)
-        value = e.select(none, "float32", nothing, value)
-        chosen = f"{e.vector('i1')} {strange}, {places} {_everywhere(e, start, 'i32')}, {places} {place}"
-        found.append((value, e.let(f"select {chosen}")))
+    for value, place in zip((e.get(e.wide, each) for each in highest), at):
+        is_below = e.compare("fcmp olt", "float32", value, least)
+        found.append((e.select(is_below, "float32", least, value), e.get(places, place)))
     return found
+
+
+def _positions(
+    e: Code, words: dict[str, str], rows: tuple[str, str], columns: tuple[str, str], first: str
+) -> Iterator[tuple[str, str, str]]:
+    """What is written for it runs for each position of a window: the row, the column, and the address."""
+    with e.loop(*rows) as y, e.loop(*columns) as x:
+        yield y, x, e.at(first, e.mul(e.add(e.mul(y, words["width"]), x), words["channels"]))
+
+
+def _larger(e: Code, source: str, mask: str, highest: str) -> tuple[str, str]:
+    """Whether the numbers there are larger than those of a variable, and the larger ones."""
+    value, before = e.read(source, mask), e.get(e.wide, highest)
+    wins = e.compare("fcmp ogt", "float32", value, before)
+    return wins, e.select(wins, "float32", value, before)
 
 
 def _write_bytes(e: Code, address: str, places: str, mask: str) -> None:

@@ -3,7 +3,8 @@
 Volumes are [batch, depth, height, width, channels]; images have a depth of 1. Padding counts neither as a
 number nor in the number of them. As in TensorFlow the largest number passes over NaN, and is the lowest
 number of images, minus infinity of volumes, where there is no other. A mean is the sum, row by row from 0
-on, divided by the number. Means of bytes are truncated quotients: their sums are i32, below 2^24.
+on, divided by the number; of float16 in float32. Means of bytes are truncated quotients: their sums are i32,
+below 2^24.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
-from flowstone.native.codegen.emitter import FLOATS, KINDS
+from flowstone.native.codegen.emitter import FLOATING, FLOATS, HALF, kind_of
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import in_all_lanes, load, store
 
@@ -28,7 +29,10 @@ their `size`, the `stride` from one to the next, and the padding `before`. `from
 what no number exceeds is minus infinity."""
 PLACES = {"largest": ("images", "out"), "mean": ("images", "out")}
 """The addresses that each function takes after that of the numbers."""
-_LOWEST = {"uint8": 0, "int8": -128, "float32": -3.4028234663852886e38, "float64": -sys.float_info.max}
+_LOWEST = {
+    "uint8": 0, "int8": -128, HALF: -65504.0, "float32": -3.4028234663852886e38,
+    "float64": -sys.float_info.max,
+}  # fmt: skip
 
 
 def window_pool_code(dtype: str, lanes: int) -> str:
@@ -62,7 +66,7 @@ def _pool_some(e: Code, dtype: str, is_mean: bool) -> None:
             number = _number(e, dtype, inside)
             to = e.mul(e.add(e.mul(row, words["count2"]), column), channels)
             for c, (mask,) in e.vectors(channels):
-                seen = _seen(e, a["images"], words, volume, inside, c, KINDS[dtype])
+                seen = _seen(e, a["images"], words, volume, inside, c, kind_of(dtype))
                 found = (
                     _mean(e, dtype, seen, mask, number) if is_mean else _largest(e, dtype, seen, mask, least)
                 )
@@ -80,7 +84,7 @@ def _number(e: Code, dtype: str, spans: list[tuple[str, str]]) -> str:
     first, *others = (e.sub(end, start) for start, end in spans)
     for each in others:
         first = e.mul(first, each)
-    kind = KINDS[_quotients(dtype)]
+    kind = kind_of(_quotients(dtype))
     return in_all_lanes(e, kind, e.let(f"sitofp i64 {first} to {kind}"))
 
 
@@ -110,7 +114,7 @@ def _seen(
 def _least(e: Code, dtype: str, from_infinity: str) -> str:
     """What a window has in which nothing is larger."""
     least = e.constant(dtype, _LOWEST[dtype])
-    if dtype not in FLOATS:
+    if dtype not in FLOATING:
         return least
     kind, condition = e.type(dtype), e.let(f"icmp ne i64 {from_infinity}, 0")
     return e.let(f"select i1 {condition}, {kind} {e.constant(dtype, -math.inf)}, {kind} {least}")
@@ -121,7 +125,7 @@ def _largest(e: Code, dtype: str, seen: Iterator[str], mask: str, least: str) ->
     highest = e.variable(kind, least)
     for address in seen:
         value, before = load(e, dtype, address, "0", mask), e.get(kind, highest)
-        if dtype not in FLOATS:
+        if dtype not in FLOATING:
             how = "umax" if _is_unsigned(dtype) else "smax"
             e.set(kind, highest, e.intrinsic(how, dtype, value, before))
             continue
@@ -134,13 +138,14 @@ def _is_unsigned(dtype: str) -> bool:
 
 
 def _mean(e: Code, dtype: str, seen: Iterator[str], mask: str, number: str) -> str:
-    if dtype in FLOATS:
-        kind = e.type(dtype)
-        total = e.variable(kind, e.constant(dtype, 0))
+    if dtype in FLOATING:
+        sums = _quotients(dtype)
+        kind = e.type(sums)
+        total = e.variable(kind, e.constant(sums, 0))
         for address in seen:
-            value = load(e, dtype, address, "0", mask)
-            e.set(kind, total, e.binary("fadd", dtype, e.get(kind, total), value))
-        return e.binary("fdiv", dtype, e.get(kind, total), number)
+            value = e.convert(load(e, dtype, address, "0", mask), dtype, sums)
+            e.set(kind, total, e.binary("fadd", sums, e.get(kind, total), value))
+        return e.convert(e.binary("fdiv", sums, e.get(kind, total), number), sums, dtype)
     words, narrow = e.vector("i32"), e.type(dtype)
     extended = "zext" if _is_unsigned(dtype) else "sext"
     total = e.variable(words, e.constant("int32", 0))

@@ -14,12 +14,15 @@ import torch
 from flowstone.framework.machine import machine
 from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary, when_asked
-from flowstone.native.codegen.emitter import SIZES
+from flowstone.native.codegen.emitter import HALF, SIZES
 from flowstone.native.networks.window_pool_code import PLACES, WORDS, window_pool_code
 
 __all__ = ["WindowPool", "window_pool"]
 
-_NAMES = {torch.float32: "float32", torch.float64: "float64", torch.uint8: "uint8", torch.int8: "int8"}
+_NAMES = {
+    torch.float16: HALF, torch.float32: "float32", torch.float64: "float64", torch.uint8: "uint8",
+    torch.int8: "int8",
+}  # fmt: skip
 _AXES = 3
 
 
@@ -64,4 +67,6 @@ def _asked(dtype: str) -> Callable[[], WindowPool | None]:
 
 def window_pool(dtype: torch.dtype | None) -> WindowPool | None:
     """What pools numbers of a type; None if it is not there, or not yet."""
-    return _asked(_NAMES[dtype])() if dtype in _NAMES else None
+    if dtype not in _NAMES or (dtype is torch.float16 and not host.has_halves()):
+        return None
+    return _asked(_NAMES[dtype])()

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import (
+    FLOATING,
     FLOATS,
     HALF,
     INTEGERS,
@@ -37,7 +38,7 @@ __all__ = ["ATTRIBUTES", "ELEMENTS", "Element", "suits"]
 
 _NUMBERS = FLOATS | (INTEGERS - {"uint8"})
 _ALL = FLOATS | INTEGERS | {"bool"}
-_WIDE = FLOATS | {"int16", "int32", "int64"}
+_WIDE = FLOATING | {"int16", "int32", "int64"}
 _COSTLY = 8  # of an addition, for exponential functions
 
 
@@ -97,22 +98,24 @@ def _accuracy(name: str) -> str:
 
 
 def _binary(floating: str, whole: str) -> Emit:
-    return lambda e, dtype, x, attributes: e.binary(floating if dtype in FLOATS else whole, dtype, x[0], x[1])
+    return lambda e, dtype, x, attributes: e.binary(
+        floating if dtype in FLOATING else whole, dtype, x[0], x[1]
+    )
 
 
 def _sum(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    total, add = x[0], "fadd" if dtype in FLOATS else "add"
+    total, add = x[0], "fadd" if dtype in FLOATING else "add"
     for each in x[1:]:
         total = e.binary(add, dtype, total, each)
     return total
 
 
 def _square(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return e.binary("fmul" if dtype in FLOATS else "mul", dtype, x[0], x[0])
+    return e.binary("fmul" if dtype in FLOATING else "mul", dtype, x[0], x[0])
 
 
 def _difference_squared(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
-    return _square(e, dtype, [e.binary("fsub" if dtype in FLOATS else "sub", dtype, *x)], attributes)
+    return _square(e, dtype, [e.binary("fsub" if dtype in FLOATING else "sub", dtype, *x)], attributes)
 
 
 def _absolute(e: Emitter, dtype: str, x: Sequence[str], attributes: Attributes) -> str:
@@ -198,8 +201,8 @@ ELEMENTS["BiasAdd"] = ELEMENTS["BiasAddV1"] = Element(_NUMBERS, 2, _add)
 ELEMENTS["Sub"] = Element(_NUMBERS, 2, _binary("fsub", "sub"))
 ELEMENTS["Mul"] = Element(_NUMBERS, 2, _binary("fmul", "mul"))
 ELEMENTS["RealDiv"] = ELEMENTS["Div"] = Element(FLOATS, 2, _binary("fdiv", ""), 4)
-ELEMENTS["FloorDiv"] = Element(FLOATS, 2, _quotient("floor"), 5, alone_if_many=FLOATS)
-ELEMENTS["TruncateDiv"] = Element(FLOATS, 2, _quotient("trunc"), 5, alone_if_many=FLOATS)
+ELEMENTS["FloorDiv"] = Element(FLOATS, 2, _quotient("floor"), 5, alone_if_many=FLOATING)
+ELEMENTS["TruncateDiv"] = Element(FLOATS, 2, _quotient("trunc"), 5, alone_if_many=FLOATING)
 ELEMENTS["Neg"] = Element(_NUMBERS, 1, lambda e, dtype, x, attributes: e.negate(dtype, x[0]))
 ELEMENTS["Square"] = Element(_NUMBERS, 1, _square, alone_if_many=INTEGERS)
 ELEMENTS["SquaredDifference"] = Element(
@@ -211,7 +214,7 @@ ELEMENTS["Maximum"] = Element(FLOATS | INTEGERS, 2, _extreme("ogt", "ge"))
 ELEMENTS["Minimum"] = Element(FLOATS | INTEGERS, 2, _extreme("olt", "le"))
 ELEMENTS["Sqrt"] = Element(FLOATS, 1, _intrinsic("sqrt"), 4)
 ELEMENTS["Rsqrt"] = Element(FLOATS, 1, _inverse_root, 6)
-ELEMENTS["Reciprocal"] = ELEMENTS["Inv"] = Element(FLOATS, 1, _reciprocal, 4, alone_if_many=FLOATS)
+ELEMENTS["Reciprocal"] = ELEMENTS["Inv"] = Element(FLOATS, 1, _reciprocal, 4, alone_if_many=FLOATING)
 ELEMENTS["Floor"] = Element(FLOATS, 1, _intrinsic("floor"))
 ELEMENTS["Ceil"] = Element(FLOATS, 1, _intrinsic("ceil"))
 ELEMENTS["Rint"] = ELEMENTS["Round"] = Element(FLOATS, 1, _intrinsic("roundeven"))
@@ -284,7 +287,7 @@ ELEMENTS["LogicalOr"] = Element(frozenset({"bool"}), 2, _logical("or"))
 ELEMENTS["LogicalNot"] = Element(
     frozenset({"bool"}), 1, lambda e, dtype, x, attributes: e.binary("xor", dtype, x[0], e.constant(dtype, 1))
 )
-ELEMENTS["IsNan"] = Element(FLOATS, 1, _classified("uno", 0.0, False), result="bool", alone_if_many=FLOATS)
+ELEMENTS["IsNan"] = Element(FLOATS, 1, _classified("uno", 0.0, False), result="bool", alone_if_many=FLOATING)
 ELEMENTS["IsInf"] = Element(FLOATS, 1, _classified("oeq", math.inf, True), result="bool", alone=True)
 ELEMENTS["IsFinite"] = Element(FLOATS, 1, _classified("olt", math.inf, True), result="bool", alone=True)
 
@@ -429,6 +432,7 @@ _ROUNDED_OFTEN = frozenset({
 })  # fmt: skip
 """Those of several operations that ATen rounds each."""
 for _name, _element in ELEMENTS.items():
-    if "float32" in _element.types and _name not in _ROUNDED_OFTEN:
-        _rounded = _element.emit if _name in _MOVED else _by_float32(_element.emit, _element.result)
-        ELEMENTS[_name] = _element._replace(types=_element.types | {HALF}, emit=_rounded)
+    if "float32" in _element.types:
+        _is_same = _name in _MOVED or _name in _ROUNDED_OFTEN
+        _emitted = _element.emit if _is_same else _by_float32(_element.emit, _element.result)
+        ELEMENTS[_name] = _element._replace(types=_element.types | {HALF}, emit=_emitted)

@@ -1,9 +1,9 @@
-"""LLVM's text of quotients and remainders of integers of one type, a vector at a time.
+"""LLVM's text of quotients, remainders and powers of integers of one type, a vector at a time.
 
 Quotients of float32 are exact enough for numbers of up to 16 bits once they are cut to whole ones, those of
 float64 for 32 bits; processors divide wider ones. The least number divided by -1 stays what it is, as by
-negation. Threads share the elements; a note becomes 1 where a divisor is 0. The divisor may be one number for
-all.
+negation. Threads share the elements; a note becomes 1 where a divisor is 0, or an exponent below. The second
+operand may be one number for all.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from flowstone.native.codegen.vector_memory import load, read_one, store
 __all__ = ["PLACES", "WORDS", "quotient_code"]
 
 WORDS = ("threads", "count", "is_one")
-"""The whole numbers of a call: how many elements, and whether there is one divisor."""
-_NAMES = ("truncated_quotient", "truncated_remainder", "floored_quotient", "floored_remainder")
+"""The whole numbers of a call: how many elements, and whether there is one second operand."""
+_NAMES = ("truncated_quotient", "truncated_remainder", "floored_quotient", "floored_remainder", "power")
 PLACES = dict.fromkeys(_NAMES, ("x", "y", "out", "notes"))
 """The addresses that each function takes after that of the numbers, in order; `notes` is int64 [1]."""
 _EXACT = {"int8": "float32", "uint8": "float32", "int16": "float32", "int32": "float64"}
@@ -46,20 +46,46 @@ def _texts(name: str, dtype: str, lanes: int, declarations: dict[str, str]) -> l
 
 
 def _loops(e: Code, what: tuple[str, str], a: dict[str, str], part: tuple[str, str], divisor: str) -> None:
-    """All vectors of a part, the last under a mask, and what divisors were 0."""
+    """All vectors of a part, the last under a mask, and whether a second operand is none."""
     (name, dtype), (start, end), bits = what, part, e.vector("i1")
-    zeros = e.variable(bits, e.constant("bool", False))
+    wrong = e.variable(bits, e.constant("bool", False))
     for i, masks in e.vectors(e.sub(end, start)):
         at, mask = e.add(start, i), masks[0]
         y = divisor or load(e, dtype, a["y"], at, mask)
-        none = e.compare("icmp eq", dtype, y, e.constant(dtype, 0))
+        none = e.compare(_wrong(name, dtype), dtype, y, e.constant(dtype, 0))
         none = e.binary("and", "bool", none, mask) if mask else none
-        e.set(bits, zeros, e.binary("or", "bool", e.get(bits, zeros), none))
+        e.set(bits, wrong, e.binary("or", "bool", e.get(bits, wrong), none))
         x = load(e, dtype, a["x"], at, mask)
-        store(e, dtype, _divided(e, name, dtype, x, y), a["out"], at, mask)
-    found = f"llvm.vector.reduce.or.v{e.lanes}i1"
-    with e.when(e.call(found, "i1", [(bits, e.get(bits, zeros))])):
+        found = _power(e, dtype, x, y) if name == "power" else _divided(e, name, dtype, x, y)
+        store(e, dtype, found, a["out"], at, mask)
+    with e.when(_any(e, e.get(bits, wrong))):
         e.set("i64", a["notes"], "1")
+
+
+def _wrong(name: str, dtype: str) -> str:
+    """Which comparison with 0 holds for second operands that are none."""
+    if name != "power":
+        return "icmp eq"
+    return "icmp ult" if dtype == "uint8" else "icmp slt"
+
+
+def _any(e: Code, truths: str) -> str:
+    return e.call(f"llvm.vector.reduce.or.v{e.lanes}i1", "i1", [(e.vector("i1"), truths)])
+
+
+def _power(e: Code, dtype: str, x: str, y: str) -> str:
+    """x to the power of y, which is taken for unsigned, by squares."""
+    kind, zero, one = e.type(dtype), e.constant(dtype, 0), e.constant(dtype, 1)
+    result, base, rest = (e.variable(kind, value) for value in (one, x, y))
+    with e.repeat() as leave:
+        left = e.get(kind, rest)
+        leave(e.let(f"xor i1 {_any(e, e.compare('icmp ne', dtype, left, zero))}, true"))
+        is_odd = e.compare("icmp ne", dtype, e.binary("and", dtype, left, one), zero)
+        square, found = e.get(kind, base), e.get(kind, result)
+        e.set(kind, result, e.select(is_odd, dtype, e.binary("mul", dtype, found, square), found))
+        e.set(kind, base, e.binary("mul", dtype, square, square))
+        e.set(kind, rest, e.binary("lshr", dtype, left, one))
+    return e.get(kind, result)
 
 
 def _divided(e: Emitter, name: str, dtype: str, x: str, y: str) -> str:

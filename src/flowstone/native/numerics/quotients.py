@@ -1,4 +1,4 @@
-"""Quotients and remainders of many integers by machine code (`quotient_code.py`), on a host.
+"""Quotients, remainders and powers of many integers by machine code (`quotient_code.py`), on a host.
 
 The code for a type is made on a thread when a kernel first asks; until it is there, and where there is no
 native tier, `quotients` is None. Threads share the elements where that is worth it.
@@ -31,7 +31,8 @@ class Quotients:
         self._library = CodeLibrary(lambda: quotient_code(dtype, host.lanes()), WORDS, PLACES)
 
     def __call__(self, name: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor | None:
-        """What `name` (of `PLACES`) gives of x and y, None where a divisor is 0 or they do not broadcast."""
+        """What `name` (of `PLACES`) gives of x and y, None where a divisor is 0, an exponent below,
+        or they do not broadcast."""
         try:
             shape = np.broadcast_shapes(x.shape, y.shape)  # torch's own imports sympy: 0.1 s
         except ValueError:

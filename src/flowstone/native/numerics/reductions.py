@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flowstone.native.codegen.emitter import FLOATS, INTEGERS, Emitter
+from flowstone.native.codegen.emitter import FLOATING, FLOATS, HALF, INTEGERS, Emitter
 from flowstone.native.codegen.vector_memory import in_all_lanes
 
 __all__ = ["REDUCTIONS", "Reduction", "reduces", "take_several"]
@@ -22,7 +22,7 @@ Parts = list[str]
 _LIMITS = {
     "int8": (-(1 << 7), (1 << 7) - 1), "uint8": (0, (1 << 8) - 1), "int16": (-(1 << 15), (1 << 15) - 1),
     "int32": (-(1 << 31), (1 << 31) - 1), "int64": (-(1 << 63), (1 << 63) - 1),
-    "float32": (-math.inf, math.inf), "float64": (-math.inf, math.inf),
+    "float32": (-math.inf, math.inf), "float64": (-math.inf, math.inf), HALF: (-math.inf, math.inf),
 }  # fmt: skip
 
 
@@ -138,33 +138,33 @@ def _simple(types: frozenset[str], start: Any, word: Callable[[str], str]) -> Re
 def _extreme(floating: str, whole: str, worst: int) -> Reduction:
     def parts(dtype: str) -> Sequence[tuple[str, Any]]:
         one = (dtype, _LIMITS[dtype][worst])
-        return (one, ("bool", False)) if dtype in FLOATS else (one,)
+        return (one, ("bool", False)) if dtype in FLOATING else (one,)
 
     def better(e: Emitter, dtype: str, a: str, b: str) -> str:
-        if dtype in FLOATS:
+        if dtype in FLOATING:
             return e.select(e.compare(f"fcmp {floating}", dtype, b, a), dtype, b, a)
         sign = "u" if dtype == "uint8" else "s"
         return e.select(e.compare(f"icmp {sign}{whole}", dtype, b, a), dtype, b, a)
 
     def take(e: Emitter, dtype: str, x: Parts, y: str) -> Parts:
-        if dtype not in FLOATS:
+        if dtype not in FLOATING:
             return [better(e, dtype, x[0], y)]
         is_nan = e.compare("fcmp uno", dtype, y, y)
         return [better(e, dtype, x[0], y), e.binary("or", "bool", x[1], is_nan)]
 
     def join(e: Emitter, dtype: str, a: Parts, b: Parts) -> Parts:
         result = [better(e, dtype, a[0], b[0])]
-        return [*result, e.binary("or", "bool", a[1], b[1])] if dtype in FLOATS else result
+        return [*result, e.binary("or", "bool", a[1], b[1])] if dtype in FLOATING else result
 
     def give(e: Emitter, dtype: str, x: Parts, attributes: Mapping[str, Any]) -> str:
-        return e.select(x[1], dtype, e.constant(dtype, math.nan), x[0]) if dtype in FLOATS else x[0]
+        return e.select(x[1], dtype, e.constant(dtype, math.nan), x[0]) if dtype in FLOATING else x[0]
 
-    return Reduction(FLOATS | INTEGERS, parts, take, join, give)
+    return Reduction(FLOATING | INTEGERS, parts, take, join, give)
 
 
 REDUCTIONS: dict[str, Reduction] = {
     "Sum": Reduction(FLOATS | (INTEGERS - {"uint8"}), _sum_parts, _add, _add_up, _total, before=_pair_sum),
-    "Prod": _simple(FLOATS | {"int32", "int64"}, 1, lambda dtype: "fmul" if dtype in FLOATS else "mul"),
+    "Prod": _simple(FLOATING | {"int32", "int64"}, 1, lambda dtype: "fmul" if dtype in FLOATING else "mul"),
     "Max": _extreme("ogt", "gt", 0),
     "Min": _extreme("olt", "lt", 1),
     "Any": _simple(frozenset({"bool"}), False, lambda dtype: "or"),

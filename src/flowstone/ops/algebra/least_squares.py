@@ -80,6 +80,8 @@ def least_squares_kernel(node: Node, env: Environment) -> Kernel:
         l2 = float(l2_regularizer)
         if l2 < 0:
             raise invalid(f"l2_regularizer must be >= 0, got {l2}")
+        if not matrix.shape[-1]:  # no unknowns
+            return rhs.new_empty((*matrix.shape[:-2], 0, rhs.shape[-1]))
         return _by_normal_equations(matrix, rhs, l2, small) if is_fast else _orthogonal(matrix, rhs)
 
     return solve

@@ -25,7 +25,7 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims, merge
 from flowstone.ops.algebra.matrix_shapes import at_least, exactly, invalid
 from flowstone.ops.arrays.arrays import whole_copy
-from flowstone.ops.arrays.columns import picked_columns
+from flowstone.ops.arrays.columns import picked_columns, word_places
 
 _ALIGN = "align: string in ['LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'] = 'RIGHT_LEFT'"
 
@@ -228,7 +228,15 @@ def _taken(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     outer = x.shape[:-2]
     if not x.shape[-1] or not x.shape[-2]:
         return x.new_zeros(*outer, *at.shape)
-    return picked_columns(x.flatten(-2), at.reshape(-1)).reshape(*outer, *at.shape)
+    return picked_columns(x.flatten(-2), _flat(at), _kept_words).reshape(*outer, *at.shape)
+
+
+_kept_words = lru_cache(128)(word_places)  # of places, which are kept as well
+
+
+@lru_cache(128)
+def _flat(at: torch.Tensor) -> torch.Tensor:
+    return at.reshape(-1)
 
 
 # ---- diagonals of matrices
@@ -270,7 +278,7 @@ def _(node: Node, env: Environment) -> Kernel:
             return x.diagonal(limits[0], -2, -1).clone(memory_format=torch.contiguous_format)
         at = places(rows, columns, *limits, align, str(x.device))
         found = _taken(x, at.targets)
-        if len(at.unused):
+        if at.unused.shape[0]:
             found.flatten(-2).index_fill_(-1, at.unused, padding)
         return found
 

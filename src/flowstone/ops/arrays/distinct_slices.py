@@ -13,13 +13,14 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.types.shape import Dims
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.distinct_texts import first_of_each, numbered
-from flowstone.ops.arrays.selection import ranked
+from flowstone.ops.arrays.selection import ranked, ranked_values
 from flowstone.ops.sparse.index_rows import numbered_together
 
 __all__: list[str] = []
 
 _INTEGERS = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool})
 _FEW = 1000  # elements, up to which ATen's search is as fast
+_FEWEST = 200  # elements, of which Python compares the slices as fast
 _DISTINCT = "out_idx: type in [int32, int64] = int32"
 
 
@@ -53,8 +54,7 @@ def _declare_unique(name: str, counts: bool) -> None:
             at = _axis_of(axis, x.ndim)
             y, places = (_distinct_text if isinstance(x, np.ndarray) else _distinct)(x, at)
             result = (y, places.to(dtype))
-            count = torch.bincount(places, minlength=y.shape[at]).to(dtype)
-            return (*result, count) if counts else result
+            return (*result, torch.bincount(places, minlength=y.shape[at]).to(dtype)) if counts else result
 
         return unique
 
@@ -76,7 +76,11 @@ def _distinct(x: Any, axis: int) -> tuple[Any, torch.Tensor]:
     """The slices in the order in which they appear first, and which of them each is."""
     if not x.shape[axis]:
         return x, torch.zeros(0, dtype=torch.int64)
-    ranks, places = ranked(_slice_numbers(x, axis))
+    if x.is_cpu and x.numel() <= _FEWEST and not x.is_complex():
+        rows = x.movedim(axis, 0).reshape(x.shape[axis], -1).tolist()
+        ranks, places = ranked_values(map(tuple, rows))
+    else:
+        ranks, places = ranked(_slice_numbers(x, axis))
     found = (x.view(torch.int64) if x.dtype is torch.uint64 else x).index_select(axis, places)
     return found.view(x.dtype), ranks
 

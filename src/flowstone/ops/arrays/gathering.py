@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -221,7 +222,33 @@ def _(node: Node) -> Shapes:
 
 @gather_nd_op.kernel(CPU, GPU)
 def _(node: Node, env: Environment) -> Kernel:
-    return _gather_nd_text if is_text(node) else in_signed(node.dtype(0), _gather_nd, 0)
+    if is_text(node):
+        return _gather_nd_text
+    return _with_known_tuples(node, env) or in_signed(node.dtype(0), _gather_nd, 0)
+
+
+def _with_known_tuples(node: Node, env: Environment) -> Callable[..., Any] | None:
+    """The kernel where few indices are constant and within a known shape: rows by their numbers."""
+    indices, dims, result = node.constant(1), node.static_shape(0), node.outputs[0].static_shape
+    if indices is None or not dims or 0 in dims or result is None or not 0 < indices.size <= _FEW_INDICES:
+        return None
+    depth = indices.shape[-1]
+    sizes = dims[:depth]
+    if (indices < 0).any() or (indices >= np.array(sizes)).any():
+        return None  # which the step says
+    places = torch.from_numpy(np.array(_row_numbers(indices, sizes))).to(env.device)
+    table = (product(sizes), *dims[depth:])
+
+    def pick(params: Any, _: Any) -> Any:
+        return torch.index_select(params.reshape(table), 0, places).reshape(result)
+
+    return in_signed(node.dtype(0), pick, 0)
+
+
+def _row_numbers(indices: Any, sizes: tuple[int, ...]) -> Any:
+    """The row-major numbers of tuples within these sizes."""
+    tuples = np.moveaxis(indices.reshape(-1, len(sizes)).astype(np.int64), 1, 0)
+    return np.ravel_multi_index(tuple(tuples), sizes)
 
 
 def _gather_nd(params: Any, indices: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ def _distinct(x: Any, dtype: Any) -> tuple[Any, Any]:
 def ranked(x: Any) -> tuple[Any, Any]:
     """Each element's rank among the distinct ones of a vector, and where these appear first."""
     if x.is_cpu and len(x) <= _FEW_PLACES and x.dtype in _TABULATED:
-        return _ranked_few(x)
+        return ranked_values(x.tolist())
     code = array_code.distinct(x.dtype) if x.is_cpu and len(x) > _FEW_PLACES else None
     found = None if code is None else code(x)
     if found is not None:
@@ -102,12 +102,12 @@ def ranked(x: Any) -> tuple[Any, Any]:
     return rank.index_select(0, first), is_first.nonzero().squeeze(1)
 
 
-def _ranked_few(x: Any) -> tuple[Any, Any]:
-    """The same of few integers, by Python."""
-    rank_of: dict[int, int] = {}
+def ranked_values(values: Iterable[Any]) -> tuple[Any, Any]:
+    """The same of few values, by Python."""
+    rank_of: dict[Any, int] = {}
     ranks: list[int] = []
     places: list[int] = []
-    for place, value in enumerate(x.tolist()):
+    for place, value in enumerate(values):
         rank = rank_of.setdefault(value, len(rank_of))
         if rank == len(places):
             places.append(place)

@@ -164,16 +164,13 @@ def _(node: Node) -> Dims:
 def _(node: Node, env: Environment) -> Kernel:
     nearest, beyond = node.attributes["method"] == "nearest", node.attributes["extrapolation_value"]
     native = sampler(node.dtype(0).torch, nearest) if env.device.type == "cpu" else None
+    fixed = node.constant(3)
 
     def run(x: torch.Tensor, boxes: torch.Tensor, image: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         batch, height, width, channels = _images(x)
         _check_shapes(boxes, image)
-        if tuple(size.shape) != (2,):
-            raise invalid(f"crop_size must have two elements, got shape {list(size.shape)}")
-        rows, columns = size.tolist()
-        if rows <= 0 or columns <= 0:
-            raise invalid(f"crop dimensions must be positive, got {[rows, columns]}")
-        shape = (len(image), rows, columns, channels)
+        rows, columns = known or _crop_size(size)
+        shape = (image.shape[0], rows, columns, channels)
         if not boxes.numel():
             return torch.empty(shape, dtype=torch.float32, device=x.device)
         if native and (found := native.crops(x, boxes, image, (rows, columns), beyond)) is not None:
@@ -188,7 +185,17 @@ def _(node: Node, env: Environment) -> Kernel:
             crops.masked_fill_(~grid.inside.unsqueeze(3), beyond)
         return crops
 
+    known = tuple(fixed.tolist()) if fixed is not None and fixed.shape == (2,) and fixed.min() > 0 else None
     return run
+
+
+def _crop_size(size: torch.Tensor) -> tuple[int, int]:
+    if tuple(size.shape) != (2,):
+        raise invalid(f"crop_size must have two elements, got shape {list(size.shape)}")
+    rows, columns = size.tolist()
+    if rows <= 0 or columns <= 0:
+        raise invalid(f"crop dimensions must be positive, got {[rows, columns]}")
+    return rows, columns
 
 
 def _nearest_crops(x: torch.Tensor, grid: _Grid) -> torch.Tensor:

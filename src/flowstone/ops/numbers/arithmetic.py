@@ -15,6 +15,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import Equal, F, GradientFunction, Gradients, op
 from flowstone.framework.graphs.graph_operation import Operation
+from flowstone.framework.machine import machine, machine_code
 from flowstone.framework.tensors.composite import IndexedSlices, of_stored_values
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node, Output
@@ -280,11 +281,26 @@ def _(node: Node) -> Equal:
 def _(node: Node, env: Environment) -> Kernel:
     exponent = node.constant(1)
     if node.dtype(0).is_integer:
-        return _integer_power
+        return by_code("power", _integer_power)
     if exponent is not None and exponent.shape == () and node.dtype(0).is_floating:
         value = float(exponent)
         return square_call(node.dtype(0)) if value == 2 else Call(torch.pow, X0, value)
     return complex_call(node, env, torch.pow) or binary_call(node, torch.pow)
+
+
+def by_code(name: str, otherwise: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """The function, by machine code where there are many elements on a host."""
+    most = machine.current().profile.call_elements
+
+    def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if x.is_cpu and (x.numel() >= most or y.numel() >= most):
+            code = machine_code.quotients(x.dtype)
+            found = None if code is None else code(name, x, y)
+            if found is not None:
+                return found
+        return otherwise(x, y)
+
+    return compute
 
 
 def _integer_power(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -17,13 +17,12 @@ from flowstone.framework.declarations.building import graph_of
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import Equal, F, Gradients, OpDeclaration, op
 from flowstone.framework.graphs.graph_operation import Operation
-from flowstone.framework.machine import machine, machine_code
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
-from flowstone.ops.numbers.arithmetic import is_constant, same_as
+from flowstone.ops.numbers.arithmetic import by_code, is_constant, same_as
 from flowstone.ops.numbers.broadcast_gradients import shape_sums
 from flowstone.ops.numbers.elementwise import (
     ARITHMETIC,
@@ -61,21 +60,6 @@ def _truncated_quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.where(y == -1, -x, torch.div(x, torch.where(y == -1, 1, y), rounding_mode="trunc"))
 
 
-def _by_code(name: str, otherwise: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """The function, by machine code where there are many elements on a host."""
-    most = machine.current().profile.call_elements
-
-    def divide(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        if x.is_cpu and (x.numel() >= most or y.numel() >= most):
-            code = machine_code.quotients(x.dtype)
-            found = None if code is None else code(name, x, y)
-            if found is not None:
-                return found
-        return otherwise(x, y)
-
-    return divide
-
-
 def _truncated_remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.fmod(x, y)
 
@@ -103,15 +87,15 @@ def _quotient(
     def _(node: Node, env: Environment) -> Kernel:
         dtype = node.dtype(0)
         if not dtype.is_integer:
-            by_code = None if isinstance(for_floats, Call) else complex_call(node, env, for_floats, "Div")
-            if by_code is not None:
-                return by_code
+            call = None if isinstance(for_floats, Call) else complex_call(node, env, for_floats, "Div")
+            if call is not None:
+                return call
             in_place = torch.Tensor.div_ if for_floats is torch.div else None
             return for_floats if isinstance(for_floats, Call) else binary_call(node, for_floats, in_place)
         function = _truncated(for_integers) if dtype.is_unsigned else for_integers
         if needs_help(dtype):
             return divided(dtype, function)
-        return _by_code(function.__name__.lstrip("_"), function)
+        return by_code(function.__name__.lstrip("_"), function)
 
     return declaration
 

@@ -10,11 +10,13 @@ tensor([3, 4, 0])
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
@@ -264,7 +266,25 @@ def _(node: Node, env: Environment) -> Kernel:
         picked = taken(values, at)
         return (*ends[len(ends) - found :], picked)
 
-    return gather
+    return _with_known_rows(node, env, gather) or gather
+
+
+def _with_known_rows(node: Node, env: Environment, gather: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The kernel where splits and indices are constants: what is picked is known with the plan, unless
+    something is wrong, which the step says."""
+    rank, dims = (
+        node.attributes["PARAMS_RAGGED_RANK"],
+        node.static_shape(node.attributes["PARAMS_RAGGED_RANK"]),
+    )
+    known = [node.constant(i) for i in (*range(rank), rank + 1)]
+    if not dims or env.device.type != "cpu" or any(each is None for each in known):
+        return None
+    *splits, indices = [torch.from_numpy(np.array(each)) for each in known]
+    try:
+        *ends, places = gather(*splits, torch.arange(dims[0]), indices)
+    except (errors.OpError, IndexError, RuntimeError):
+        return None
+    return lambda *inputs: (*[each.clone() for each in ends], taken(inputs[rank], places))
 
 
 @ragged_gather_op.gradient

@@ -30,7 +30,7 @@ from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import Dims, format_dims, merge
 from flowstone.ops.arrays.arrays import places_by_code
-from flowstone.ops.arrays.row_additions import add_rows
+from flowstone.ops.arrays.row_additions import add_rows, are_changed
 from flowstone.ops.variables.repeated_rows import copy_rows, rounds
 from flowstone.ops.variables.stateful import ALL_NUMBERS, check_handle_dtype, handle_dims, locked
 
@@ -85,8 +85,10 @@ def _outside(flat: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     return mask.reshape(-1, *[1] * (table.ndim - 1))
 
 
-def _in_rounds(function: Callable[..., Any]) -> Callable[..., Any]:
+def _in_rounds(function: Callable[..., Any], how: str = "") -> Callable[..., Any]:
     def scatter(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
+        if how and are_changed(table, indices, updates, how):
+            return
         for group in rounds(indices, table.shape[0]) or (slice(None),):
             here = indices[group]
             table.index_copy_(0, here, function(table.index_select(0, here), updates[group]))
@@ -100,15 +102,8 @@ def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.div(x, y, rounding_mode="trunc")
 
 
-def _add(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
-    add_rows(table, indices, updates)
-
-
 def _subtract(table: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
     add_rows(table, indices, updates, subtracts=True)
-
-
-_FEW_ROWS = 3
 
 
 def _extreme(function: Callable[..., torch.Tensor], how: str) -> Callable[..., None]:
@@ -120,8 +115,9 @@ def _extreme(function: Callable[..., torch.Tensor], how: str) -> Callable[..., N
         if table.device.type != "cpu":
             in_rounds(table, indices, updates)
         elif indices.numel() <= _FEW_ROWS:
-            for here, row in zip(indices.long().split(1), updates.split(1)):
-                table.index_copy_(0, here, function(table.index_select(0, here), row))
+            for place, update in zip(indices.tolist(), updates.unbind()):
+                row = table.select(0, place if place >= 0 else table.shape[0])  # ATen counts from the end
+                function(row, update, out=row)
         elif updates.numel():
             places = indices.long().view([-1] + [1] * (table.dim() - 1)).expand(updates.shape)
             table.scatter_reduce_(0, places, updates, how)
@@ -129,16 +125,17 @@ def _extreme(function: Callable[..., torch.Tensor], how: str) -> Callable[..., N
     return scatter
 
 
-ROW_FUNCTIONS = {
+ROW_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Update": copy_rows,
-    "Add": _add,
+    "Add": add_rows,
     "Sub": _subtract,
-    "Mul": _in_rounds(torch.mul),
-    "Div": _in_rounds(_quotient),
+    "Mul": _in_rounds(torch.mul, "multiply"),
+    "Div": _in_rounds(_quotient, "divide"),
     "Min": _extreme(torch.minimum, "amin"),
     "Max": _extreme(torch.maximum, "amax"),
 }
-_CHECKED = (_add, _subtract, copy_rows)  # by ATen on the CPU, or before it; an accelerator would be lost
+_FEW_ROWS = 3  # of extremes, which are taken one by one
+_CHECKED = (add_rows, _subtract, copy_rows)  # by ATen on the CPU, or before it; an accelerator would be lost
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
@@ -276,7 +273,7 @@ def _declare_row_scatter(kind: str, function: Callable[..., Any]) -> tuple[OpDec
 
 
 scatter_update_op, resource_scatter_update = _declare_row_scatter("Update", copy_rows)
-scatter_add_op, resource_scatter_add = _declare_row_scatter("Add", _add)
+scatter_add_op, resource_scatter_add = _declare_row_scatter("Add", add_rows)
 scatter_sub_op, resource_scatter_sub = _declare_row_scatter("Sub", _subtract)
 scatter_mul_op, resource_scatter_mul = _declare_row_scatter("Mul", ROW_FUNCTIONS["Mul"])
 scatter_div_op, resource_scatter_div = _declare_row_scatter("Div", ROW_FUNCTIONS["Div"])
@@ -444,7 +441,7 @@ def _declare_element_scatter(kind: str, function: Callable[..., Any]) -> tuple[O
 
 
 scatter_nd_update_op, resource_scatter_nd_update = _declare_element_scatter("Update", copy_rows)
-scatter_nd_add_op, resource_scatter_nd_add = _declare_element_scatter("Add", _add)
+scatter_nd_add_op, resource_scatter_nd_add = _declare_element_scatter("Add", add_rows)
 scatter_nd_sub_op, resource_scatter_nd_sub = _declare_element_scatter("Sub", _subtract)
 scatter_nd_min_op, resource_scatter_nd_min = _declare_element_scatter("Min", ROW_FUNCTIONS["Min"])
 scatter_nd_max_op, resource_scatter_nd_max = _declare_element_scatter("Max", ROW_FUNCTIONS["Max"])
