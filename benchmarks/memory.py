@@ -108,7 +108,7 @@ def resident(field: str) -> int:
 
 def planned(running: tf.Session) -> Subgraph:
     """The nodes of the largest plan that the session has made."""
-    return max((plan.subgraph for plan in running._plans.values()), key=lambda each: len(each.nodes))
+    return max((plan.subgraph for plan in running.planner.plans.values()), key=lambda each: len(each.nodes))
 
 
 def times(model: str, rounds: int) -> dict[str, float]:

@@ -46,6 +46,7 @@ from flowstone.native.networks import (
     path_beams,
     path_labels,
     window_pools,
+    window_rows,
 )
 from flowstone.native.numerics import complex_functions, incomplete_functions, quotients
 from flowstone.native.products import integer_matrices, integer_products
@@ -110,6 +111,7 @@ def offer_all() -> None:
     network_code.path_beams.offer(path_beams.path_beams)
     network_code.path_labels.offer(path_labels.path_labels)
     network_code.window_pool.offer(window_pools.window_pool)
+    network_code.window_rows.offer(window_rows.window_rows)
     machine_code.placing.offer(placing.placing)
     machine_code.quotients.offer(quotients.quotients)
     machine_code.random_values.offer(random_values.random_values)

@@ -571,6 +571,48 @@ def test_slots_of_any_type_and_size(shape: tuple[int, ...], dtype: Any) -> None:
     assert torch.equal(drawn, rows[places])
 
 
+@pytest.mark.parametrize(("seeded", "parts"), [(False, [5]), (True, [2, 3])])
+def test_a_batch_waits_for_a_whole_where_its_order_is_drawn_already(
+    monkeypatch: pytest.MonkeyPatch, seeded: bool, parts: list[int]
+) -> None:
+    step = SimpleNamespace(on_cancel=lambda callback: lambda: None, turn=None)
+    storage = SlotStorage([()], 10, RandomWords(State(3, 0), 4) if seeded else None)
+    queue = Queue("RandomShuffleQueue", "letters", (tf.int32,), ((),), 10, storage, spare=2)
+    taken: list[int] = []
+    batches: list[list[int]] = []
+    take = storage.take
+
+    def noted(count: int) -> Any:
+        taken.append(count)
+        return take(count)
+
+    monkeypatch.setattr(storage, "take", noted)
+
+    def put(*numbers: int) -> None:
+        queue.enqueue(step, lambda outputs, error: None, (torch.tensor(numbers),), many=True)
+
+    put(0, 1, 2, 3)
+    queue.dequeue_many(step, lambda outputs, error: batches.append(outputs[0].tolist()), 5)
+    assert queue.size == 2
+    assert queue.waiting == (0, 1)
+    put(4, 5, 6)
+    assert taken == parts
+    assert len(set(batches[0])) == 5
+    queue.dequeue_many(step, lambda outputs, error: batches.append(outputs[0].tolist()), 4, up_to=True)
+    assert not batches[1:]
+    queue.close(step, lambda outputs, error: None)
+    assert sorted(batches[0] + batches[1]) == list(range(7))
+
+
+def test_a_batch_larger_than_what_a_shuffling_queue_gives_makes_room() -> None:
+    step = SimpleNamespace(on_cancel=lambda callback: lambda: None, turn=None)
+    queue = Queue("RandomShuffleQueue", "letters", (tf.int32,), ((),), 4, SlotStorage([()], 4), spare=1)
+    found: list[Any] = []
+    queue.dequeue_many(step, lambda outputs, error: found.extend(outputs[0].tolist()), 9)
+    queue.enqueue(step, lambda outputs, error: None, (torch.arange(10),), many=True)
+    assert len(set(found)) == 9
+
+
 def test_a_lull_ends_with_the_room_that_dequeues_make() -> None:
     step = SimpleNamespace(on_cancel=lambda callback: lambda: None, turn=None)
     queue = Queue("FIFOQueue", "letters", (tf.int32,), ((),), 4, BlockStorage())

@@ -3,9 +3,9 @@
 `cell_step(dtype, peephole, forget_second, forget_bias, clip)` and `cell_gradient(dtype, peephole,
 forget_second)` are those of LSTM cells; `direct_windows(kind, windows, biased, rectified)` are convolutions
 ("results") and their gradients by "images" or "filter"; `path_labels(logits)` and `path_beams(logits)` decode
-labels of time steps, `window_pool(dtype)` pools windows of images, and `dilation(dtype)` dilates them. They
-are None where there is no machine code, the last two also where there is none yet; kernels then do the same
-by ATen, with the same results within rounding.
+labels of time steps, `window_pool(dtype)` pools windows of images, `dilation(dtype)` dilates them, and
+`window_rows()` makes rows of them. They are None where there is no machine code, the last three also where
+there is none yet; kernels then do the same by ATen, with the same results within rounding.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = [
     "PathBeams",
     "PathLabels",
     "WindowPool",
+    "WindowRows",
     "Windows",
     "cell_gradient",
     "cell_step",
@@ -33,6 +34,7 @@ __all__ = [
     "path_beams",
     "path_labels",
     "window_pool",
+    "window_rows",
 ]
 
 
@@ -170,6 +172,22 @@ class WindowPool(Protocol):
         `from_infinity`: whether what no number exceeds is minus infinity, not the lowest number."""
 
 
+class WindowRows(Protocol):
+    """The windows of images with channels last as rows, on the host."""
+
+    def __call__(
+        self,
+        images: torch.Tensor,
+        counts: Sequence[int],
+        window: Sequence[int],
+        strides: Sequence[int],
+        before: Sequence[int],
+    ) -> torch.Tensor:
+        """[batch * windows, size of a window * channels] of contiguous images [batch, …, channels] of one or
+        two spatial axes, in numbers of 4 or 8 bytes. Of each axis: how many windows there are, their size,
+        how far they are apart, and the zeros before. Zeros are what windows see outside."""
+
+
 cell_gradient: Slot[[torch.dtype | None, bool, bool], CellGradient] = Slot()
 cell_step: Slot[[torch.dtype | None, bool, bool, float, float], CellStep] = Slot()
 dilation: Slot[[torch.dtype | None], Dilation] = Slot()
@@ -177,3 +195,4 @@ direct_windows: Slot[[str, Windows, bool, bool], DirectWindows] = Slot()
 path_beams: Slot[[torch.dtype | None], PathBeams] = Slot()
 path_labels: Slot[[torch.dtype | None], PathLabels] = Slot()
 window_pool: Slot[[torch.dtype | None], WindowPool] = Slot()
+window_rows: Slot[[], WindowRows] = Slot()

@@ -2,9 +2,9 @@
 
 oneDNN makes code for each size that it meets anew, which takes 0.3 to 1.5 ms a call; batches and images of
 ever new sizes would pay that in every step. For a product every window becomes a row, copied out of the
-padded image; BLAS has one code for all sizes. Channel by channel, the image is multiplied as a whole by one
-row of the filter after the other. Images and results have their channels last here, filters are
-[spatial..., in, out].
+padded image, by machine code once it is there; BLAS has one code for all sizes. Channel by channel, the image
+is multiplied as a whole by one row of the filter after the other. Images and results have their channels
+last here, filters are [spatial..., in, out].
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from collections.abc import Iterator
 import torch
 
 from flowstone.framework.declarations.kernel import Environment
+from flowstone.framework.machine.network_code import window_rows
 from flowstone.framework.types.dtypes import DType
 from flowstone.ops.networks.convolution_geometry import Geometry
 
 __all__: list[str] = []
 
 Sizes = tuple[int, ...]
+_AXES = 2  # of images whose windows machine code cuts out
 
 
 def by_windows(geometry: Geometry, env: Environment, dtype: DType, depthwise: bool) -> WindowProducts:
@@ -38,6 +40,7 @@ class WindowProducts:
     def __init__(self, geometry: Geometry, most: int) -> None:
         self.most = most
         self._strides, self._dilations = geometry.strides, geometry.dilations
+        self._is_plain = len(self._strides) <= _AXES and set(self._dilations) == {1}
 
     def suit(
         self, batch: int, counts: Sizes, kernel: Sizes, channels: int, outputs: int | None = None
@@ -55,14 +58,14 @@ class WindowProducts:
         self, x: torch.Tensor, kernel: torch.Tensor, counts: Sizes, before: Sizes, after: Sizes
     ) -> torch.Tensor:
         """The convolution of x [batch, *lengths, in]: [batch, *counts, out]."""
-        rows = self._rows(_padded(x, before, after), kernel.shape[:-2], counts, self._strides)
+        rows = self._rows(x, kernel.shape[:-2], counts, self._strides, before, after)
         return (rows @ kernel.reshape(-1, kernel.shape[-1])).reshape(x.shape[0], *counts, kernel.shape[-1])
 
     def by_filter(
         self, x: torch.Tensor, dy: torch.Tensor, shape: Sizes, before: Sizes, after: Sizes
     ) -> torch.Tensor:
         """The gradient with respect to a filter of this shape, given that of the results, dy."""
-        rows = self._rows(_padded(x, before, after), shape[:-2], tuple(dy.shape[1:-1]), self._strides)
+        rows = self._rows(x, shape[:-2], tuple(dy.shape[1:-1]), self._strides, before, after)
         return (rows.t() @ dy.reshape(-1, shape[-1])).reshape(shape)
 
     def by_input(self, kernel: torch.Tensor, dy: torch.Tensor, lengths: Sizes, before: Sizes) -> torch.Tensor:
@@ -78,13 +81,17 @@ class WindowProducts:
         reach = [(size - 1) * dilation for size, dilation in zip(window, self._dilations)]
         first = tuple([a - b for a, b in zip(reach, before)])
         last = tuple([length + b - there for length, b, there in zip(lengths, before, dy.shape[1:-1])])
-        rows = self._rows(_padded(dy, first, last), window, lengths, (1,) * n)
+        rows = self._rows(dy, window, lengths, (1,) * n, first, last)
         turned = kernel.flip(*range(n)).transpose(-1, -2).reshape(-1, kernel.shape[-2])
         return (rows @ turned).reshape(dy.shape[0], *lengths, kernel.shape[-2])
 
-    def _rows(self, x: torch.Tensor, window: Sizes, counts: Sizes, strides: Sizes) -> torch.Tensor:
-        """The windows of x, one in each row."""
-        x = x.contiguous()
+    def _rows(
+        self, x: torch.Tensor, window: Sizes, counts: Sizes, strides: Sizes, before: Sizes, after: Sizes
+    ) -> torch.Tensor:
+        """The windows of x with so many zeros around it, one in each row."""
+        if self._is_plain and (cut := window_rows()) is not None:
+            return cut(x.contiguous(), counts, window, strides, before)
+        x = _padded(x, before, after).contiguous()
         batch, *steps, channel = x.stride()
         moved = [step * stride for step, stride in zip(steps, strides)]
         apart = [step * dilation for step, dilation in zip(steps, self._dilations)]

@@ -223,7 +223,8 @@ class Queue:
     def _take(self, step: Any, attempt: DequeueAttempt) -> None:
         with self._lock:
             self._dequeues[attempt] = None
-            finished = self._serve() if len(self._dequeues) == 1 else []
+            waits = self._storage.draws_ahead and not (self._enqueues or self.is_closed or self._can_serve())
+            finished = self._serve() if len(self._dequeues) == 1 and not waits else []
             if self._lulls:
                 self._end_lulls()
         self._settle(finished)

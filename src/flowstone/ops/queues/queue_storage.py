@@ -104,6 +104,8 @@ def _join_padded_component(chunks: Sequence[Chunk], i: int) -> Any:
 class BlockStorage:
     """First in, first out; keeps the chunks it is given. `size`: elements."""
 
+    draws_ahead = False
+
     def __init__(self) -> None:
         self.size = 0
         self._chunks: deque[Chunk] = deque()
@@ -145,6 +147,8 @@ class BlockStorage:
 
 class ListStorage:
     """Random order, elements one by one, by `words`; the last one takes the place of each."""
+
+    draws_ahead = False
 
     def __init__(self, words: RandomWords) -> None:
         self._elements: list[Chunk] = []
@@ -196,6 +200,7 @@ class SlotStorage:
         self, shapes: Sequence[tuple[int, ...]], capacity: int, words: RandomWords | None = None
     ) -> None:
         self._shapes, self._capacity, self._words = shapes, capacity, words
+        self.draws_ahead = words is None
         self._generator = np.random.default_rng(fresh_seed())
         self._draws, self._draws_address, self._drawn = np.zeros(0), 0, 0  # below 1; how many are used
         self._moves: RowMoves | None = None
@@ -313,6 +318,8 @@ class SlotStorage:
 
 class HeapStorage:
     """Smallest first component (a scalar) first; among equals, first in, first out."""
+
+    draws_ahead = False
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Chunk]] = []
