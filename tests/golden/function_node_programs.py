@@ -124,6 +124,37 @@ def _drawn(tf: Any) -> None:
         distribution.sample()
 
 
+def _dilated(tf: Any, size: int | None) -> None:
+    images = tf.placeholder(tf.float32, [None, size, size, 3])
+    first = tf.placeholder(tf.float32, [2, 3, size, 9])
+    filters = tf.ones([3, 3, 3, 2])
+    for padding in ("SAME", "VALID"):
+        tf.nn.convolution(images, filters, padding, dilation_rate=[2, 3])
+        tf.nn.convolution(first, filters, padding, dilation_rate=[1, 2], data_format="NCHW")
+        tf.nn.atrous_conv2d(images, filters, 2, padding)
+        tf.nn.depthwise_conv2d(images, filters, [1, 1, 1, 1], padding, rate=[2, 2])
+        tf.nn.atrous_conv2d_transpose(images, tf.ones([3, 3, 2, 3]), [1, 12, 12, 2], 2, padding)
+    tf.nn.atrous_conv2d_transpose(images, tf.ones([2, 2, 3, 3]), tf.shape(images), 3, "SAME")
+    tf.nn.convolution(tf.placeholder(tf.float32, [2, size, 3]), tf.ones([3, 3, 2]), "SAME", dilation_rate=[4])
+    tf.nn.pool(images, [2, 2], "AVG", "VALID", [2, 3])
+    tf.nn.with_space_to_batch(images, [2], "VALID", lambda x, *rest: x, spatial_dims=[2])
+
+
+def _dilated_layers(tf: Any) -> None:
+    x = tf.placeholder(tf.float32, [None, None, None, 3])
+    for _ in range(2):
+        x = tf.layers.conv2d(x, 4, 3, dilation_rate=(2, 3), padding="same", activation=tf.nn.relu)
+    x = tf.layers.dropout(tf.layers.separable_conv2d(x, 4, 3, dilation_rate=2), training=True)
+    x = tf.contrib.layers.conv2d(x, 5, 3, rate=2, normalizer_fn=tf.contrib.layers.batch_norm)
+    x = tf.contrib.layers.separable_conv2d(x, 5, 3, 1, rate=2)
+    sequences = tf.layers.conv1d(sequence(tf, None, 7, 3), 4, 3, dilation_rate=2)
+    _descended(tf, tf.layers.dense(tf.reduce_mean(x, [1, 2]), 4) + tf.reduce_sum(sequences))
+
+
+def _descended(tf: Any, values: Any) -> None:
+    tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.nn.dropout(values, 0.5)))
+
+
 for _name, _build in {
     "decoding_sampled": lambda tf: _decoded(
         tf, tf.contrib.seq2seq.SampleEmbeddingHelper(rows(tf, 5, 4), tf.constant([0, 1]), 1)
@@ -146,5 +177,9 @@ for _name, _build in {
         tf.bincount(tf.placeholder(tf.int32, [None]), rows(tf, None)),
     ),
     "gradients_of_gathers_in_batches": _gathered,
+    "dilated_functions": lambda tf: _dilated(tf, None),
+    "dilated_functions_of_known": lambda tf: _dilated(tf, 12),
+    "dilated_layers": _dilated_layers,
+    "gradients_of_swish": lambda tf: _descended(tf, tf.nn.swish(tf.layers.dense(rows(tf, None, 4), 3))),
 }.items():
     PROGRAMS[_name] = _build

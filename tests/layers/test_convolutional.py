@@ -75,7 +75,7 @@ def test_arguments_are_spelled_in_many_ways() -> None:
         (lambda: tf.layers.Conv1D(4, 3, 2, "same"), [2, 7, 3]),
         (lambda: tf.layers.Conv1D(4, 3, 1, "causal", dilation_rate=2), [2, 7, 3]),
         (lambda: tf.layers.Conv2D(4, (3, 2), 2), [2, 8, 9, 3]),
-        (lambda: tf.layers.Conv2D(4, 3, 1, "valid", "channels_first", 2), [2, 3, 8, None]),
+        (lambda: tf.layers.Conv2D(4, 3, 1, "valid", "channels_first", 2), [2, 3, 8, 9]),
         (lambda: tf.layers.Conv3D(4, 2, (1, 2, 3), "same"), [None, 5, 6, 7, 3]),
         (lambda: tf.layers.Conv2DTranspose(4, 3, 2), [2, 8, 9, 3]),
         (lambda: tf.layers.Conv2DTranspose(4, 2, (1, 3), "same", "channels_first"), [2, 3, 8, None]),

@@ -85,6 +85,13 @@ def _(d: Draft) -> list[Any]:
     return [product, joined, F.Einsum([y, y], equation="bij,bkj->bik")]
 
 
+@program("dilate_convolutions", tolerance=1e-5)
+def _(d: Draft) -> list[Any]:
+    images, filters = d.fed(None, 7, 8, 3), tf.constant(d.values(3, 2, 3, 2))
+    y = tf.nn.convolution(images, filters, "SAME", dilation_rate=[2, 3])
+    return [y, *tf.gradients(tf.square(y), [images, filters])]
+
+
 @program("sum_directly")
 def _(d: Draft) -> list[Any]:
     x, numpy = d.fed(None, 4), d.dtype.as_numpy_dtype

@@ -48,6 +48,7 @@ WITHOUT_MACHINE_CODE = {
 UNDRAWN = {
     "accumulate_parts",
     "count_truths",
+    "dilate_convolutions",
     "fill_kept_rows",
     "join_rows",
     "keep_own_sizes",

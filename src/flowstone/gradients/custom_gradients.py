@@ -42,7 +42,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _traced(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    arguments = [convert_to_tensor(x, name="input") for x in nest.flatten(args)]
+    arguments = [convert_to_tensor(x) for x in nest.flatten(args)]
     graph = arguments[0].graph if arguments else get_default_graph()
     before = graph.version
     result, grad_fn = f(*nest.pack_sequence_as(list(args), arguments))

@@ -11,7 +11,6 @@ from typing import Any
 
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
-from flowstone.framework.types import dtypes
 from flowstone.framework.types.shape import TensorShape, as_shape
 from flowstone.layers.activations import activation_named
 from flowstone.layers.arguments import (
@@ -24,12 +23,12 @@ from flowstone.layers.arguments import (
     normalize_tuple,
 )
 from flowstone.layers.base import InputSpec, Layer
-from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.padding import pad
 from flowstone.ops.networks.convolution_layers import conv1d as conv1d_op
 from flowstone.ops.networks.convolution_layers import conv2d as conv2d_op
 from flowstone.ops.networks.convolution_layers import conv3d as conv3d_op
 from flowstone.ops.networks.neural_net import bias_add
+from flowstone.ops.networks.spread_windows import SpreadWindows
 
 __all__ = ["Conv1D", "Conv2D", "Conv3D", "Convolution", "conv1d", "conv2d", "conv3d"]
 
@@ -90,7 +89,7 @@ class Convolution(Layer):
     def build(self, input_shape: Any) -> None:
         self._make_kernel([*self.kernel_size, self._known_channels(input_shape), int(self.filters)])
         self._make_bias()
-        constant(self.dilation_rate, dtypes.int32, name="dilation_rate")  # read by nobody, as TensorFlow's
+        self._make_windows()
         super().build(input_shape)
 
     def _known_channels(self, input_shape: Any) -> int:
@@ -107,6 +106,13 @@ class Convolution(Layer):
             "kernel", shape, initializer=self.kernel_initializer, regularizer=self.kernel_regularizer,
             constraint=self.kernel_constraint,
         )  # fmt: skip
+
+    def _make_windows(self) -> None:
+        layout = convert_data_format(self.data_format, self.rank + 2)
+        padding = "SAME" if self.padding == "same" else "VALID"
+        self._windows = SpreadWindows(
+            self.dilation_rate, padding, self.kernel.shape.as_list(), data_format=layout
+        )
 
     def _make_bias(self) -> None:
         if self.use_bias:
@@ -133,17 +139,12 @@ class Convolution(Layer):
             raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
         if min(self.strides) < 1:
             raise ValueError("all values of strides must be positive")
-        padding = "SAME" if self.padding == "same" else "VALID"
         layout = convert_data_format(self.data_format, self.rank + 2)
-        if self.rank == 1:
-            return conv1d_op(
-                x, self.kernel, self.strides[0], padding, data_format=layout, dilations=self.dilation_rate[0]
-            )
-        function: Function = conv2d_op if self.rank == 2 else conv3d_op
-        result: Tensor = function(
-            x, self.kernel, self.strides, padding, data_format=layout, dilations=self.dilation_rate
+        function: Function = (conv1d_op, conv2d_op, conv3d_op)[self.rank - 1]
+        strides = self.strides[0] if self.rank == 1 else self.strides
+        return self._windows(
+            x, lambda y, _, rule: function(y, self.kernel, strides, rule, data_format=layout)
         )
-        return result
 
     def _finished(self, y: Tensor) -> Tensor:
         """`y` with the bias and the activation."""

@@ -35,6 +35,7 @@ from flowstone.rewriting.simplification.common_subexpression import merge_common
 from flowstone.rewriting.simplification.constant_folding import apply_identities, fold_constants
 from flowstone.rewriting.simplification.control_edges import drop_waits
 from flowstone.rewriting.simplification.dead_branches import remove_dead_branches
+from flowstone.rewriting.simplification.dilated_windows import dilate_convolutions
 from flowstone.rewriting.simplification.direct_sums import sum_directly
 from flowstone.rewriting.simplification.einstein_products import multiply_einsums
 from flowstone.rewriting.simplification.mixed_precision import multiply_in_bfloat16
@@ -79,6 +80,7 @@ SIMPLIFYING = (
     Pass(drop_waits, "drop control edges that order no effects and no state"),
     Pass(apply_identities, "x + 0 = x, Identity, and other local identities of the ops", loses=True),
     Pass(multiply_einsums, "compute Einstein sums of two operands as products of matrices"),
+    Pass(dilate_convolutions, "make dilated convolutions of those of places moved to the batch"),
     Pass(sum_directly, "compute products with ones, and sums of sums, as one sum", joins=True),
     Pass(narrow_broadcasts, "drop broadcasts that the op itself does", partly=True),
     Pass(cancel_transposes, "cancel transposes and reshapes that undo each other", partly=True),

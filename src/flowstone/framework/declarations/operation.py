@@ -30,7 +30,7 @@ infer     ``f(node)`` -> dims of the output (tuple or None), or a list of dims  
 kernel    ``f(node, env)`` -> see `kernel.py`; one a device type                        yes
 gradient  ``f(op, *dys)`` -> gradients of the inputs; or `not_differentiable()` (None   one of
           flows), or `no_gradient()` (asking is an error)                               the three
-fold      ``f(node)`` -> an Output that equals the node's, an array (a constant), None  no
+fold      ``f(node)`` -> Output (or list) that equals the node's, an array (a constant)    no
 value     ``f(node)`` -> what is known before the step, see `node.static_value`         no
 number    the arithmetic on Python numbers, for scalars in loops: ``"{0} + {1}"``        no
 cost      ``f(node)`` -> floating-point operations of a run; or how many an element      no
@@ -120,7 +120,7 @@ if TYPE_CHECKING:
 Shapes: TypeAlias = "Dims | list[Dims]"  # of the one output, or of each
 Gradient: TypeAlias = "Tensor | IndexedSlices"
 Gradients: TypeAlias = "Gradient | Sequence[Gradient | None] | None"  # with respect to each input
-Equal: TypeAlias = "Output | np.ndarray[Any, Any] | None"  # what a node's output equals
+Equal: TypeAlias = "Output | list[Output] | np.ndarray[Any, Any] | None"  # what a node's outputs equal
 Known: TypeAlias = "np.ndarray[Any, Any] | tuple[int | None, ...] | None"  # of an output before the step
 
 ShapeFunction: TypeAlias = "Callable[[Node], Shapes]"

@@ -12,6 +12,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.keras.published import own
+from flowstone.ops.networks.spread_windows import SpreadWindows
 
 __all__ = ["extend"]
 
@@ -26,7 +27,12 @@ def _changed_build(published: Callable[..., None]) -> Callable[..., None]:
     def build(self: Any, input_shape: Any) -> None:
         """Makes the kernel [*size, channels, filters] and the bias [filters]."""
         published(self, input_shape)
-        tf.constant(self.dilation_rate, tf.int32, name="dilation_rate")  # read by nobody, as TensorFlow's
+        self._windows = SpreadWindows(
+            self.dilation_rate,
+            "SAME" if self.padding == "same" else "VALID",
+            self.kernel.shape.as_list(),
+            data_format=_LAYOUTS[self.data_format][self.rank],
+        )
 
     return build
 
@@ -37,13 +43,10 @@ def _call(self: Any, inputs: Any) -> Any:
     if self.padding == "causal":
         before = self.dilation_rate[0] * (self.kernel_size[0] - 1)  # of channels_last, as the package demands
         inputs = tf.pad(inputs, [(0, 0), (before, 0), (0, 0)])
-    outputs = _FUNCTIONS[rank](
-        inputs,
-        self.kernel,
-        self.strides[0] if rank == 1 else self.strides,
-        "SAME" if self.padding == "same" else "VALID",
-        data_format=layout,
-        dilations=self.dilation_rate[0] if rank == 1 else self.dilation_rate,
+    strides = self.strides[0] if rank == 1 else self.strides
+    outputs = self._windows(
+        tf.convert_to_tensor(inputs),
+        lambda x, _, rule: _FUNCTIONS[rank](x, self.kernel, strides, rule, data_format=layout),
     )
     if self.use_bias:
         outputs = _biased(self, outputs)

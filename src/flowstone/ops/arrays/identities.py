@@ -115,6 +115,7 @@ def _(node: Node) -> Shapes:
 identity_n_op = op("IdentityN", "input: *T -> output: *T", aliases=[0])
 identity_n_op.infer(lambda node: [node.dims(i) for i in range(len(node.inputs))])
 identity_n_op.gradient(lambda op, *dys: dys)
+identity_n_op.fold(lambda node: list(node.inputs))
 
 
 @identity_n_op.kernel(CPU, GPU)

@@ -370,8 +370,8 @@ def required_space_to_batch_paddings(
                 crops, dtypes.int32, name="crops"
             )
         before, least_after = base[:, 0], base[:, 1]
-        extra = F.FloorMod(F.Neg(F.AddV2(F.AddV2(sizes, before), least_after)), blocks)
-        after_all = F.AddV2(least_after, extra)
+        extra = (blocks - (sizes + before + least_after) % blocks) % blocks
+        after_all = least_after + extra
         paddings_of = stack([[before[i], after_all[i]] for i in range(count)], name="paddings")
-        crops_of = stack([[constant(0), extra[i]] for i in range(count)], name="crops")
+        crops_of = stack([[0, extra[i]] for i in range(count)], name="crops")
         return paddings_of, crops_of

@@ -22,6 +22,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.ops.arrays.arrays import invalid
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.networks.pooling import LAYOUT, LAYOUT_3D, PADDINGS, WINDOW, WINDOW_3D, shared_attributes
 from flowstone.ops.networks.pooling_windows import (
     Window,
@@ -169,7 +170,7 @@ def _average_family(
 
     @forward.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:
-        return (grad(F.Shape(op.inputs[0]), dy, **shared_attributes(op)),)
+        return (grad(shape_of(op.inputs[0]), dy, **shared_attributes(op)),)
 
     @grad.gradient
     def _(op: Operation, ddx: Tensor) -> Gradients:

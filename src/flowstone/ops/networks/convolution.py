@@ -35,6 +35,7 @@ from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import merge
+from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.networks import pointwise_convolutions, single_images, tiny_images
 from flowstone.ops.networks.convolution_arrangement import Arrangement, arrange, arrange_gradient
 from flowstone.ops.networks.convolution_geometry import Geometry
@@ -352,24 +353,24 @@ def _declare_gradients(
     @forward.gradient
     def _(op: Operation, dy: Tensor) -> Gradients:
         x, kernel = op.inputs
-        if depthwise or forward.name == "Conv3D":
-            x_shape, kernel_shape = F.Shape(x), F.Shape(kernel)
-        else:
-            x_shape, kernel_shape = F.ShapeN([x, kernel])
         shared = _attributes_of(op)
+        if depthwise or forward.name == "Conv3D":
+            dx = by_input(shape_of(x), kernel, dy, **shared)
+            return dx, by_filter(x, shape_of(kernel), dy, **shared)
+        x_shape, kernel_shape = F.ShapeN([x, kernel])
         return by_input(x_shape, kernel, dy, **shared), by_filter(x, kernel_shape, dy, **shared)
 
     @by_input.gradient
     def _(op: Operation, ddx: Tensor) -> Gradients:
         _, kernel, dy = op.inputs
         shared = _attributes_of(op)
-        return None, by_filter(ddx, F.Shape(kernel), dy, **shared), forward(ddx, kernel, **shared)
+        return None, by_filter(ddx, shape_of(kernel), dy, **shared), forward(ddx, kernel, **shared)
 
     @by_filter.gradient
     def _(op: Operation, d_kernel: Tensor) -> Gradients:
         x, _, dy = op.inputs
         shared = _attributes_of(op)
-        return by_input(F.Shape(x), d_kernel, dy, **shared), None, forward(x, d_kernel, **shared)
+        return by_input(shape_of(x), d_kernel, dy, **shared), None, forward(x, d_kernel, **shared)
 
 
 def _convolution_family(

@@ -1,8 +1,8 @@
 """The public functions over convolutions: images, volumes and sequences, transposed, atrous, depthwise and
 separable.
 
-Atrous (dilated) forms are one op with a ``dilations`` attribute, where TensorFlow moves space to batch and
-back; values and gradients agree. Public names here belong to ``tf.nn``.
+Atrous (dilated) forms move space to batch and back, as TensorFlow's (`spread_windows`); what has an argument
+``dilations`` of its own is one op. Public names here belong to ``tf.nn``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from flowstone.framework.declarations.operation import F
 from flowstone.framework.names.argument_orders import dilations_before_name, or_in_order
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
+from flowstone.ops.arrays.space_moves import batch_to_space, space_to_batch
 from flowstone.ops.networks.convolution import (
     conv2d_backprop_filter_op,
     conv2d_backprop_input_op,
@@ -22,6 +23,7 @@ from flowstone.ops.networks.convolution import (
     conv3d_backprop_input_op,
     conv3d_op,
 )
+from flowstone.ops.networks.spread_windows import SpreadWindows
 from flowstone.ops.networks.windows import is_channels_last
 
 __all__ = [
@@ -310,22 +312,36 @@ def convolution(
 
     ValueError for other ranks, or strides and dilations both above 1.
     """
-    kernel = convert_to_tensor(filter if filters is None else filters, name="filter")
-    input = convert_to_tensor(input, name="input")
-    rates = dilation_rate if dilations is None else dilations
-    rank = input.shape.ndims or kernel.shape.ndims
-    if rank not in (3, 4, 5):
-        raise ValueError(f"`input` must be of rank 3, 4 or 5. Received: input of rank {rank}")
-    n = rank - 2
-    layout = _LAYOUTS[n][0 if data_format is None or is_channels_last(data_format) else 1]
-    require_one_above_1(strides, rates)
     name = name or "convolution"
+    with get_default_graph().name_scope(name) as scope:
+        input = convert_to_tensor(input, name="input")
+        kernel = convert_to_tensor(filter if filters is None else filters, name="filter")
+        rank = input.shape.ndims or kernel.shape.ndims
+        if rank not in (3, 4, 5):
+            raise ValueError(f"`input` must be of rank 3, 4 or 5. Received: input of rank {rank}")
+        n = rank - 2
+        layout = _LAYOUTS[n][0 if data_format is None or is_channels_last(data_format) else 1]
+        rates = spatial_rates(dilation_rate if dilations is None else dilations, n, layout)
+        require_one_above_1(strides, rates)
+        if max(rates) == 1 or (padding == "SAME" and not kernel.shape.is_fully_defined()):
+            return _convolved(input, kernel, n, strides, padding, layout, rates, scope)
+        windows = SpreadWindows(rates, padding, kernel.shape.as_list(), data_format=layout)
+        return windows(input, lambda x, n, rule: _convolved(x, kernel, n, strides, rule, layout, None, scope))
+
+
+def spatial_rates(rates: Any, n: int, layout: str) -> list[int]:
+    """Dilations, one number, one a spatial dimension or all, as one a spatial dimension."""
+    whole = expanded(rates, n, layout)
+    return whole[1:-1] if is_channels_last(layout) else whole[2:]
+
+
+def _convolved(
+    x: Tensor, kernel: Tensor, n: int, strides: Any, padding: Any, layout: str, rates: Any, name: str
+) -> Tensor:
     if n == 1:
-        return conv1d(input, kernel, _one(strides)[0], padding, None, layout, name, dilations=rates)
+        return conv1d(x, kernel, _one(strides)[0], padding, None, layout, name, dilations=rates)
     function = conv2d if n == 2 else conv3d
-    return function(
-        input, kernel, strides, padding, data_format=layout, dilations=expanded(rates, n, layout), name=name
-    )
+    return function(x, kernel, strides, padding, data_format=layout, dilations=rates, name=name)
 
 
 def require_one_above_1(strides: Any, rates: Any) -> None:
@@ -353,6 +369,23 @@ def atrous_conv2d_transpose(
     """The transpose of `atrous_conv2d`; the filter is [rows, columns, out, in]."""
     if rate < 1:
         raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
-    return conv2d_transpose(
-        value, filters, output_shape, 1, padding, name=name or "atrous_conv2d_transpose", dilations=rate
-    )
+    with get_default_graph().name_scope(name or "atrous_conv2d_transpose"):
+        value = convert_to_tensor(value, name="value")
+        filters = convert_to_tensor(filters, name="filters")
+        sizes = filters.static_shape
+        if rate == 1 or sizes is None or None in sizes[:2] or padding not in ("SAME", "VALID"):
+            return conv2d_transpose(value, filters, output_shape, 1, padding, dilations=rate)
+        convert_to_tensor(output_shape, name="output_shape")
+        totals = [(size - 1) * rate if padding == "SAME" else 0 for size in sizes[:2]]
+        margins = [(total // 2, total - total // 2) for total in totals]
+        lengths = [output_shape[i] + before + after for i, (before, after) in zip((1, 2), margins)]
+        rests = [(rate - length % rate) % rate for length in lengths]
+        moved = space_to_batch(value, [[0, rest] for rest in rests], rate)
+        moved_sizes = [
+            rate * rate * output_shape[0],
+            *[(length + rest) // rate for length, rest in zip(lengths, rests)],
+            output_shape[3],
+        ]
+        made = conv2d_backprop_input(moved_sizes, filters, moved, [1, 1, 1, 1], "VALID")
+        crops = [[before, after + rest] for (before, after), rest in zip(margins, rests)]
+        return batch_to_space(made, crops, rate)

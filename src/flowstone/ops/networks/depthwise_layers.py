@@ -7,8 +7,6 @@ from typing import Any
 from flowstone.framework.names.argument_orders import dilations_before_name, or_in_order
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
-from flowstone.framework.types import dtypes
-from flowstone.ops.arrays.constants import constant
 from flowstone.ops.arrays.shapes import shape as shape_of
 from flowstone.ops.networks.convolution import (
     depthwise_backprop_filter_op,
@@ -20,8 +18,9 @@ from flowstone.ops.networks.convolution_layers import (
     expanded,
     padding_attributes,
     require_one_above_1,
+    spatial_rates,
 )
-from flowstone.ops.networks.windows import is_channels_last
+from flowstone.ops.networks.spread_windows import SpreadWindows
 
 __all__ = [
     "depthwise_conv2d",
@@ -98,11 +97,11 @@ depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
 def _depthwise(
     input: Tensor, filter: Tensor, strides: list[int], padding: str, rates: Any, layout: str, name: str
 ) -> Tensor:
-    shape_of(filter)  # read by nobody, as TensorFlow's
-    dilations = expanded(rates, 2, layout)
-    spatial = dilations[1:3] if is_channels_last(layout) else dilations[2:]
-    constant(spatial, dtypes.int32, name="dilation_rate")
-    return depthwise_conv2d_native(input, filter, strides, padding, layout, name, dilations)
+    sizes = shape_of(filter)
+    if padding == "SAME" and not filter.shape.is_fully_defined():
+        return depthwise_conv2d_native(input, filter, strides, padding, layout, name, rates)
+    windows = SpreadWindows(spatial_rates(rates, 2, layout), padding, sizes, data_format=layout)
+    return windows(input, lambda x, _, rule: depthwise_conv2d_native(x, filter, strides, rule, layout, name))
 
 
 def depthwise_conv2d(

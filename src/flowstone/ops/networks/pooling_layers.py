@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.names.argument_orders import or_in_order
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
-from flowstone.ops.arrays.constants import constant
 from flowstone.ops.networks.average_pooling import avg_pool3d_op, avg_pool_op
 from flowstone.ops.networks.convolution_layers import expanded, padding_attributes
 from flowstone.ops.networks.pooling import max_pool3d_op, max_pool_op, max_pool_with_argmax_op
-from flowstone.ops.networks.windows import SAME, is_channels_last
+from flowstone.ops.networks.spread_windows import SpreadWindows
+from flowstone.ops.networks.windows import is_channels_last
 
 __all__ = [
     "avg_pool",
@@ -129,7 +127,7 @@ def pool(
 ) -> Tensor:
     """Pooling of type "MAX" or "AVG" over one to three spatial dimensions, windows `dilation_rate` apart.
 
-    ValueError for other types, dilation with strides or of unknown lengths, or "MAX" with SAME and dilation.
+    ValueError for other types, and for dilation with strides or SAME.
     """
     if pooling_type not in ("MAX", "AVG"):
         raise ValueError(f"`pooling_type` must be 'MAX' or 'AVG'. Received: {pooling_type}")
@@ -141,10 +139,10 @@ def pool(
         raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
     with get_default_graph().name_scope(name or f"{pooling_type.lower()}_pool") as scope:
         last = data_format is None or is_channels_last(data_format)
-        constant(rates, dtypes.int32, name="dilation_rate")  # read by nobody, as TensorFlow's
-        if max(rates) > 1:
-            return _dilated_pool(input, window, pooling_type, padding, rates, last)
-        return _pool(input, window, strides, pooling_type, padding, last, scope)
+        if padding == "SAME" and max(rates) > 1:
+            raise ValueError("pooling with SAME padding is not implemented for dilation_rate > 1")
+        windows = SpreadWindows(rates, padding, window, data_format=data_format)
+        return windows(input, lambda x, _, rule: _pool(x, window, strides, pooling_type, rule, last, scope))
 
 
 def _pool(
@@ -174,38 +172,3 @@ def _pool(
     return pool_of_rank(
         input, expanded(window, n, layout), expanded(strides, n, layout), padding, layout, name
     )
-
-
-def _dilated_pool(
-    input: Tensor, window: list[int], pooling_type: str, padding: str, rates: list[int], last: bool
-) -> Tensor:
-    """Space moved to batch, pooled without padding, and moved back."""
-    n = len(window)
-    if padding == "SAME" and pooling_type == "MAX":
-        raise ValueError("pool with dilation_rate > 1 pads with zeros: use padding='VALID' for type 'MAX'")
-    if not last:
-        rank = n + 2
-        input = F.Transpose(input, [0, *range(2, rank), 1])
-    paddings, crops = _dilation_margins(input, window, padding, rates)
-    spread = F.SpaceToBatchND(input, rates, paddings)
-    pooled = _pool(spread, window, [1] * n, pooling_type, "VALID", True, None)
-    result = F.BatchToSpaceND(pooled, rates, crops)
-    return result if last else F.Transpose(result, [0, n + 1, *range(1, n + 1)])
-
-
-def _dilation_margins(input: Tensor, window: list[int], padding: str, rates: list[int]) -> tuple[Any, Any]:
-    """(paddings, crops) of the spatial dimensions, which the rates are to divide; lists, or the step's."""
-    n = len(window)
-    lengths = [] if input.dims is None else [size for size in input.dims[1:-1] if size is not None]
-    if len(lengths) < n:
-        if padding == "SAME":
-            raise ValueError("pool with dilation_rate > 1 and padding='SAME' needs static spatial dimensions")
-        sizes = F.StridedSlice(F.Shape(input), [1], [n + 1], [1])
-        margins = F.Pack([np.zeros(n, np.int32), F.FloorMod(F.Neg(sizes), np.array(rates, np.int32))], axis=1)
-        return margins, margins
-    before, after = (0,) * n, (0,) * n
-    if padding == "SAME":
-        _, before, after = SAME.solve(lengths, window, [1] * n, rates)
-    rest = [-(length + b + a) % r for length, b, a, r in zip(lengths, before, after, rates)]
-    paddings = [[b, a + extra] for b, a, extra in zip(before, after, rest)]
-    return paddings, [[0, extra] for extra in rest]

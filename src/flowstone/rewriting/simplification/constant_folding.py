@@ -125,6 +125,9 @@ def apply_identities(subgraph: Subgraph) -> None:
         equal = fold(node)
         if equal is None:
             return None
+        if isinstance(equal, list):
+            waits = any(x.op.control_inputs for x in node.inputs)
+            return None if waits else Replacement(list(node.inputs), "equal its inputs")
         if isinstance(equal, np.ndarray):
             return _constants(subgraph, node, [equal], "a constant by identity")
         if any(x is not equal and x.op.control_inputs for x in node.inputs):
