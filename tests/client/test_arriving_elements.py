@@ -175,3 +175,27 @@ def test_it_is_explained_in_both_parts() -> None:
         text = session.explain(y)
         assert "IteratorGetNext" in text and "float32[3,4]" in text
         assert "Relu" in session.explain(y, measure=True, steps=2)
+
+
+def test_what_functions_of_python_give_has_plans_for_its_shapes() -> None:
+    sizes = iter([3, 3, 5])
+    x = tf.py_func(lambda: np.ones([next(sizes), 4], np.float32), [], tf.float32)
+    x.set_shape([None, 4])
+    total = tf.reduce_sum(tf.nn.relu(x) * 2.0)
+    with tf.Session() as session:
+        assert [session.run(total) for _ in range(3)] == [24.0, 24.0, 40.0]
+        with pytest.raises(tf.errors.OutOfRangeError, match="StopIteration"):
+            session.run(total)
+        assert plans(session) == [((3, 4),), ((5, 4),)]
+
+
+def test_a_function_of_python_within_a_model_leaves_the_step_whole() -> None:
+    calls: list[int] = []
+    x = tf.placeholder(tf.float32, [None, 4])
+    hidden = tf.nn.relu(x)
+    chosen = tf.py_func(lambda values: calls.append(1) or values[:2], [hidden], tf.float32)
+    result = tf.reduce_sum(chosen) + tf.reduce_sum(hidden)
+    assert arrival(result, [x]) is None
+    with tf.Session() as session:
+        assert session.run(result, {x: np.ones([3, 4])}) == 20.0
+    assert calls == [1]

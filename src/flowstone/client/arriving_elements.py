@@ -1,13 +1,14 @@
 """Steps in two: first the elements of datasets and queues that they take, then all that is made of these.
 
-A plan for known shapes is faster than one for any, and most programs that read by `tf.data` or queues leave
-the size of a batch, or the length of a sequence, open. So a step that takes such elements runs as two: one
+What `tf.py_func` gives is an element as well. A plan for known shapes is faster than one for any, and most
+programs that read by `tf.data`, queues or functions of Python leave the size of a batch, or the length of a
+sequence, open. So a step that takes such elements runs as two: one
 takes the elements, the other is fed them, and has a plan for their shapes as for those of any feeds
 (`plans_by_shape.py`). It also is one function then, without a wait in it.
 
 A step stays whole where that might be seen: where an element is taken in a branch or a loop, where something
-waits for the taking itself, where the rest of the step waits for others or puts into queues (an element might
-come only then), and where both parts would do what is to be done once.
+waits for the taking itself, where the step waits for anything else (a lock that it holds) or its rest puts
+into queues (an element might come only then), and where both parts would do what is to be done once, or compute the same.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def arriving(structure: FetchStructure, feeds: Sequence[Tensor]) -> Arrival | No
     first = needed_operations((), list({x.op for x in tensors}), given)
     if any(op.declaration.in_control_flow for op in first):
         return None
-    if any(op in rest and not _may_run_twice(op) for op in first):
+    if any(op.declaration.asynchronous and not _is_taking(op) for op in first):
+        return None
+    if any(op in rest and (op.inputs or not _may_run_twice(op)) for op in first):
         return None
     needed = {x for op in first for x in op.inputs}
     return Arrival(RuntimeValues(tensors[0].graph, tensors), tensors, [x for x in feeds if x in needed])

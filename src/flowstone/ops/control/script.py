@@ -30,9 +30,11 @@ __all__ = ["numpy_function", "py_func"]
 _SIGNATURE = "input: *Tin -> output: *Tout"
 _ATTRIBUTES = "token: string ; Tin: list(type) >= 0 ; Tout: list(type) >= 0"
 
-py_func_op = op("PyFunc", _SIGNATURE, _ATTRIBUTES, stateful=True)
-py_func_stateless_op = op("PyFuncStateless", _SIGNATURE, _ATTRIBUTES)
-eager_py_func_op = op("EagerPyFunc", _SIGNATURE, f"{_ATTRIBUTES} ; is_async: bool = false", stateful=True)
+py_func_op = op("PyFunc", _SIGNATURE, _ATTRIBUTES, stateful=True, role="element")
+py_func_stateless_op = op("PyFuncStateless", _SIGNATURE, _ATTRIBUTES, role="element")
+eager_py_func_op = op(
+    "EagerPyFunc", _SIGNATURE, f"{_ATTRIBUTES} ; is_async: bool = false", stateful=True, role="element"
+)
 
 _ERRORS: tuple[tuple[type[Exception], Callable[[Any, Any, str], errors.OpError]], ...] = (
     (NotImplementedError, errors.UnimplementedError),
