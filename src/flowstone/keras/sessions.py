@@ -146,6 +146,11 @@ def _initialize_variables(session: Any) -> None:
     state.seen = (len(made), len(graph.get_collection_ref(tf.GraphKeys.GLOBAL_VARIABLES)))
 
 
+def are_initialized(variables: Sequence[Any]) -> bool:
+    """Whether `get_session` has seen that some of the variables have values."""
+    return any([v in state.initialized for state in _sessions.values() for v in variables])
+
+
 def clear_session() -> None:
     """Forgets the graph and the session, so that the next model begins with neither, and names with 1.
 
