@@ -39,7 +39,7 @@ def model_to_estimator(
     if checkpoint_format not in ("saver", None):
         raise ValueError(
             f"checkpoint_format={checkpoint_format!r} is not there: checkpoints of this Estimator have "
-            'variables by their names ("saver"). tf.train.Checkpoint(model=model) saves a model by its objects.'
+            'variables by their names ("saver"). tf.train.Checkpoint saves a model by its objects.'
         )
     if keras_model is None and keras_model_path is None:
         raise ValueError("Either `keras_model` or `keras_model_path` needs to be provided.")

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
+from flowstone.training.checkpoints.object_checkpoint import further_sessions
 
 __all__ = [
     "chosen_learning_phase",
@@ -237,3 +238,6 @@ def reset_uids() -> None:
     """Lets `get_uid` begin with 1 again, in every graph."""
     for state in _graphs.values():
         state.uids.clear()
+
+
+further_sessions.append(get_session)
