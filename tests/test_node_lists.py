@@ -43,7 +43,6 @@ OTHER_NODES: frozenset[str] = frozenset(
         "gradients_of_dynamic_partition_of_known",
         "gradients_of_cumprod_of_known",
         "gradients_of_accumulate_n_of_known",
-        "gradients_of_lookup_sparse_weights_of_known",
         "gradients_of_sparse_softmax_of_known",
         "gradients_of_dynamic_partition_of_batch",
     }

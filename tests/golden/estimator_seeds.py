@@ -14,7 +14,7 @@ from typing import Any
 
 GOLDEN = Path(__file__).parent / "estimators" / "seeds.json"
 SEED = 11
-FEATURES = {"size": [0.0, 0.5, 2.0, 1.0], "kind": ["x", "y", "x", "z"], "place": ["1", "2", "3", "4"]}
+FEATURES = {"size": [0.2, 0.5, 2.0, 1.0], "kind": ["x", "y", "x", "z"], "place": ["1", "2", "3", "4"]}
 LABELS = [0, 1, 1, 0]
 
 
@@ -62,6 +62,18 @@ def _combined(tf: Any, config: Any) -> Any:
     )
 
 
+def _shared(tf: Any, config: Any) -> Any:
+    fc = tf.feature_column
+    kind, place = [fc.categorical_column_with_hash_bucket(name, 5) for name in ("kind", "place")]
+    weighted = fc.weighted_categorical_column(place, "size")
+    columns = [
+        *fc.shared_embedding_columns([kind, place], 3),
+        fc.embedding_column(weighted, 2, combiner="sqrtn"),
+        fc.embedding_column(fc.crossed_column(["kind", "place"], 7), 2),
+    ]
+    return tf.estimator.DNNClassifier([4], columns, config=config, dropout=0.3, n_classes=3)
+
+
 def _own(tf: Any, config: Any) -> Any:
     return tf.estimator.Estimator(_model(tf), config=config)
 
@@ -71,7 +83,13 @@ def _on_a_tpu(tf: Any, config: Any) -> Any:
     return tf.contrib.tpu.TPUEstimator(_tpu_model(tf), config=config, use_tpu=False, train_batch_size=4)
 
 
-ESTIMATORS = {"network": _network, "combined": _combined, "own model": _own, "TPUEstimator": _on_a_tpu}
+ESTIMATORS = {
+    "network": _network,
+    "combined": _combined,
+    "shared embeddings": _shared,
+    "own model": _own,
+    "TPUEstimator": _on_a_tpu,
+}
 
 
 def seeds(tf: Any, name: str, folder: str) -> list[list[Any]]:

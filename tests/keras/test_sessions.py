@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,3 +65,13 @@ def test_the_learning_phase_is_a_placeholder_or_chosen() -> None:
     assert sessions.learning_phase() == 0
     with pytest.raises(ValueError, match="0 or 1"):
         sessions.set_learning_phase(2)
+
+
+def test_checkpoints_of_objects_are_made_in_keras_session(tmp_path: Path) -> None:
+    variable = tf.Variable([1.0, 2.0])
+    checkpoint = tf.train.Checkpoint(variable=variable)
+    path = checkpoint.save(str(tmp_path / "c"))
+    session = sessions.get_session()
+    session.run(tf.assign(variable, [0.0, 0.0]))
+    checkpoint.restore(path).assert_consumed().run_restore_ops()
+    np.testing.assert_array_equal(session.run(variable), [1.0, 2.0])

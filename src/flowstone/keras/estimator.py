@@ -7,6 +7,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.keras.published import own
+from flowstone.keras.sessions import are_initialized
 
 __all__ = ["estimator_of", "model_to_estimator"]
 
@@ -17,6 +18,7 @@ def model_to_estimator(
     custom_objects: Any = None,
     model_dir: str | None = None,
     config: Any = None,
+    checkpoint_format: str | None = "saver",
 ) -> Any:
     """The Estimator that trains, evaluates and uses a compiled model, from the weights that it has now.
 
@@ -25,13 +27,24 @@ def model_to_estimator(
         keras_model_path: the HDF5 file of one.
         custom_objects: what the file's configuration names, by name.
         model_dir, config: the Estimator's.
+        checkpoint_format: "saver" (or None): checkpoints have variables by their names.
+
+    The weights, or where no session has any yet those that the configuration's seed draws, are saved below
+    `model_dir` as ``keras/keras_model.ckpt``, from which the Estimator starts.
 
     Its `input_fn` gives features as a tensor (of a model with one input), a list, or a dict by the names of
     the model's inputs, and labels likewise for the outputs. Raises ValueError for neither a model nor a file,
-    for both, and for a model that is not compiled.
+    for both, for a model that is not compiled or without inputs, and for another format of checkpoints.
     """
-    if (keras_model is None) == (keras_model_path is None):
-        raise ValueError("Give either keras_model or keras_model_path, and not both.")
+    if checkpoint_format not in ("saver", None):
+        raise ValueError(
+            f"checkpoint_format={checkpoint_format!r} is not there: checkpoints of this Estimator have "
+            'variables by their names ("saver"). tf.train.Checkpoint saves a model by its objects.'
+        )
+    if keras_model is None and keras_model_path is None:
+        raise ValueError("Either `keras_model` or `keras_model_path` needs to be provided.")
+    if keras_model is not None and keras_model_path is not None:
+        raise ValueError("Please specify either `keras_model` or `keras_model_path`, but not both.")
     if keras_model is None:
         models = own("models")
         keras_model = models.load_model(keras_model_path, custom_objects)
@@ -40,7 +53,36 @@ def model_to_estimator(
             "The given keras model has not been compiled yet. Please compile the model with "
             "`model.compile()` before calling `model_to_estimator()`."
         )
-    return estimator_of(keras_model, model_dir, config)
+    if not keras_model.outputs:
+        raise ValueError(
+            f"The {type(keras_model).__name__} {keras_model.name!r} has no layers between tensors that could "
+            "be copied into an Estimator's graphs. Make it a functional or Sequential model with an input "
+            "shape, or call the layers in a model_fn."
+        )
+    step = _optimizer_step(keras_model.optimizer)
+    estimator = tf.estimator.Estimator(_model_fn(keras_model, None, step), model_dir, config)
+    path = _first_checkpoint(keras_model, estimator.model_dir, estimator.config.tf_random_seed)
+    estimator._warm_start_settings = tf.estimator.WarmStartSettings(path)
+    return estimator
+
+
+def _first_checkpoint(model: Any, folder: str, seed: Any) -> str:
+    """The checkpoint of the model's weights below the folder, which is written unless it is there."""
+    folder = f"{folder}/keras"
+    if latest := tf.train.latest_checkpoint(folder):
+        return str(latest)
+    tf.gfile.MakeDirs(folder)
+    values = model.get_weights() if are_initialized(model.weights) else None
+    with tf.Graph().as_default():
+        tf.set_random_seed(seed)
+        tf.train.create_global_step()
+        own("backend").set_learning_phase(1)
+        copy = own("models").clone_model(model)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            if values is not None:
+                _initializer(copy, values)(None, session)
+            return str(tf.train.Saver().save(session, f"{folder}/keras_model.ckpt"))
 
 
 def estimator_of(model: Any, model_dir: str | None = None, config: Any = None) -> Any:
@@ -59,7 +101,8 @@ def _no_step(loss: Any, trained: Sequence[Any]) -> list[Any]:
 OptimizerStep = Callable[[Any, Sequence[Any]], list[Any]]
 
 
-def _model_fn(model: Any, weights: Sequence[Any], step: OptimizerStep) -> Callable[..., Any]:
+def _model_fn(model: Any, weights: Sequence[Any] | None, step: OptimizerStep) -> Callable[..., Any]:
+    """The function of an Estimator; its copies of the model begin with the `weights`, if there are some."""
     modes = tf.estimator.ModeKeys
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
@@ -67,7 +110,7 @@ def _model_fn(model: Any, weights: Sequence[Any], step: OptimizerStep) -> Callab
         clone = own("models").clone_model
         copy = clone(model, _in_order(features, model.input_names))
         predictions = dict(zip(model.output_names, copy.outputs))
-        scaffold = tf.train.Scaffold(init_fn=_initializer(copy, weights))
+        scaffold = None if weights is None else tf.train.Scaffold(init_fn=_initializer(copy, weights))
         if mode == modes.PREDICT:
             exported = {"serving_default": tf.estimator.export.PredictOutput(predictions)}
             return tf.estimator.EstimatorSpec(mode, predictions, export_outputs=exported, scaffold=scaffold)
@@ -133,7 +176,8 @@ def _optimizer_step(optimizer: Any) -> OptimizerStep:
 
         def step_of_train(loss: Any, trained: Sequence[Any]) -> list[Any]:
             number = tf.train.get_or_create_global_step()
-            return [inner.apply_gradients(inner.compute_gradients(loss, trained), number)]
+            with tf.name_scope("training"):
+                return [inner.apply_gradients(inner.compute_gradients(loss, trained), number)]
 
         return step_of_train
     kind, config = type(optimizer), optimizer.get_config()

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import flowstone as tf
 from flowstone.contrib.distribute.distribute_lib import strategy_of_several
+from flowstone.training.checkpoints.object_checkpoint import further_sessions
 
 __all__ = [
     "chosen_learning_phase",
@@ -146,6 +147,11 @@ def _initialize_variables(session: Any) -> None:
     state.seen = (len(made), len(graph.get_collection_ref(tf.GraphKeys.GLOBAL_VARIABLES)))
 
 
+def are_initialized(variables: Sequence[Any]) -> bool:
+    """Whether `get_session` has seen that some of the variables have values."""
+    return any([v in state.initialized for state in _sessions.values() for v in variables])
+
+
 def clear_session() -> None:
     """Forgets the graph and the session, so that the next model begins with neither, and names with 1.
 
@@ -232,3 +238,6 @@ def reset_uids() -> None:
     """Lets `get_uid` begin with 1 again, in every graph."""
     for state in _graphs.values():
         state.uids.clear()
+
+
+further_sessions.append(get_session)

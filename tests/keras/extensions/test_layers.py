@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.keras.published import with_keras
 
@@ -204,3 +205,17 @@ def test_a_program_renames_by_the_attribute_of_tensorflows() -> None:
     model.compile("sgd", "mse", metrics=[metric])
     assert model.metrics_names == ["loss", "error"]
     assert Named().name == "its own"
+
+
+@pytest.mark.parametrize("part", ["scale", "center"])
+def test_batches_of_images_are_normalised_without_scale_or_centre(part: str) -> None:
+    images = np.random.RandomState(0).randn(2, 3, 3, 4).astype("f")
+    layer = tf.keras.layers.BatchNormalization(**{part: False})
+    model = tf.keras.Sequential([layer])
+    model.compile("sgd", "mse")
+    model.fit(images, np.zeros_like(images), verbose=0)
+    assert len(layer.get_weights()) == 3
+    values = dict(zip([w.name.rpartition("/")[2] for w in layer.weights], layer.get_weights()))
+    expected = (images - values["moving_mean:0"]) / np.sqrt(values["moving_variance:0"] + 1e-3)
+    expected = expected * values.get("gamma:0", 1.0) + values.get("beta:0", 0.0)
+    np.testing.assert_allclose(model.predict(images), expected, rtol=1e-4, atol=1e-5)

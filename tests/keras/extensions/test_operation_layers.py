@@ -11,6 +11,7 @@ from tests.keras.published import with_keras
 import flowstone as tf
 
 pytestmark = [with_keras, pytest.mark.filterwarnings("ignore")]
+NODES = ["mul/y", "mul", "add/y", "add", "group_deps", "VarIsInitializedOp", "init", "group_deps_1"]
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +83,13 @@ def test_a_model_with_operations_is_made_again(way: str, tmp_path: Path) -> None
     x = np.arange(10.0).reshape(2, 5)
     np.testing.assert_allclose(other.predict(x), model.predict(x), rtol=1e-6)
     assert [layer.name for layer in other.layers] == [layer.name for layer in model.layers]
+
+
+def test_constants_are_asked_of_the_session_as_tensorflow_does() -> None:
+    """So that random operations made afterwards have TensorFlow 1.15's seeds: its nodes, in its order."""
+    x = tf.keras.Input([3])
+    y = tf.keras.layers.Dense(2, use_bias=False)(x)
+    before = len(tf.get_default_graph().get_operations())
+    tf.keras.Model(x, y * 2.0 + 1.0)
+    made = [each.name for each in tf.get_default_graph().get_operations()[before:]]
+    assert made == NODES

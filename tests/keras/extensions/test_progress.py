@@ -122,3 +122,19 @@ def test_a_bar_without_a_target_and_a_duration() -> None:
     assert bar._times(3, 6.0, False) == " - 6s 2s/row"
     assert tf.keras.utils.Progbar(4000)._times(1, 1.5, False) == " - ETA: 1:39:58"
     assert tf.keras.utils.Progbar(4000)._bar(1000) == "1000/4000 [======>.......................]"
+
+
+def test_a_programs_own_logger_keeps_metrics_as_they_are() -> None:
+    class Seen(tf.keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            accuracies.append(logs["acc"])
+
+    accuracies: list[float] = []
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, "sigmoid", input_shape=(2,))])
+    model.compile("sgd", "binary_crossentropy", ["acc"])
+    x, y = np.random.randn(30, 2), np.arange(30) % 3 == 0
+    logger = tf.keras.callbacks.BaseLogger()
+    history = model.fit(x, y, batch_size=7, verbose=0, shuffle=False, callbacks=[logger, Seen()])
+    assert logger.stateful_metrics == {"acc"}
+    np.testing.assert_allclose(accuracies[0] * 30, round(accuracies[0] * 30), rtol=1e-6)
+    assert history.history["acc"] == accuracies

@@ -135,3 +135,20 @@ def test_sums_that_others_take_stay() -> None:
     other = tf.unsorted_segment_sum(rows, places, 7)[: tf.shape(distinct)[0]]
     update = F.SparseApplyAdagrad(table._ref(), accum._ref(), 0.1, other, distinct)
     assert "Unique" in ops(text([update], [ids, rows], *EVERYTHING))
+
+
+def test_an_update_that_comes_after_a_change_of_its_rows_keeps_their_sum() -> None:
+    v, rows = variable(False, 6, 4), tf.get_variable("rows", [3, 4], initializer=tf.ones_initializer())
+    slots = tf.get_variable("slots", [6, 4], initializer=tf.ones_initializer())
+    ids = tf.placeholder(tf.int32, [3])
+    distinct, places = tf.unique(ids)
+    total = tf.math.unsorted_segment_sum(rows, places, tf.shape(distinct)[0])
+    with tf.control_dependencies([total]):
+        change = tf.assign(rows, tf.zeros([3, 4]))
+    with tf.control_dependencies([change]):
+        update = tf.raw_ops.SparseApplyAdagrad(var=v, accum=slots, lr=1.0, grad=total, indices=distinct)
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    before = session.run(v)
+    session.run(update.op, {ids: [1, 2, 1]})
+    np.testing.assert_allclose(before[1] - session.run(v)[1], 2 / np.sqrt(5), rtol=1e-6)

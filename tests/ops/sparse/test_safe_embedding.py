@@ -68,3 +68,12 @@ def test_arguments_are_checked() -> None:
         tf.nn.safe_embedding_lookup_sparse([tf.constant(TABLE)], ids, weights)
     with pytest.raises(TypeError, match="SparseTensor"):
         tf.nn.safe_embedding_lookup_sparse([tf.constant(TABLE)], IDS)
+
+
+def test_means_of_no_weight_are_no_numbers() -> None:
+    ids = tf.SparseTensor([[0, 0], [1, 0]], np.int64([1, 2]), [2, 1])
+    weights = tf.SparseTensor([[0, 0], [1, 0]], np.float32([0, 2]), [2, 1])
+    for combiner in ("mean", "sqrtn"):
+        found = tf.nn.embedding_lookup_sparse(TABLE, ids, weights, combiner=combiner)
+        with tf.Session() as session:
+            np.testing.assert_array_equal(session.run(found), [[np.nan, np.nan], TABLE[2]])

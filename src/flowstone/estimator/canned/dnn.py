@@ -56,7 +56,6 @@ def dnn_logit_fn_builder(
             "input_from_feature_columns",
             values=tuple(features.values()),
             partitioner=input_layer_partitioner,
-            use_resource=True,
         ):
             net = model_inputs(features, columns)
         for number, size in enumerate(hidden_units):

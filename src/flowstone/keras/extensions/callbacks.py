@@ -54,8 +54,11 @@ def _changed_epoch_end(published: Callable[..., None]) -> Callable[..., None]:
 
 def _changed_set_model(published: Callable[..., None]) -> Callable[..., None]:
     def set_model(self: Any, model: Any) -> None:
-        """Gives all callbacks the model, which knows those of its training."""
+        """Gives all callbacks the model, which knows those of its training; loggers know what is no mean."""
         published(self, model)
+        for each in self.callbacks:
+            if hasattr(each, "stateful_metrics"):
+                each.stateful_metrics = set(getattr(model, "metrics_names", ())[1:])
         if any(each is getattr(model, "history", None) for each in self.callbacks):
             model._callback_list = self
 

@@ -85,7 +85,12 @@ def _class_of_batches(layer: Any) -> Any:
             self.built = True
 
         def _make_variables(self, shape: Any, dtype: Any) -> None:
+            self._fixed_gamma = self._fixed_beta = None
+            if not self.scale and self.fused:
+                self._fixed_gamma = tf.constant(1.0, tf.float32, shape)
             _add_gamma_and_beta(self, shape, dtype)
+            if not self.center and self.fused:
+                self._fixed_beta = tf.constant(0.0, tf.float32, shape)
             mean, variance = self.moving_mean_initializer, self.moving_variance_initializer
             averages = {"moving_mean": mean, "moving_variance": variance}
             if self.renorm:

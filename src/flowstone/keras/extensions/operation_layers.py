@@ -129,7 +129,13 @@ def _as_layer(op: Any) -> None:
 
 
 def _constant(tensor: Any) -> Any:
-    """The value of a constant, which a configuration can have; other tensors as they are."""
+    """The value of a constant, which a configuration can have; other tensors as they are.
+
+    TensorFlow 1.15 asks Keras' session for it, so that variables have their values, and new nodes their
+    numbers, from here on.
+    """
+    tf.no_op(name="group_deps")
+    own("backend").get_session()
     value = tf.get_static_value(tensor)
     return tensor if value is None else value
 

@@ -67,13 +67,15 @@ def input_layer(
 
 
 def model_inputs(features: Any, feature_columns: Any) -> Any:
-    """`input_layer` as canned Estimators have it: the tables are made before all else, and are not in the
-    collection of models' variables."""
+    """`input_layer` as canned Estimators have it: the tables are resource variables, made before all else,
+    and are not in the collection of models' variables.
+
+    With a column of the older kind (`shared_embedding_columns`) among them, `input_layer` makes them.
+    """
     columns, collections = _checked(feature_columns), [GraphKeys.GLOBAL_VARIABLES]
-    with variable_scope(None, default_name="input_layer", values=list(features.values())):
-        scopes = (
-            _with_tables(columns, collections) if all(isinstance(c, DenseColumn) for c in columns) else {}
-        )
+    newer, values = all(isinstance(c, DenseColumn) for c in columns), list(features.values())
+    with variable_scope(None, default_name="input_layer", values=values, use_resource=newer or None):
+        scopes = _with_tables(columns, collections) if newer else {}
         return _side_by_side(features, columns, collections, True, scopes=scopes)
 
 

@@ -66,11 +66,16 @@ def _sum_in_updates(subgraph: Subgraph) -> bool:
         new.control_inputs = found.waits(node)
         places[node] = [*found.made, new]
         replaced.update(zip(node.outputs, new.outputs))
+    if not places:
+        return False
+    substitute(subgraph, places, replaced)
+    present = set(subgraph.nodes)
+    changed = [node for node, new in places.items() if new[-1] in present]  # not what admission refused
+    for node in changed:
         subgraph.log.append(("sum_repeated_rows", node.name, "sums the rows of equal indices"))
-    if places:
-        substitute(subgraph, places, replaced)
+    if changed:
         remove_unneeded(subgraph)
-    return bool(places)
+    return bool(changed)
 
 
 class _Summed(NamedTuple):

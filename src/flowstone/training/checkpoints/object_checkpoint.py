@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,9 +24,14 @@ from flowstone.training.checkpoints.python_state import STATE, PythonState, Stor
 __all__ = ["Checkpoint"]
 
 
+further_sessions: list[Callable[[], Any]] = []  # where no session is the default one: that of Keras
+
+
 def session_or_default(session: Any) -> Any:
-    """The session, or the default one. ValueError if there is none."""
+    """The session, or the default one, or a further one. ValueError if there is none."""
     session = session or get_default_session()
+    if session is None and further_sessions:
+        return further_sessions[0]()
     if session is None:
         raise ValueError(
             "Either session argument should be provided or default session should be established"
