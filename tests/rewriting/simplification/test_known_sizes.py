@@ -112,6 +112,8 @@ def test_values(make: Any, expected: str) -> None:
         (lambda x, y, z: x + x[:1], "[n1,3]"),
         (lambda x, y, z: tf.matmul(y, x, transpose_a=True), "[n2,3]"),
         (lambda x, y, z: tf.transpose(y), "[n2,n1]"),
+        (lambda x, y, z: tf.cond(z > 0, lambda: x + 1, lambda: x * 2), "[n1,3]"),
+        (lambda x, y, z: tf.cond(z > 0, lambda: x, lambda: tf.ones([5, 3])), "[?,3]"),
         (lambda x, y, z: tf.pad(y[:, :1], tf.stack([[0, 0], [0, tf.shape(y)[1] - 1]])), "[n1,n2]"),
         (lambda x, y, z: tf.unsorted_segment_sum(x, tf.range(tf.shape(x)[0]), tf.shape(y)[1]), "[n2,3]"),
         (lambda x, y, z: z, "?"),
