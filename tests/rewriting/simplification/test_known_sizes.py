@@ -63,6 +63,12 @@ def program(make: Callable[..., Any], dims: Any = DIMS) -> str:
         (lambda x, y, z: tf.gather(tf.shape(y), [1, 0]), "[n2, n1]"),
         (lambda x, y, z: tf.gather([5, 6, 7, 8, 9], tf.shape(y)), "[2]"),
         (lambda x, y, z: tf.shape(z), "?"),
+        (lambda x, y, z: tf.unstack(tf.shape(y))[1], "n2"),
+        (lambda x, y, z: tf.equal(tf.shape(y)[0], 1), "False"),
+        (lambda x, y, z: tf.equal(tf.shape(y)[0], tf.shape(x)[0]), "True"),
+        (lambda x, y, z: tf.identity(tf.shape(y)[0] > 1), "True"),
+        (lambda x, y, z: tf.less(tf.shape(y)[0], 3), "[]"),
+        (lambda x, y, z: tf.stack([tf.shape(y), tf.shape(y)[::-1]]), "[[n1, n2], [n2, n1]]"),
     ],
 )  # fmt: skip
 def test_values(make: Any, expected: str) -> None:
@@ -106,6 +112,10 @@ def test_values(make: Any, expected: str) -> None:
         (lambda x, y, z: x + x[:1], "[n1,3]"),
         (lambda x, y, z: tf.matmul(y, x, transpose_a=True), "[n2,3]"),
         (lambda x, y, z: tf.transpose(y), "[n2,n1]"),
+        (lambda x, y, z: tf.cond(z > 0, lambda: x + 1, lambda: x * 2), "[n1,3]"),
+        (lambda x, y, z: tf.cond(z > 0, lambda: x, lambda: tf.ones([5, 3])), "[?,3]"),
+        (lambda x, y, z: tf.pad(y[:, :1], tf.stack([[0, 0], [0, tf.shape(y)[1] - 1]])), "[n1,n2]"),
+        (lambda x, y, z: tf.unsorted_segment_sum(x, tf.range(tf.shape(x)[0]), tf.shape(y)[1]), "[n2,3]"),
         (lambda x, y, z: z, "?"),
     ],
 )  # fmt: skip

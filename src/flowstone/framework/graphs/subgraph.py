@@ -92,10 +92,12 @@ class Subgraph:
     Fields: `nodes`, in topological order; `feeds` (outputs of ``_Arg`` nodes, in the order they will be
     passed); `fetches` (outputs); `targets` (nodes run for their effect); `log` (what rewriting did: (pass,
     node, reason)); `in_pieces`: it is going to be several functions, which edges alone hold in order;
-    `code_first`: its steps begin when the best machine code is there.
+    `code_first`: its steps begin when the best machine code is there; `named_sizes`: the feeds' shapes, and
+    values of theirs that are known, where the same negative number stands for equal sizes.
     """
 
-    __slots__ = ("_analyses", "_nodes", "code_first", "feeds", "fetches", "in_pieces", "log", "targets")
+    __slots__ = ("_analyses", "_nodes", "code_first", "feeds", "fetches", "in_pieces", "log",
+                 "named_sizes", "targets")  # fmt: skip
 
     def __init__(
         self,
@@ -108,6 +110,7 @@ class Subgraph:
         self._nodes, self.feeds, self.fetches, self.targets = nodes, feeds, fetches, targets
         self.log: list[tuple[str, str, str]] = []
         self.in_pieces = self.code_first = False
+        self.named_sizes: tuple[Sequence[Any], Mapping[PlanOutput, Any]] | None = None
 
     @property
     def machine(self) -> Machine:

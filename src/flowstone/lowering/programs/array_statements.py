@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims
-from flowstone.lowering.programs.statement_parts import broadcast, constant_input, copy, result_of
+from flowstone.lowering.programs.statement_parts import broadcast, constant_input, copy, places_in, result_of
 from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import FLOATS
+from flowstone.native.programs.open_sizes import is_at_most, typical
 from flowstone.native.programs.sums_code import REDUCTIONS
 
 __all__ = ["ARRAYS", "WEIGHTS", "terms_of_products"]
@@ -35,22 +34,22 @@ def _multiplied(
     (m, k) = (columns, rows) if transpose_a else (rows, columns)
     n = static_dims(node, y.dims)[0 if transpose_b else 1]
     dims = m, n
-    if m * n * k > t.limits_of(node).terms:
+    if typical(m * n * k) > t.limits_of(node).terms:
         raise Untranslatable(node, "the product is large")
     if dtype not in FLOATS and dtype not in ("int32", "int64"):
         raise Untranslatable(node, f"machine code has no products of {dtype}")
-    if n == 1 and m > 1:  # its only column becomes a row
+    if n == 1 and m != 1:  # its only column becomes a row
         a, b, transpose_a, transpose_b = b, a, not transpose_b, not transpose_a
         m, n = 1, m
     turns = ""
     if transpose_b and 1 not in (n, k):
-        if m <= _FEW_ROWS and n * k >= _MUCH and dtype in FLOATS:
+        if is_at_most(m, _FEW_ROWS) and n * k >= _MUCH and dtype in FLOATS:
             turns = "b"
         else:
-            b = copy(t, node, b, np.arange(n * k).reshape(n, k).T)
+            b = copy(t, node, b, places_in((n, k)).transpose((1, 0)))
     if transpose_a and 1 not in (m, k):
         if turns:
-            a = copy(t, node, a, np.arange(k * m).reshape(k, m).T)
+            a = copy(t, node, a, places_in((k, m)).transpose((1, 0)))
         else:
             turns = "a"
     return t.add("MatMul", [a, b], (dtype, dims), m=m, k=k, n=n, turns=turns)
@@ -103,7 +102,7 @@ def _reduced(t: Translation, node: PlanNode, x: int, kind: str) -> int:
     first, last = min(axes), max(axes)
     if any(source[axis] != 1 and axis not in axes for axis in range(first, last)):  # they lie apart
         order = [axis for axis in range(len(source)) if axis not in axes] + sorted(axes)
-        x = copy(t, node, x, np.arange(math.prod(source)).reshape(source).transpose(order))
+        x = copy(t, node, x, places_in(source).transpose(order))
         source = tuple([source[axis] for axis in order])
         first, last = len(source) - len(axes), len(source) - 1
     sizes = {
@@ -146,7 +145,7 @@ def _one_hot(t: Translation, node: PlanNode) -> list[int]:
     dtype, dims = result_of(node)
     kind = kind_of(node, node.inputs[0])
     axis = node.attributes["axis"] % len(dims)
-    if dims[axis] > _MOST_CLASSES:
+    if not is_at_most(dims[axis], _MOST_CLASSES):
         raise Untranslatable(node, "it has many classes")
     x = t.builder.view(t.of(node.inputs[0]), (*dims[:axis], 1, *dims[axis + 1 :]))
     classes = t.builder.constant(kind, (dims[axis], *[1] * (len(dims) - 1 - axis)), range(dims[axis]))

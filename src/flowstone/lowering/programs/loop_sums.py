@@ -17,6 +17,7 @@ from flowstone.lowering.products.loop_accumulators import Accumulator, accumulat
 from flowstone.lowering.programs.program_limits import Untranslatable, kind_of, static_dims
 from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import FLOATS
+from flowstone.native.programs.open_sizes import typical
 from flowstone.native.programs.programs import Container
 from flowstone.rewriting.analyses.loop_variables import LoopVariable, loop_variables
 from flowstone.rewriting.matching import Surroundings
@@ -77,7 +78,7 @@ class LoopSums:
         a, b = (fully_known(product.inputs[i].dims) for i in (0, 1))
         if a is None or b is None or found.variable.enter.outputs[0].dims != product.outputs[0].dims:
             return False
-        return a[1] * b[1] >= max(_FEWEST, a[0] * (a[1] + b[1]))
+        return typical(a[1] * b[1]) >= max(_FEWEST, typical(a[0] * (a[1] + b[1])))
 
     def begin(self, found: Accumulator) -> int:
         """Writes the sum's first value, before the loop; returns the value that it will be."""
@@ -85,7 +86,7 @@ class LoopSums:
         rows, m = static_dims(product, product.inputs[0].dims)
         n = static_dims(product, product.inputs[1].dims)[1]
         dtype = kind_of(product, product.inputs[0])
-        if rows * m * n > t.limits_of(product).terms:
+        if typical(rows * m * n) > t.limits_of(product).terms:
             raise Untranslatable(product, "the product is large")
         value = t.builder.value(dtype, (m, n))
         containers = t.builder.containers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -15,11 +16,13 @@ from flowstone.lowering.programs.statement_parts import (
     constant_input,
     copy,
     joined,
+    places_in,
     places_of,
     result_of,
     spread,
 )
 from flowstone.lowering.programs.translation import Translation
+from flowstone.native.programs.open_sizes import is_open
 
 __all__ = ["MOVEMENTS"]
 
@@ -38,8 +41,7 @@ def _broadcast_to(t: Translation, node: PlanNode) -> list[int]:
     x = t.of(node.inputs[-1] if node.type == "Fill" else node.inputs[0])
     if t.builder.values[x].size == math.prod(dims):
         return [t.builder.view(x, dims)]
-    places = np.broadcast_to(np.arange(t.builder.values[x].size).reshape(t.builder.values[x].dims), dims)
-    return [copy(t, node, x, places)]
+    return [spread(t, x, dims)]
 
 
 def _transpose(t: Translation, node: PlanNode) -> list[int]:
@@ -83,7 +85,7 @@ def _concat(t: Translation, node: PlanNode) -> list[int]:
 def _unpack(t: Translation, node: PlanNode) -> list[int]:
     x, places = t.of(node.inputs[0]), places_of(node)
     axis = node.attributes["axis"] % places.ndim
-    return [copy(t, node, x, np.asarray(places.take(i, axis))) for i in range(len(node.outputs))]
+    return [copy(t, node, x, places.take(i, axis)) for i in range(len(node.outputs))]
 
 
 def _split(t: Translation, node: PlanNode) -> list[int]:
@@ -91,15 +93,18 @@ def _split(t: Translation, node: PlanNode) -> list[int]:
     data = node.inputs[1 if is_first else 0]
     axis = int(constant_input(node, 0 if is_first else 2))
     dims = static_dims(node, data.dims)
-    places = np.arange(math.prod(dims)).reshape(dims)
     sizes = [static_dims(node, x.dims)[axis] for x in node.outputs]
-    parts = np.split(places, np.cumsum(sizes)[:-1], axis)
-    return [copy(t, node, t.of(data), part) for part in parts]
+    ends = list(itertools.accumulate(sizes))
+    whole, before = places_in(dims), (slice(None),) * (axis % len(dims))
+    chosen = [(*before, slice(end - size, end)) for size, end in zip(sizes, ends)]
+    return [copy(t, node, t.of(data), whole[each]) for each in chosen]
 
 
 def _tile(t: Translation, node: PlanNode) -> list[int]:
-    places, times = places_of(node), constant_input(node, 1).ravel().tolist()
     _, dims = result_of(node)
+    if is_open(math.prod(dims)):  # and so are the times, which the shape tells
+        return [spread(t, t.of(node.inputs[0]), dims)]
+    places, times = places_of(node), constant_input(node, 1).ravel().tolist()
     apart = places.reshape([n for size in places.shape for n in (1, size)])
     repeated = np.broadcast_to(apart, [n for pair in zip(times, places.shape) for n in pair])
     return [t.builder.view(copy(t, node, t.of(node.inputs[0]), repeated), dims)]
@@ -141,7 +146,11 @@ def _range(t: Translation, node: PlanNode) -> list[int]:
     if dtype not in ("int32", "int64"):
         raise Untranslatable(node, f"machine code has no {node.type} of {dtype}")
     start, _, apart = (spread(t, t.of(x), dims) for x in node.inputs)
-    steps = t.add("Mul", [t.builder.constant(dtype, dims, range(dims[0])), apart], (dtype, dims))
+    if is_open(dims[0]):
+        count = t.add("Count", [], (dtype, dims))
+    else:
+        count = t.builder.constant(dtype, dims, range(dims[0]))
+    steps = t.add("Mul", [count, apart], (dtype, dims))
     return [t.add("Add", [start, steps], (dtype, dims))]
 
 

@@ -17,7 +17,9 @@ from flowstone.framework.declarations.operation import OpDeclaration, Shapes, op
 from flowstone.framework.graphs.subgraph import PlanNode
 from flowstone.framework.tensors.node import Node
 from flowstone.lowering.programs.member_functions import by_members
+from flowstone.lowering.programs.open_dims import without_open
 from flowstone.lowering.programs.program_members import ProgramMembers
+from flowstone.native.programs.open_sizes import typical
 from flowstone.native.programs.program_kernels import program_kernel
 from flowstone.native.programs.programs import Loop, Program
 from flowstone.ops.randomness.op_seeds import SeededSequence, fresh_seed, sequence_of
@@ -43,7 +45,9 @@ def _work(node: Node) -> float:
             if isinstance(each, Loop):
                 total += _ITERATIONS * (work(each.before) + work(each.body))
             else:
-                total += max([program.values[x].size for x in (*each.operands, *each.results)], default=1)
+                total += max(
+                    [typical(program.values[x].size) for x in (*each.operands, *each.results)], default=1
+                )
         return total
 
     return work(program.body)
@@ -65,7 +69,7 @@ def _declared(name: str, draws: bool) -> OpDeclaration:
 def _shapes(node: Node) -> Shapes:
     program, members = _program_of(node), node.attributes["members"]
     outputs = program.outputs[: len(program.outputs) - len(members.drawing)]
-    return [program.values[x].dims for x in outputs]
+    return [without_open(program.values[x].dims) for x in outputs]
 
 
 def _kernel(node: Node, env: Environment) -> Kernel:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
 from flowstone.framework.types.shape import Dims, num_elements
 from flowstone.native.codegen.emitter import KINDS
+from flowstone.native.programs.open_sizes import typical
 
 __all__ = [
     "MOST_ELEMENTS",
@@ -59,14 +60,15 @@ def static_dims(node: PlanNode, dims: Dims) -> tuple[int, ...]:
     if dims is None or any(n is None for n in dims):
         raise Untranslatable(node, "a shape is not known before the step")
     found = tuple([n for n in dims if n is not None])
-    if not 0 < math.prod(found) <= WIDE.elements:
+    if not 0 < typical(math.prod(found)) <= WIDE.elements:
         raise Untranslatable(node, "an array is empty or large")
     return found
 
 
 def check_size(node: PlanNode, dims: Dims, limits: Limits) -> None:
     """Raises Untranslatable for more elements than the limits allow."""
-    if (num_elements(dims) or 0) > limits.elements:
+    size = num_elements(dims)
+    if size is not None and typical(size) > limits.elements:
         raise Untranslatable(node, "an array is large")
 
 

@@ -23,6 +23,7 @@ from flowstone.framework.graphs.subgraph import PlanNode, Subgraph
 from flowstone.lowering.programs.container_statements import CONTAINERS
 from flowstone.lowering.programs.containers import HANDING_ON
 from flowstone.lowering.programs.node_statements import STATEMENTS
+from flowstone.lowering.programs.open_dims import with_open_dims
 from flowstone.lowering.programs.parted_loops import part_loops
 from flowstone.lowering.programs.program_limits import (
     NARROW,
@@ -58,8 +59,16 @@ def join_programs(subgraph: Subgraph) -> None:
     if types.isdisjoint(EXITS) and types.isdisjoint(SWITCHES):
         return
     order_by_frames(subgraph)
+    with with_open_dims(subgraph) as has_open:
+        left_out = _joined(subgraph, has_open)
+    _tell(subgraph, left_out)
+    remove_unneeded(subgraph)
+
+
+def _joined(subgraph: Subgraph, has_open: bool) -> dict[PlanNode, str]:
+    """Joins them; returns the first nodes of units that are left out, and why."""
     search, regions = _found(subgraph)
-    while crossing := search.left_out_for(CROSSING):
+    while not has_open and (crossing := search.left_out_for(CROSSING)):
         restore, entries = restoring(subgraph), len(subgraph.log)
         parted = _found(subgraph) if part_loops(subgraph, crossing, _is_known) else (search, regions)
         if _loops_in(parted[1]) <= _loops_in(regions):
@@ -70,8 +79,7 @@ def join_programs(subgraph: Subgraph) -> None:
     while regions and not put_in(subgraph, regions, "join_programs"):
         search.leave_out_readers()
         regions = search.regions()
-    _tell(subgraph, search.left_out)
-    remove_unneeded(subgraph)
+    return search.left_out
 
 
 def _found(subgraph: Subgraph) -> tuple[_Search, list[ProgramMembers]]:

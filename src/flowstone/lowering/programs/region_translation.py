@@ -32,7 +32,9 @@ from flowstone.lowering.programs.random_statements import DRAWS
 from flowstone.lowering.programs.statement_parts import spread
 from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import KINDS, SIZES
-from flowstone.native.programs.program_memory import arranged, needs_padding, own_bytes
+from flowstone.native.programs.open_sizes import Undecided, typical
+from flowstone.native.programs.program_kernels import program_source
+from flowstone.native.programs.program_memory import arranged, needs_padding, open_places, own_bytes
 from flowstone.native.programs.programs import Guard, Loop, Program
 from flowstone.native.programs.row_parts import in_parts, largest_product
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Condition
@@ -64,7 +66,10 @@ def translated(
     if packed_inputs:
         translation.unpack(packed_inputs)
     translation.begin_streams(drawing)
-    translation.block(nodes, frame)
+    try:
+        translation.block(nodes, frame)
+    except Undecided as error:
+        raise Untranslatable(nodes[0], str(error)) from None
     results = [translation.of(x) for x in outputs] + [translation.packed(each) for each in packed_outputs]
     results += [translation.stream(node) for node in drawing]
     program = translation.builder.program(len(inputs) + len(packed_inputs) + len(drawing), results)
@@ -74,6 +79,11 @@ def translated(
     for node, loop in zip(translation.loops, loops):
         if largest_product(program, loop) > limits.looped_terms:
             raise Untranslatable(node, "its products are large")
+    if program.is_open:
+        try:
+            program_source(program)
+        except (Undecided, TypeError) as error:
+            raise Untranslatable(translation.loops[0] if loops else nodes[0], str(error)) from None
     if _is_much(program, limits):
         raise Untranslatable(nodes[0], "its values take much memory")
     return program
@@ -81,6 +91,8 @@ def translated(
 
 def _is_much(program: Program, limits: Limits) -> bool:
     """Whether the values take more memory than they may, those that are too large for loops apart."""
+    if program.is_open:
+        return typical(open_places(program, needs_padding(program))[1]) > limits.memory
     if own_bytes(program) <= limits.in_loops:
         return False
     size = arranged(program, needs_padding(program))[1]

@@ -52,7 +52,7 @@ def _gather(t: Translation, node: PlanNode) -> list[int]:
     operands = [t.of(x) for x in node.inputs[:2]]
     sizes = {"rows": dims[axis], "inner": math.prod(dims[axis + 1 :])}
     outer = math.prod(dims[:axis])
-    if outer > 1:
+    if outer != 1:
         sizes |= {"outer": outer, "times": outer // math.prod(dims[:batch])}
     return [t.add("Rows", operands, (dtype, result), **sizes)]
 

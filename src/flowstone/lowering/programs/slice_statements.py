@@ -17,6 +17,7 @@ from flowstone.lowering.programs.statement_parts import (
     constant_input,
     copy,
     joined,
+    places_in,
     places_of,
     put_into,
     result_of,
@@ -24,6 +25,7 @@ from flowstone.lowering.programs.statement_parts import (
     walk_of,
 )
 from flowstone.lowering.programs.translation import Translation
+from flowstone.native.programs.open_sizes import is_open
 
 __all__ = ["SLICES"]
 
@@ -74,7 +76,7 @@ def _put(t: Translation, node: PlanNode, x: int, around: int, part: _Part) -> in
 def _strided_slice(t: Translation, node: PlanNode) -> list[int]:
     if node.constant(1) is None:
         return [_row(t, node)]
-    places = np.asarray(places_of(node)[_chosen(node)])
+    places = places_of(node)[_chosen(node)]
     if places.shape != static_dims(node, node.outputs[0].dims):
         raise Untranslatable(node, "its slice has another shape than was inferred")
     return [copy(t, node, t.of(node.inputs[0]), places)]
@@ -107,11 +109,11 @@ def _strided_slice_gradient(t: Translation, node: PlanNode) -> list[int]:
     if node.constant(1) is None:
         return [_row_gradient(t, node)]
     dtype, dims = result_of(node)
-    places = np.asarray(np.arange(math.prod(dims)).reshape(dims)[_chosen(node)])
+    places = places_in(dims)[_chosen(node)]
     given = node.inputs[4]
     if places.shape != static_dims(node, given.dims):
         raise Untranslatable(node, "its slice has another shape than was inferred")
-    sizes, strides, first = walk_of(node, np.atleast_1d(places))
+    sizes, strides, first = walk_of(node, places if is_open(math.prod(dims)) else np.atleast_1d(places))
     whole = t.add("Fill", [t.builder.constant(dtype, (), [0])], (dtype, dims))
     walk = {"sizes": sizes, "from_strides": strides_of(sizes), "to_strides": strides}
     t.add("Copy", [t.of(given)], None, into=whole, from_place=0, to_place=first, **walk)

@@ -18,7 +18,7 @@ from flowstone.native.clusters.clusters import OPEN, Array, Result
 from flowstone.native.codegen import host
 from flowstone.native.codegen.compiler import Module
 
-__all__ = ["DECLARATIONS", "TYPE_CODES", "builtin", "entry_code", "overwriting"]
+__all__ = ["DECLARATIONS", "TYPE_CODES", "Entry", "builtin", "entry_code", "overwriting"]
 
 TYPE_CODES = {
     "uint8": 0,
@@ -72,6 +72,7 @@ def entry_code(
     may_fail: bool = False,
     has_step: bool = False,
     lead: tuple[int, ...] = (OPEN,),
+    kind: type[Entry] | None = None,
 ) -> str:
     """The text of the function `name`, which calls ``run`` with the addresses of the inputs and outputs.
 
@@ -79,11 +80,12 @@ def entry_code(
     `overwriting`. `frees_lock`: other threads of Python may run meanwhile. `checks`: only if ``within`` of
     the inputs' addresses is true. `may_fail`: ``run`` returns 0, or 1 to have the other function do the work,
     or 2 if it has set an exception. `has_step`: a step is the first argument, whose address comes after those
-    of the outputs. `lead`: the dimensions of arguments and results that an open one stands for.
+    of the outputs. `lead`: the dimensions of arguments and results that an open one stands for. `kind`: the
+    class that writes it, if some sizes are open otherwise.
     """
     declarations.update(DECLARATIONS)
     results = [Result(*each[:2], isinstance(each, Result) and each.transposed) for each in outputs]
-    writer = _Entry(name, inputs, results, bool(overwritten), has_step, lead)
+    writer = (kind or Entry)(name, inputs, results, bool(overwritten), has_step, lead)
     for i, array in enumerate(inputs):
         writer.take(i, array)
     writer.note_size()
@@ -112,7 +114,9 @@ def entry_code(
     return "\n".join([text, *functions])
 
 
-class _Entry:
+class Entry:
+    """Writes the function: its lines so far."""
+
     def __init__(
         self,
         name: str,
@@ -167,13 +171,7 @@ class _Entry:
     def take(self, i: int, array: Array) -> None:
         """Checks an argument, and notes its address."""
         add = self.lines.append
-        add(f" %p{i} = getelementptr ptr, ptr %args, i64 {self.first + i}")
-        add(f" %o{i} = load ptr, ptr %p{i}")
-        add(f" %y{i} = getelementptr i8, ptr %o{i}, i64 8")
-        add(f" %z{i} = load ptr, ptr %y{i}")
-        add(f" %is{i} = icmp eq ptr %z{i}, @flowstone_tensor_type")
-        self.unless(f"%is{i}")
-        add(f" %w{i} = getelementptr i8, ptr %o{i}, i64 {host.HANDLE_OFFSET}")
+        self.take_tensor(i)
         self.compare(i, "n", "aoti_torch_get_numel", "%long", "i64", self.elements(i, array.dims))
         self.compare(i, "t", "aoti_torch_get_dtype", "%short", "i32", TYPE_CODES[array.dtype])
         if array.pitched:
@@ -184,6 +182,17 @@ class _Entry:
             self.compare(i, "c", "aoti_torch_is_contiguous", "%flag", "i8", 1)
         add(f" %d{i} = getelementptr ptr, ptr %a, i64 {i}")
         add(f" %x{i} = call i32 @aoti_torch_get_data_ptr(ptr %w{i}, ptr %d{i})")
+
+    def take_tensor(self, i: int) -> None:
+        """Checks that an argument is a tensor, and notes its handle."""
+        add = self.lines.append
+        add(f" %p{i} = getelementptr ptr, ptr %args, i64 {self.first + i}")
+        add(f" %o{i} = load ptr, ptr %p{i}")
+        add(f" %y{i} = getelementptr i8, ptr %o{i}, i64 8")
+        add(f" %z{i} = load ptr, ptr %y{i}")
+        add(f" %is{i} = icmp eq ptr %z{i}, @flowstone_tensor_type")
+        self.unless(f"%is{i}")
+        add(f" %w{i} = getelementptr i8, ptr %o{i}, i64 {host.HANDLE_OFFSET}")
 
     def elements(self, i: int, dims: tuple[int, ...]) -> str:
         """How many elements argument i is to have; the first open one tells the open size."""
@@ -296,9 +305,13 @@ class _Entry:
         if array.dims[:1] == (OPEN,):
             rank, sizes, strides = rank + len(self.lead) - 1, f"%l{i}", f"%k{i}"
             self.lay_out(i, [*self.leading, *array.dims[1:]])
+        self.make_of(i, rank, array.dtype, sizes, strides)
+
+    def make_of(self, i: int, rank: int, dtype: str, sizes: str, strides: str) -> None:
+        """The same of sizes and strides that lie there."""
         self.lines += [
             f" %me{i} = call i32 @aoti_torch_empty_strided(i64 {rank}, ptr {sizes}, "
-            f"ptr {strides}, i32 {TYPE_CODES[array.dtype]}, i32 {_CPU}, i32 -1, ptr %h{i})",
+            f"ptr {strides}, i32 {TYPE_CODES[dtype]}, i32 {_CPU}, i32 -1, ptr %h{i})",
             f" %mq{i} = icmp eq i32 %me{i}, 0",
         ]
         self.unless(f"%mq{i}")

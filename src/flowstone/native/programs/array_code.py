@@ -6,6 +6,7 @@
 | Reduce | x | kind, outer, size, inner | x [outer, size, inner] reduced along its middle |
 | ArgMax, ArgMin | x | outer, size, inner | where along the middle the extreme is |
 | Running | x | kind, outer, size, inner, exclusive, reverse | sums or products so far along the middle |
+| Count | | | 0, 1, 2 … |
 | Fill | x | | the scalar x everywhere |
 | Set | x | | x, in memory that several statements set |
 | Check | x | | fails where x does not hold |
@@ -23,11 +24,12 @@ from typing import Any
 
 from flowstone.native.codegen.emitter import FLOATS, KINDS, SIZES
 from flowstone.native.numerics.elements import ELEMENTS
+from flowstone.native.programs.open_sizes import is_open
 from flowstone.native.programs.product_statements import PRODUCTS
 from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.sums_code import Sums, combined
 from flowstone.native.programs.window_code import WINDOWS
-from flowstone.native.programs.writer import Writer
+from flowstone.native.programs.writer import Writer, memory_kind
 
 __all__ = ["STATEMENTS"]
 
@@ -39,7 +41,7 @@ _FEW_ADDED = 8  # vectors; of fewer one sum is kept
 
 def _reduce(writer: Writer, each: Statement) -> None:
     size = dict(each.attributes)
-    if size["inner"] > 1:
+    if size["inner"] != 1:
         _reduce_columns(writer, each, size)
     elif size["outer"] == 1:
         _reduce_row(writer, each, size, "0")
@@ -52,6 +54,9 @@ def _reduce_row(writer: Writer, each: Statement, size: dict[str, Any], row: str)
     (x,), kind, dtype = each.operands, size["kind"], writer.values[each.operands[0]].dtype
     start = row if row == "0" else writer.scalars.let(f"mul i64 {row}, {size['size']}")
     whole, rest = divmod(size["size"], writer.lanes)
+    if is_open(whole):
+        _reduce_open_row(writer, each, size, row, start)
+        return
     number = ""
     if whole:
         parts = 4 if whole >= _FEW_ADDED else 1
@@ -74,6 +79,30 @@ def _reduce_row(writer: Writer, each: Statement, size: dict[str, Any], row: str)
     writer.store(each.results[0], _finished(writer, writer.scalars, size, dtype, number), row)
 
 
+def _reduce_open_row(writer: Writer, each: Statement, size: dict[str, Any], row: str, start: str) -> None:
+    """The same of a row whose size only the run knows: vectors, and then one number after the other."""
+    (x,), kind, dtype = each.operands, size["kind"], writer.values[each.operands[0]].dtype
+    whole, let = size["size"] // writer.lanes, writer.scalars.let
+    sums, total = Sums(writer, dtype, kind, [0]), f"%total_{writer.label()}"
+
+    def vector(i: str) -> None:
+        sums.add(0, writer.load_vector(x, let(f"add i64 {start}, {let(f'mul i64 {i}, {writer.lanes}')}")))
+
+    writer.for_each(whole, vector)
+    writer.allocate(total, memory_kind(dtype))
+    writer.store_to(dtype, _across(writer, kind, dtype, sums.get(0)), total)
+    first = let(f"add i64 {start}, {whole * writer.lanes}")
+
+    def one(i: str) -> None:
+        term = writer.load(x, let(f"add i64 {first}, {i}"))
+        number = combined(writer.scalars, kind, dtype, writer.load_from(dtype, total), term)
+        writer.store_to(dtype, number, total)
+
+    writer.for_each(size["size"] - whole * writer.lanes, one)
+    number = _finished(writer, writer.scalars, size, dtype, writer.load_from(dtype, total))
+    writer.store(each.results[0], number, row)
+
+
 def _across(writer: Writer, kind: str, dtype: str, vector: str) -> str:
     """The lanes of a vector as one number."""
     width, e = writer.lanes, writer.vectors
@@ -91,7 +120,12 @@ def _across(writer: Writer, kind: str, dtype: str, vector: str) -> str:
 def _finished(writer: Writer, e: Any, size: dict[str, Any], dtype: str, number: str) -> str:
     if size["kind"] != "Mean":
         return number
-    return str(e.binary("fdiv", dtype, number, e.constant(dtype, size["size"])))
+    if is_open(size["size"]):
+        count = writer.scalars.let(f"sitofp i64 {size['size']} to {KINDS[dtype]}")
+        count = count if e is writer.scalars else writer.splat_of(count, KINDS[dtype])
+    else:
+        count = e.constant(dtype, size["size"])
+    return str(e.binary("fdiv", dtype, number, count))
 
 
 def _reduce_columns(writer: Writer, each: Statement, size: dict[str, Any]) -> None:
@@ -213,7 +247,7 @@ def _copy_along(
     if axis == len(sizes):
         writer.store(y, writer.load(x, source), target)
         return
-    if axis == len(sizes) - 1 and steps[axis] == own[axis] == 1 and sizes[axis] > 1:
+    if axis == len(sizes) - 1 and steps[axis] == own[axis] == 1 and sizes[axis] != 1:
         size = writer.program.values[x]
         count = sizes[axis] * SIZES[size.dtype]
         writer.copy_bytes(writer.element(y, target), writer.element(x, source), count)
@@ -232,6 +266,17 @@ def _fill(writer: Writer, each: Statement) -> None:
     value = writer.values[each.results[0]]
     number = writer.load(each.operands[0])
     writer.for_each(value.size, lambda i: writer.store(each.results[0], number, i))
+
+
+def _count(writer: Writer, each: Statement) -> None:
+    """0, 1, 2 … in the result."""
+    value = writer.values[each.results[0]]
+
+    def one(i: str) -> None:
+        number = i if value.dtype == "int64" else writer.scalars.let(f"trunc i64 {i} to {KINDS[value.dtype]}")
+        writer.store(each.results[0], number, i)
+
+    writer.for_each(value.size, one)
 
 
 def _set(writer: Writer, each: Statement) -> None:
@@ -254,7 +299,7 @@ def _quotient(writer: Writer, each: Statement) -> None:
     kind = KINDS[dtype]
 
     def one(i: str) -> None:
-        x, y = (writer.load(v, i if writer.values[v].size > 1 else "0") for v in each.operands)
+        x, y = (writer.load(v, i if writer.values[v].size != 1 else "0") for v in each.operands)
         if dtype in FLOATS:
             writer.store(each.results[0], _remainder(writer, each.op, dtype, x, y), i)
             return
@@ -298,6 +343,7 @@ STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     "ArgMax": _place_of_extreme,
     "ArgMin": _place_of_extreme,
     "Copy": _copy,
+    "Count": _count,
     "Fill": _fill,
     "Set": _set,
     "Check": _check,

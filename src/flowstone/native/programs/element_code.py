@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from flowstone.native.codegen.emitter import Emitter
 from flowstone.native.numerics.elements import ELEMENTS
+from flowstone.native.programs.open_sizes import is_at_most
 from flowstone.native.programs.program_memory import FEW_VECTORS
 from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.writer import Writer
@@ -18,7 +19,7 @@ def write_elements(w: Writer, group: Sequence[Statement]) -> None:
     size = w.values[group[0].results[0]].size
     if size == 1:
         _apply(w, group, w.scalars, "0", {})
-    elif size <= FEW_VECTORS * w.lanes:
+    elif is_at_most(size, FEW_VECTORS * w.lanes):
         for i in range(-(-size // w.lanes)):
             _apply(w, group, w.vectors, str(i * w.lanes), {})
     else:

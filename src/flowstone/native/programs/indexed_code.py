@@ -54,13 +54,13 @@ def _rows(writer: Writer, each: Statement) -> None:
 
     def one(i: str) -> None:
         place = i
-        if outer > 1:
+        if outer != 1:
             which = let(f"udiv i64 {i}, {own}")
             first = let(f"mul i64 {let(f'udiv i64 {which}, {times}')}, {own}")
             place = let(f"add i64 {first}, {let(f'urem i64 {i}, {own}')}")
         index = index_of(writer, indices, place)
         writer.require(let(f"icmp ult i64 {index}, {rows}"))
-        if outer > 1:
+        if outer != 1:
             index = let(f"add i64 {index}, {let(f'mul i64 {which}, {rows}')}")
         if inner == 1:
             writer.store(each.results[0], writer.load(x, index), i)

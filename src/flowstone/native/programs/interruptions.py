@@ -7,6 +7,7 @@ counted, so that a question costs nothing beside it.
 
 from __future__ import annotations
 
+from flowstone.native.programs.open_sizes import typical
 from flowstone.native.programs.programs import Loop, Statement
 from flowstone.native.programs.writer import Writer
 
@@ -45,7 +46,7 @@ def look_for_interruption(writer: Writer, loop: Loop) -> None:
 def _work(writer: Writer, each: Statement | Loop) -> int:
     if isinstance(each, Loop):
         return 1
-    return max([writer.values[x].size for x in (*each.results, *each.operands)], default=1)
+    return max([typical(writer.values[x].size) for x in (*each.results, *each.operands)], default=1)
 
 
 _FUNCTIONS = {

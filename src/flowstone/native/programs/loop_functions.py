@@ -49,15 +49,17 @@ class _Part(NamedTuple):
 
 class LoopFunctions:
     """The loops of a program that become functions, whose texts are put into `modules` by their names.
-    `constant(value, numbers)` gives the lines that store a constant."""
+    `constant(value, numbers)` gives the lines that store a constant, `sizes(text)` those that compute
+    the open sizes of a text."""
 
     def __init__(
         self,
         writer: Writer,
         constant: Callable[[int, Sequence[object]], list[str]],
+        sizes: Callable[[str], list[str]],
         modules: dict[str, str],
     ) -> None:
-        self._writer, self._constant, self._modules = writer, constant, modules
+        self._writer, self._constant, self._sizes, self._modules = writer, constant, sizes, modules
         self._parts: list[_Part] = []
 
     def put(self, loop: Loop, head: list[str], lines: list[str]) -> None:
@@ -123,6 +125,8 @@ class LoopFunctions:
         addresses."""
         writer = self._writer
         own = "\n".join([*part.head, *part.lines])
+        sizes = self._sizes(own)
+        own = "\n".join([*sizes, own])
         inside = {a or b for a, b in _DEFINED.findall(own)} | _ENDS
         free = [name for name in dict.fromkeys(_NAME.findall(own)) if name not in inside]
         begun = [*writer.head, *[line for line in writer.lines if _INPUT.match(line)]]
@@ -154,7 +158,15 @@ class LoopFunctions:
             "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
         )
         lines = [f"define i32 @whole({', '.join(arguments)}) {{", "entry:", " %outcome = alloca i32"]
-        lines += [*memory, *part.head, " store i32 0, ptr %outcome", *before, *part.lines, " br label %leave"]
+        lines += [
+            *sizes,
+            *memory,
+            *part.head,
+            " store i32 0, ptr %outcome",
+            *before,
+            *part.lines,
+            " br label %leave",
+        ]
         for number, end in enumerate(("fail", "interrupted"), 1):
             lines += [f"{end}:", f" store i32 {number}, ptr %outcome", " br label %leave"]
         lines += ["leave:", *after, " %code = load i32, ptr %outcome", " ret i32 %code", "}"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flowstone.native.codegen.emitter import KINDS
+from flowstone.native.programs.open_sizes import is_open
 from flowstone.native.programs.programs import Statement
 from flowstone.native.programs.sums_code import Sums
 from flowstone.native.programs.writer import Writer
@@ -47,9 +48,12 @@ def _by_rows(writer: Writer, m: int, block: Callable[[str, int], None]) -> None:
     whole, rest = divmod(m, BLOCK_ROWS)
     if whole == 1:
         block("0", BLOCK_ROWS)
-    elif whole:
+    elif is_open(whole) or whole:
         writer.for_each(whole, lambda i: block(writer.scalars.let(f"mul i64 {i}, {BLOCK_ROWS}"), BLOCK_ROWS))
-    if rest:
+    if is_open(rest):
+        first = whole * BLOCK_ROWS
+        writer.for_each(rest, lambda i: block(writer.scalars.let(f"add i64 {i}, {first}"), 1))
+    elif rest:
         block(str(whole * BLOCK_ROWS), rest)
 
 
@@ -57,7 +61,7 @@ def _block(writer: Writer, each: Statement, row: str, rows: int, columns: range)
     """Some rows of the product, in some of its vectors."""
     size = dict(each.attributes)
     k, n, dtype = size["k"], size["n"], writer.values[each.results[0]].dtype
-    parts = max(1, min(4, _ACCUMULATORS // (rows * len(columns)), k))
+    parts = max(1, min(4, _ACCUMULATORS // (rows * len(columns)), 1 if is_open(k) else k))
     sums = Sums(writer, dtype, "Sum", [(u, r, c) for u in range(parts) for r in range(rows) for c in columns])
 
     def terms(i: str, u: int) -> None:
@@ -83,7 +87,7 @@ def _block(writer: Writer, each: Statement, row: str, rows: int, columns: range)
         start = writer.scalars.let(f"mul i64 {writer.plus(row, r)}, {n}")
         for c in columns:
             total = sums.total([(u, r, c) for u in range(parts)])
-            left = n - c * writer.lanes if size["m"] > 1 else n  # behind the only row nothing follows
+            left = n - c * writer.lanes if size["m"] != 1 else n  # behind the only row nothing follows
             writer.store_vector(each.results[0], total, writer.plus(start, c * writer.lanes), left)
 
 

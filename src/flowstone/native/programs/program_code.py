@@ -17,12 +17,14 @@ from flowstone.native.codegen.parts import has_teams
 from flowstone.native.programs import container_code
 from flowstone.native.programs.interruptions import allow_interruptions, look_for_interruption
 from flowstone.native.programs.loop_functions import FEWEST_STATEMENTS, LoopFunctions, needed
+from flowstone.native.programs.open_sizes import definitions, is_open, register
 from flowstone.native.programs.part_code import write_parts
 from flowstone.native.programs.program_functions import write_shared
 from flowstone.native.programs.program_memory import (
     arranged,
     given_directly,
     group_of_elements,
+    open_places,
     own_bytes,
     padded,
 )
@@ -35,6 +37,7 @@ __all__ = ["program_code"]
 
 _MUCH = 1 << 15  # bytes of values on their own, which leave room in the first cache
 _MOST_ON_A_STACK = 1 << 18
+_MOST_OPEN = 1 << 23  # bytes of values of open sizes, beyond which ATen's kernels are as fast
 _HEAP = {
     "aligned_alloc": "declare ptr @aligned_alloc(i64, i64)",
     "free": "declare void @free(ptr)",
@@ -65,9 +68,11 @@ class _Run(Writer):
             self.copied = {i for i in self.copied if part.inputs[i][1]}
         self._apart: LoopFunctions | None = None
         if modules is not None and program.containers:  # sequences, whose lengths may vary
-            self._apart = LoopFunctions(self, self._constant_lines, modules)
+            self._apart = LoopFunctions(self, self._constant_lines, self._sizes, modules)
         self.runs_once = self.runs_once or self._apart is not None
+        self._needs: list[str] = []  # what must hold of memory on the heap
         self._frees: list[str] = []
+        self._open: dict[int, Any] = {}  # the places of values of open sizes
         self._given = given_directly(program)
         self._guard: Guard = ()
         self._guard_end = ""
@@ -75,15 +80,15 @@ class _Run(Writer):
     def text(self) -> str:
         program = self.program
         self._memory()
-        if self._frees:
-            self.require(self.scalars.let("icmp ne ptr %memory, null"))
-        self._take_inputs()
-        for value, numbers in program.constants:
-            self._constant(value, numbers)
         if self._part is None:
             container_code.begin(self)
         else:
             container_code.take(self, program.inputs + len(program.outputs))
+        for condition in self._needs:
+            self.require(self.scalars.let(condition))
+        self._take_inputs()
+        for value, numbers in program.constants:
+            self._constant(value, numbers)
         self._block(program.body)
         self._give_outputs()
         self.lines.append(" br label %end")
@@ -95,17 +100,35 @@ class _Run(Writer):
         self.lines += [" %code = load i32, ptr %status", " ret i32 %code"]
         if self._apart is not None:
             self._apart.write()
-        body = "\n".join(["define internal i32 @run(ptr %a) {", "entry:", *self.head, *self.lines, "}"])
+        begin = self.head[: self.is_open]
+        sizes = self._sizes("\n".join([*self.head, *self.lines]))
+        head = [*begin, *sizes, *self.head[self.is_open :]]
+        lines = ["define internal i32 @run(ptr %a) {", "entry:", *head, *self.lines, "}"]
+        body = "\n".join(lines)
         return "\n".join([*needed(body, self.functions.values()), body])
+
+    def _sizes(self, text: str) -> list[str]:
+        """The lines that begin with the named sizes and compute the others of a text."""
+        lines, names = [], self.program.open_names
+        own = definitions(text, {register(name) for name in names})
+        for i, name in enumerate(names):
+            if own or register(name) in text:
+                lines.append(f' %"place {i}" = getelementptr i64, ptr %sizes, i64 {i}')
+                lines.append(f' {register(name)} = load i64, ptr %"place {i}"')
+        return lines + own
 
     # ---- memory
 
     def _memory(self) -> None:
+        if self.is_open:
+            place = self.program.inputs + len(self.program.outputs) + 1
+            self.head.append(f" %sizes = getelementptr i64, ptr %a, i64 {place}")
         self.allocate("%status", "i32", align=4)
         self.head.append(" store i32 0, ptr %status")
         if self.program.has_loops and self._part is None:
             allow_interruptions(self)
         places = self._shared_memory()
+        self._open_memory()
         for number, value in enumerate(self.values):
             if value.memory != number or (number < self.program.inputs and number not in self.copied):
                 continue
@@ -114,11 +137,31 @@ class _Run(Writer):
                 self.head.append(f" %given{number} = getelementptr ptr, ptr %a, i64 {place}")
                 self.head.append(f" %m{number} = load ptr, ptr %given{number}")
                 continue
+            if number in self._open:
+                place = self._open[number]
+                self.head.append(f" %m{number} = getelementptr i8, ptr %open_memory, i64 {place}")
+                continue
             if number in places:
                 self.head.append(f" %m{number} = getelementptr i8, ptr %memory, i64 {places[number]}")
                 continue
             count = 1 if value.size == 1 else padded(value.size)
             self.allocate(f"%m{number}", memory_kind(value.dtype), count)
+
+    def _open_memory(self) -> None:
+        """The places of values of open sizes, on the heap; the program gives up if they are many bytes."""
+        if not self.is_open:
+            return
+        self._open, size = open_places(self.program, self.copied)
+        if not self._open:
+            return
+        self.declarations.update(_HEAP)
+        self.head += [
+            f" %open_fits = icmp ule i64 {size}, {_MOST_OPEN}",
+            f" %open_size = select i1 %open_fits, i64 {size}, i64 64",
+            " %open_memory = call ptr @aligned_alloc(i64 64, i64 %open_size)",
+        ]
+        self._needs += ["or i1 %open_fits, false", "icmp ne ptr %open_memory, null"]
+        self._frees.append(" call void @free(ptr %open_memory)")
 
     def _shared_memory(self) -> dict[int, int]:
         """The places of values that share memory, where all on their own would be much; on the heap beyond
@@ -132,7 +175,8 @@ class _Run(Writer):
         self.declarations.update(_HEAP)
         size = -(-size // 64) * 64
         self.head.append(f" %memory = call ptr @aligned_alloc(i64 64, i64 {size})")
-        self._frees = [" call void @free(ptr %memory)"]
+        self._needs.append("icmp ne ptr %memory, null")
+        self._frees.append(" call void @free(ptr %memory)")
         return places
 
     def _take_inputs(self) -> None:
@@ -160,6 +204,10 @@ class _Run(Writer):
         kind = memory_kind(dtype)
         for i, number in enumerate(numbers):
             place = self.element(value, str(i))
+            if is_open(number):
+                number = number if kind == "i64" else self.scalars.let(f"trunc i64 {number} to {kind}")
+                self.lines.append(f" store {kind} {number}, ptr {place}")
+                continue
             text = self.scalars.constant(dtype, number)
             text = {"true": "1", "false": "0"}.get(text, text)
             self.lines.append(f" store {kind} {text}, ptr {place}")

@@ -26,7 +26,7 @@ _FEWEST = 64  # elements, or products, from which a call costs nothing beside th
 def write_shared(writer: Writer, statements: Sequence[Statement]) -> bool:
     """Writes statements, one or several that are one loop over the elements, as a call of a function that
     equal ones share; whether they suit that."""
-    if not all(_suits(writer, each) for each in statements):
+    if writer.is_open or not all(_suits(writer, each) for each in statements):
         return False
     numbers: dict[int, int] = {}  # the function's own, by memory
     for each in statements:

@@ -14,6 +14,7 @@ from typing import Any
 from flowstone.framework import flags
 from flowstone.native.clusters.entry_points import entry_code
 from flowstone.native.clusters.kernels import Code, NativeKernel
+from flowstone.native.programs.open_entry import OpenEntry
 from flowstone.native.programs.program_code import program_code
 from flowstone.native.programs.programs import Program
 
@@ -72,7 +73,8 @@ def program_source(program: Program, modules: dict[str, str] | None = None) -> s
     code = program_code(program, declarations, modules)
     inputs = [program.array(i) for i in range(program.inputs)]
     outputs = [program.array(i) for i in program.outputs]
+    kind = OpenEntry if program.is_open else None
     entry = entry_code(
-        _NAME, inputs, outputs, (), program.has_loops, declarations, may_fail=True, has_step=True
+        _NAME, inputs, outputs, (), program.has_loops, declarations, may_fail=True, has_step=True, kind=kind
     )
     return "\n".join([*declarations.values(), code, entry])

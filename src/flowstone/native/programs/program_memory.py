@@ -12,11 +12,12 @@ those that only such a loop reads: registers hold them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import SIZES
 from flowstone.native.numerics.elements import ELEMENTS
+from flowstone.native.programs.open_sizes import is_at_most, is_open
 from flowstone.native.programs.programs import Loop, Program, Statement
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "given_directly",
     "group_of_elements",
     "needs_padding",
+    "open_places",
     "own_bytes",
     "padded",
 ]
@@ -60,15 +62,36 @@ def needs_padding(program: Program) -> set[int]:
             if "b" in attributes.get("turns", ""):
                 continue  # it is read to its end
             value = program.values[x]
-            if value.size > 1 and (value.size % lanes or (row > 1 and row % lanes)):
+            if is_open(value.size) or (value.size > 1 and (value.size % lanes or (row != 1 and row % lanes))):
                 found.add(value.memory)
-    return {i for i in found if i < program.inputs and program.values[i].size > 1}
+    return {i for i in found if i < program.inputs and program.values[i].size != 1}
 
 
 def own_bytes(program: Program) -> int:
     """The bytes of all values, each in memory of its own."""
     own = [x for i, x in enumerate(program.values) if x.memory == i and i >= program.inputs]
-    return sum(x.size * SIZES[x.dtype] for x in own)
+    return sum(x.size * SIZES[x.dtype] for x in own if not is_open(x.size))
+
+
+def open_places(program: Program, copied: set[int]) -> tuple[dict[int, Any], Any]:
+    """The first byte of each memory of an open size, and how many bytes there are. Those of one size share
+    memory if they are not alive at the same time."""
+    lives = {x: life for x, life in _lives(program, copied).items() if is_open(program.values[x].size)}
+    places: dict[int, Any] = {}
+    ends: dict[Any, list[tuple[Any, int]]] = {}  # by size: where memory is, and until when it is taken
+    total: Any = 0
+    for memory, (begin, end) in sorted(lives.items(), key=lambda item: item[1]):
+        value = program.values[memory]
+        size = -(-padded(value.size) * SIZES[value.dtype] // _ALIGNMENT) * _ALIGNMENT
+        same = ends.setdefault(size, [])
+        free = next((i for i, (_, last) in enumerate(same) if last < begin), None)
+        if free is None:
+            same.append((total, end))
+            places[memory], total = total, total + size
+        else:
+            places[memory] = same[free][0]
+            same[free] = places[memory], end
+    return places, total
 
 
 def group_of_elements(program: Program, body: Sequence[Statement | Loop], start: int) -> list[Statement]:
@@ -79,7 +102,7 @@ def group_of_elements(program: Program, body: Sequence[Statement | Loop], start:
         if not isinstance(each, Statement) or each.op not in ELEMENTS or each.guard != body[start].guard:
             break
         own = program.values[each.results[0]].size
-        if group and (own != size or size <= FEW_VECTORS * host.lanes()):
+        if group and (own != size or is_at_most(size, FEW_VECTORS * host.lanes())):
             break
         size = own
         group.append(each)
@@ -100,7 +123,8 @@ def arranged(program: Program, copied: set[int]) -> tuple[dict[int, int], int]:
     of those that are `copied`, and without those that lie in outputs.
     """
     given = given_directly(program)
-    lives = {x: life for x, life in _lives(program, copied).items() if x not in given}
+    lives = _lives(program, copied)
+    lives = {x: y for x, y in lives.items() if x not in given and not is_open(program.values[x].size)}
     places: dict[int, int] = {}
     taken: list[tuple[int, int, int]] = []  # first byte, end, last position
     total = 0
@@ -126,7 +150,7 @@ def _lives(program: Program, copied: set[int]) -> dict[int, tuple[int, int]]:
     return {
         memory: _life(own)
         for memory, own in accesses.items()
-        if program.values[memory].size > FEW_VECTORS * host.lanes()
+        if not is_at_most(program.values[memory].size, FEW_VECTORS * host.lanes())
         and (memory >= program.inputs or memory in copied)
     }
 

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.native.clusters.clusters import Array
+from flowstone.native.programs.open_sizes import is_open, names_of
 
 __all__ = ["Builder", "Container", "Guard", "Loop", "Program", "Statement", "Value"]
 
@@ -115,6 +116,17 @@ class Program(NamedTuple):
     def has_loops(self) -> bool:
         """Whether nobody knows how long it runs."""
         return any(isinstance(each, Loop) for each in self.body)
+
+    @property
+    def open_names(self) -> list[int]:
+        """The sizes that the inputs' shapes tell, where these are open."""
+        dims = [n for value in self.values[: self.inputs] for n in value.dims]
+        return names_of([n for n in dims if is_open(n) and n.is_named])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only a run knows some sizes."""
+        return any([is_open(n) for value in self.values for n in value.dims])
 
     def reads(self) -> list[int]:
         """How often the memory of each value is read."""

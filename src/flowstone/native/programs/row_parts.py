@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from flowstone.native.numerics.elements import ELEMENTS
+from flowstone.native.programs.open_sizes import typical
 from flowstone.native.programs.product_statements import BLOCK_ROWS
 from flowstone.native.programs.programs import Loop, Program, Statement, Value
 
@@ -46,7 +47,7 @@ class _Entangled(Exception):
 
 def in_parts(program: Program, threads: int, least: int) -> Program:
     """The program with its loops of at least so much work in as many parts as there are threads, or fewer."""
-    if threads < 2 or not program.has_loops:
+    if threads < 2 or not program.has_loops or program.is_open:
         return program
     body = [
         _divided(program, each, threads, least) if isinstance(each, Loop) else each for each in program.body
@@ -57,7 +58,7 @@ def in_parts(program: Program, threads: int, least: int) -> Program:
 def largest_product(program: Program, loop: Loop) -> int:
     """The multiplications of the largest product that one thread does."""
     sizes = [dict(each.attributes) for each in _statements(program, loop) if each.op == "MatMul"]
-    return max([x["m"] * x["k"] * x["n"] for x in sizes], default=0) // max(1, len(loop.parts))
+    return max([typical(x["m"] * x["k"] * x["n"]) for x in sizes], default=0) // max(1, len(loop.parts))
 
 
 def _divided(program: Program, loop: Loop, threads: int, least: int) -> Loop:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowstone.native.codegen.emitter import KINDS, SIZES
+from flowstone.native.programs.open_sizes import is_at_most
 from flowstone.native.programs.programs import Statement, Value
 from flowstone.native.programs.sums_code import Sums
 from flowstone.native.programs.writer import Writer
@@ -33,7 +34,7 @@ _BLOCK_ROWS, _BLOCK_VECTORS = (
 
 def _kept(size: dict[str, Any]) -> int:
     """Of how many iterations rows are kept; 0: of none."""
-    return 0 if size["rows"] * 2 > _ROWS else int(_ROWS // size["rows"])
+    return int(_ROWS // size["rows"]) if is_at_most(size["rows"], _ROWS // 2) else 0
 
 
 def _base(size: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from flowstone.native.codegen import host
 from flowstone.native.codegen.emitter import KINDS, SIZES, Emitter
+from flowstone.native.programs.open_sizes import Open, is_at_most, is_open
 from flowstone.native.programs.program_memory import FEW_VECTORS, needs_padding
 from flowstone.native.programs.programs import Program
 
@@ -33,7 +34,7 @@ class Writer:
         self.head: list[str] = []  # what the function's entry begins with
         self.functions: dict[str, str] = {}  # texts of those that this one calls, by names
         self.shared: dict[Any, str] = {}  # names of those that equal statements share
-        self.runs_once = not program.has_loops
+        self.runs_once, self.is_open = not program.has_loops, program.is_open
         self.reads = program.reads()
         self.copied = needs_padding(program)  # inputs whose elements are copied to memory of whole vectors
         self._labels = 0
@@ -42,7 +43,7 @@ class Writer:
 
     def allocate(self, name: str, kind: str, count: int = 1, align: int = 64) -> None:
         """Memory of the running thread under this name."""
-        what = kind if count == 1 else f"[{count} x {kind}]"
+        what = kind if count == 1 else f"{kind}, i64 {count}" if is_open(count) else f"[{count} x {kind}]"
         self.head.append(f" {name} = alloca {what}, align {align}")
 
     def address(self, value: int) -> str:
@@ -95,7 +96,7 @@ class Writer:
         value = self.values[target]
         if value.size == 1:
             self.store(target, self.load(source))
-        elif value.size <= FEW_VECTORS * self.lanes and self._is_padded(source):
+        elif is_at_most(value.size, FEW_VECTORS * self.lanes) and self._is_padded(source):
             for i in range(-(-value.size // self.lanes)):
                 place = str(i * self.lanes)
                 self.store_vector(target, self.load_vector(source, place, raw=True), place, raw=True)
@@ -129,7 +130,7 @@ class Writer:
         going_on = self.label()
         self.lines += [f" br i1 {condition}, label %{going_on}, label %fail", f"{going_on}:"]
 
-    def for_each(self, count: int | str, write: Callable[[str], object]) -> None:
+    def for_each(self, count: int | str | Open, write: Callable[[str], object]) -> None:
         """Has `write(index)` write what is done for each index below `count`."""
         name, head, inside, after = f"%n{self._labels}", self.label(), self.label(), self.label()
         self.allocate(name, "i64", align=8)
@@ -143,7 +144,7 @@ class Writer:
         self.lines.append(f" store i64 {following}, ptr {name}")
         self.lines += [f" br label %{head}{self._rolled(count)}", f"{after}:"]
 
-    def _rolled(self, count: int | str) -> str:
+    def _rolled(self, count: int | str | Open) -> str:
         """What keeps LLVM from writing out turns of a long loop, which takes it longer than it saves in code
         that runs once."""
         if not self.runs_once or not isinstance(count, int) or count <= _WRITTEN_OUT:

@@ -84,6 +84,7 @@ unpack_op = op(
     aliases=[0],
     snapshot=True,
     by_element=True,
+    moves=True,
 )
 
 

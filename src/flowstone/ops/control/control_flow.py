@@ -86,7 +86,7 @@ def _merge_dims(node: Node) -> list[Any]:
     known = [x.dims for x in node.inputs if x.dims is not None]
     if len(known) < len(node.inputs) or len({len(dims) for dims in known}) > 1:
         return [None, ()]
-    return [(*[sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*known)],), ()]
+    return [(*[first if all([n == first for n in others]) else None for first, *others in zip(*known)],), ()]
 
 
 def _no_kernel(node: Node, env: Environment) -> Kernel:

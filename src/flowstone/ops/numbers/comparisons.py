@@ -116,6 +116,10 @@ less_op.number("{0} < {1}")
 less_equal_op.number("{0} <= {1}")
 greater_op.number("{0} > {1}")
 greater_equal_op.number("{0} >= {1}")
+less_op.sizes(np.less)
+less_equal_op.sizes(np.less_equal)
+greater_op.sizes(np.greater)
+greater_equal_op.sizes(np.greater_equal)
 
 
 def _compare_bytes(function: Callable[..., np.ndarray]) -> Callable[..., torch.Tensor]:
@@ -167,6 +171,8 @@ def _equality(
 equal_op = _equality("Equal", torch.eq, np.equal, False)
 not_equal_op = _equality("NotEqual", torch.ne, np.not_equal, True)
 equal_op.number("{0} == {1}")
+equal_op.sizes(np.equal)
+not_equal_op.sizes(np.not_equal)
 not_equal_op.number("{0} != {1}")
 
 approximate_equal_op = op(

@@ -267,16 +267,15 @@ def _unsorted_segments(
     def _(node: Node) -> Shapes:
         data, ids, count = node.dims(0), node.dims(1), node.constant(2)
         merge(node.dims(2), ())
-        if count is not None and int(count) < 0:
-            raise ValueError(
-                f"Dimension size, given by scalar input 2, must be non-negative but is {int(count)}"
-            )
+        size = None if count is None else count.item()
+        if size is not None and size < 0:
+            raise ValueError(f"Dimension size, given by scalar input 2, must be non-negative but is {size}")
         if data is None or ids is None:
             return None
         if len(ids) > len(data):
             raise ValueError(f"Shape must be at least rank {len(ids)} but is rank {len(data)}")
         merge(ids, data[: len(ids)])
-        return concatenate((None if count is None else int(count),), data[len(ids) :])
+        return concatenate((size,), data[len(ids) :])
 
     @declaration.kernel(CPU, GPU)
     def _(node: Node, env: Environment) -> Kernel:

@@ -192,6 +192,8 @@ class KnownSizes:
             return sizes if isinstance(sizes, np.ndarray) else None
         values = [self.values.get(x) for x in node.inputs]
         if node.declaration.moves:
+            if node.outputs[0].dtype is dtypes.bool:
+                return values[0] if node.declaration.role == "identity" else None
             return _moved(shadow, index)
         if node.declaration.role == "enter":
             return values[0]
@@ -205,7 +207,7 @@ class KnownSizes:
 
 class _Shadow(PlanNode):
     """A node as its op's inference is to see it: `sizes` are the values of its inputs, where these are
-    integers and `Size`s; `shows_numbers`: also single ones."""
+    integers and `Size`s; `shows_numbers`: also single ones, and matrices."""
 
     __slots__ = ("asked", "shows_numbers", "sizes")
     asked: list[Any]
@@ -214,7 +216,8 @@ class _Shadow(PlanNode):
 
     def constant(self, i: int) -> Any:
         value = self.sizes[i]
-        return value if self.shows_numbers and value is not None and not value.ndim else super().constant(i)
+        is_shown = self.shows_numbers and value is not None and value.ndim != 1
+        return value if is_shown else super().constant(i)
 
     def constant_dims(self, i: int) -> Any:
         value = self.sizes[i]
@@ -250,7 +253,7 @@ def _inferred(shadow: _Shadow) -> Any:
     infer = shadow.declaration.infer_function
     if infer is None:
         return None
-    if any([value is not None and not value.ndim for value in shadow.sizes]):
+    if any([value is not None and value.ndim != 1 for value in shadow.sizes]):
         shadow.shows_numbers = True
         found = tried(lambda: infer(shadow))
         shadow.shows_numbers = False
@@ -313,7 +316,7 @@ def _moved(shadow: _Shadow, index: int) -> Any:
         shadow.inputs[i] = copy = PlanOutput(x.op, x.value_index, x.dtype, value.shape)
         copy._static_value = codes.reshape(value.shape).astype(x.dtype.base_dtype.as_numpy_dtype)
     found = shadow.declaration.static_value(shadow, index)
-    if not isinstance(found, np.ndarray) or found.ndim > 1:
+    if not isinstance(found, np.ndarray):
         return None
     result = np.empty(found.shape, object)
     result.ravel()[:] = [coded[n] for n in found.ravel().tolist()]

@@ -30,6 +30,7 @@ from flowstone.rewriting.functions.function_inlining import inline_functions
 from flowstone.rewriting.loops.switch_predicates import hold_predicates
 from flowstone.rewriting.passes import SAVING, SIMPLIFYING, run_passes
 from flowstone.rewriting.simplification.common_subexpression import share_predicates
+from flowstone.rewriting.simplification.dead_branches import remove_dead_branches
 from flowstone.rewriting.simplification.equal_sizes import use_equal_sizes, without_equal_sizes
 from flowstone.rewriting.simplification.fed_sizes import use_fed_sizes
 from flowstone.rewriting.simplification.partial_execution import prune
@@ -192,6 +193,11 @@ def pruned_subgraph(
         named = use_fed_sizes(subgraph, options.fed_sizes, options.feed_dims[len(feeds) :])
         refine_shapes(subgraph)
         use_equal_sizes(subgraph, feed_dims, named)
+        if _decides_branches(subgraph) and remove_dead_branches.__name__ not in options.disabled_passes:
+            remove_dead_branches(subgraph)
+            refine_shapes(subgraph)
+            use_equal_sizes(subgraph, feed_dims, named)
+        subgraph.named_sizes = feed_dims, named
     elif not NEXT_ITERATIONS.isdisjoint([node.type for node in subgraph.nodes]) and not is_in_pieces(
         subgraph
     ):
@@ -201,6 +207,11 @@ def pruned_subgraph(
             subgraph = _needed_subgraph(fetches, targets, feeds, feed_dims, options)
     check_scalars(subgraph)
     return subgraph
+
+
+def _decides_branches(subgraph: Subgraph) -> bool:
+    """Whether some branch is known to be taken."""
+    return any([node.type in SWITCHES and node.inputs[1].op.is_constant for node in subgraph.nodes])
 
 
 def _has_loops(subgraph: Subgraph) -> bool:
