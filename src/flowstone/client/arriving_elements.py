@@ -8,7 +8,8 @@ takes the elements, the other is fed them, and has a plan for their shapes as fo
 
 A step stays whole where that might be seen: where an element is taken in a branch or a loop, where something
 waits for the taking itself, where the step waits for anything else (a lock that it holds) or its rest puts
-into queues (an element might come only then), and where both parts would do what is to be done once, or compute the same.
+into queues (an element might come only then), and where both parts would do what is to be done once, or
+compute the same.
 """
 
 from __future__ import annotations
