@@ -59,7 +59,8 @@ def test_slices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def known(x: Any, *dims: int) -> Any:
-    x.set_shape(dims)
+    """As the rooms of the library say it: plans leave out what a program's `set_shape` claims."""
+    x.dims = dims
     return x
 
 

@@ -10,6 +10,8 @@ number of places that fill the last block.
 
     %4 = BatchToSpaceND(%3, [2,2], [[0,0],[0,1]])    becomes    %4 = Conv2D(%0, W)  dilations 2, padding SAME
 
+A gradient by filters then multiplies no zeros of paddings, which make NaN of infinite gradients.
+
 Left alone are differences that are neither none nor those of SAME, paddings that are known not to fill the
 last block, and gradients by images of which no shape is known.
 """
