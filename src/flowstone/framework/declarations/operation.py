@@ -78,8 +78,7 @@ all other ops. In control flow: "switch", "merge", "enter", "exit", "next_iterat
 "trigger" (what runs though it waits for dead nodes). Of values: "constant", "feed", "placeholder",
 "variable", "read" (the value of a handle), "element_access" (of some elements), "dataset", "element" (what a
 dataset, a queue or a function of Python gives), "identity", "gradient_barrier" (the same but for gradients),
-"no_op". Between memories: "send", "receive", "host_send", "host_receive" or "swap_out" (moved to the host's
-memory).
+"no_op". Between memories: "send", "receive", "host_send", "host_receive" or "swap_out" (moved to the host).
 
 `deprecated` is the version of GraphDefs from which on they cannot have the op, and what they have instead;
 `later_names` are those that TensorFlow gave later to arguments of its Python functions.
