@@ -90,6 +90,11 @@ def test_an_exported_model_has_graphs_of_all_modes(tmp_path: Path) -> None:
         loss = session.run(signature.outputs["loss"].name, feeds)
     assert loss == pytest.approx(model.evaluate(X, np.ones((2, 2)), verbose=0)[0], rel=1e-6)
     outputs = model.predict(X)
+    # TensorFlow 1.15 reads the weights from there, and only by the graph of objects.
+    stored = {name for name, _ in tf.train.list_variables(f"{folder}/variables/variables")}
+    assert {"_CHECKPOINTABLE_OBJECT_GRAPH", "dense/kernel"} <= stored
+    assert "layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE" in stored
+    assert [name.name for name in (Path(folder) / "assets").iterdir()] == ["saved_model.json"]
     tf.keras.backend.clear_session()
     again = tf.keras.experimental.load_from_saved_model(folder)
     np.testing.assert_allclose(again.predict(X), outputs, rtol=1e-6)

@@ -194,6 +194,8 @@ OPERATIONS: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("Conv2D", [_IMAGES, [3, 2, 3, 5]], {**_HALF, "strides": [1, 1, 1, 1], "padding": "VALID"}),
     ("Conv2DBackpropFilter", [_IMAGES, (3, 2, 3, 5), [2, 4, 4, 5]], _HALF),
     ("Conv2DBackpropInput", [(2, 8, 8, 3), [3, 2, 3, 5], [2, 4, 4, 5]], _HALF),
+    ("Conv2DBackpropFilter", [[2, 9, 7, 3], (3, 2, 3, 5), [2, 4, 3, 5]], {**_HALF, "padding": "VALID"}),
+    ("Conv2DBackpropInput", [(2, 9, 7, 3), [3, 2, 3, 5], [2, 4, 3, 5]], {**_HALF, "padding": "VALID"}),
     ("DepthwiseConv2dNative", [_IMAGES, [3, 2, 3, 4]], _HALF),
     ("Conv3D", [[2, 4, 8, 8, 3], [2, 3, 2, 3, 5]], {"strides": [1, 1, 2, 1, 1], "padding": "SAME"}),
     ("Dilation2D", [_IMAGES, [3, 2, 3]], {**_HALF, "rates": [1, 1, 1, 1]}),

@@ -156,6 +156,7 @@ def test_steps_and_their_average() -> None:
     named = profiler.advise({"ExpensiveOperationChecker": {}})
     assert list(named.checkers) == ["ExpensiveOperationChecker"]
     assert len(profiler.advise({}).checkers) == 3
+    assert not profiler.advise({"JobChecker": {}}).checkers
 
 
 def test_a_step_is_kept_as_it_was_added() -> None:

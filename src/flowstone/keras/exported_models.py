@@ -6,9 +6,9 @@ A folder that is written here has, beside the SavedModel:
     assets/training_config.json   its optimiser, losses and metrics, if it is compiled
     assets/weights.*              a checkpoint of its weights and its optimiser's, by their places in it
 
-TensorFlow 1.15 writes the same configuration and weights elsewhere: `export_saved_model` into
-`assets/saved_model.json` and `variables`, `save(…, save_format="tf")` into the root of the SavedModel's graph
-of objects and `variables`. Both are read, too.
+`export_saved_model` puts the weights into `variables` by their places, too, beside those by name that the
+graphs restore: there TensorFlow 1.15 looks for them. Its `save(…, save_format="tf")` writes the configuration
+into the root of the SavedModel's graph of objects, and the weights into `variables`. That is read as well.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import flowstone as tf
+from flowstone.io.checkpoint_files.bundle_writer import merge_bundles
 from flowstone.io.proto import saved_model_pb2
 from flowstone.keras import estimator, revived_models, served_objects, weight_checkpoints
 from flowstone.keras.published import own
@@ -80,7 +81,7 @@ def export_saved_model(
     _export(model, saved_model_path, as_text, serving_only or not getattr(model, "optimizer", None))
     if is_graph:
         _write(saved_model_path, _CONFIG, model.to_json())
-        _write_weights(model, saved_model_path, with_optimizer=False)
+        _add_weights(model, saved_model_path)
 
 
 def load_from_saved_model(saved_model_path: str, custom_objects: Any = None) -> Any:
@@ -319,6 +320,13 @@ def _write_weights(model: Any, folder: str, with_optimizer: bool) -> None:
     tf.gfile.MakeDirs(f"{folder}/assets")
     checkpoint = weight_checkpoints.checkpoint_of(model, with_optimizer)
     checkpoint.write(f"{folder}/{_WEIGHTS}", own("backend").get_session())
+
+
+def _add_weights(model: Any, folder: str) -> None:
+    """Adds the weights by their places in the model to the checkpoint that the graphs restore."""
+    variables, weights = f"{folder}/{_OF_TENSORFLOW}", f"{folder}/variables/weights"
+    checkpoint = weight_checkpoints.checkpoint_of(model, with_optimizer=False)
+    merge_bundles([variables, checkpoint.write(weights, own("backend").get_session())], variables)
 
 
 def _load_weights(model: Any, folder: str, with_optimizer: bool) -> None:

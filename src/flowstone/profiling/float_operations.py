@@ -84,12 +84,20 @@ def _convolution(sizes: Sizes) -> int:
     return 2 * math.prod(sizes.output()) * math.prod(sizes.input(1)[:-1])
 
 
+def _convolution_gradient(sizes: Sizes, image: Shape, filters: Shape) -> int:
+    """Windows at all places of the image that the strides leave, whatever the padding."""
+    attributes = sizes.op.attributes
+    depth = image[1 if attributes["data_format"] == "NCHW" else -1]
+    skipped: int = math.prod(attributes["strides"])
+    return 2 * math.prod(image) * math.prod(filters) // (depth * skipped)
+
+
 def _filter_gradient(sizes: Sizes) -> int:
-    return 2 * math.prod(sizes.input(2)) * math.prod(sizes.output()[:-1])
+    return _convolution_gradient(sizes, sizes.input(), sizes.output())
 
 
 def _image_gradient(sizes: Sizes) -> int:
-    return 2 * math.prod(sizes.input(2)) * math.prod(sizes.input(1)[:-1])
+    return _convolution_gradient(sizes, sizes.output(), sizes.input(1))
 
 
 def _depthwise(sizes: Sizes) -> int:

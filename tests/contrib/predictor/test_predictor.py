@@ -65,7 +65,24 @@ def test_of_an_estimator(tmp_path: Path) -> None:
     estimator.train(inputs, steps=1)
     triple = predictor.from_estimator(estimator, receiver)
     assert triple({"x": [2.0]})["y"].tolist() == [6.0]
+    assert repr(triple).startswith("CoreEstimatorPredictor with feed tensors {'x': ")
     with pytest.raises(ValueError, match="output_key"):
         predictor.from_estimator(estimator, receiver, "other")
     with pytest.raises(TypeError):
         predictor.from_estimator(3, receiver)
+
+
+def test_inputs_are_those_of_the_signature(tmp_path: Path) -> None:
+    """A classification's is called `inputs`, whatever the receiver's name, as in TensorFlow 1.15.5."""
+    columns = [tf.feature_column.numeric_column("x")]
+    estimator = tf.estimator.LinearClassifier(columns, str(tmp_path))
+    inputs = tf.estimator.inputs.numpy_input_fn({"x": np.ones(2, np.float32)}, np.ones(2), shuffle=False)
+    estimator.train(inputs, steps=1)
+    parse = tf.feature_column.make_parse_example_spec(columns)
+    serving = tf.estimator.export.build_parsing_serving_input_receiver_fn(parse)
+    number = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0]))
+    example = tf.train.Example(features=tf.train.Features(feature={"x": number})).SerializeToString()
+    found = predictor.from_estimator(estimator, serving)({"inputs": [example]})
+    assert found["classes"].tolist() == [[b"0", b"1"]]
+    named = predictor.from_estimator(estimator, serving, "predict")({"examples": [example]})
+    assert np.array_equal(named["probabilities"], found["scores"])

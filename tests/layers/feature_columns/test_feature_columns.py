@@ -234,3 +234,17 @@ def test_layers_of_columns_name_their_nodes_by_the_columns() -> None:
     for name in ("lin/lin/lin/a/weighted_sum", "lin/lin/lin/weighted_sum", "lin_1/lin/lin/a/weighted_sum"):
         assert name in names, name
     assert "enc/b_embedding/embedding_weights" in names and "lin/a/weights" in names
+
+
+def test_nodes_of_identities() -> None:
+    """As many as TensorFlow 1.15.5 makes: what is random after them has its seeds."""
+    column = tf.feature_column.categorical_column_with_identity("i", 5, default_value=0)
+    with tf.Graph().as_default() as graph:
+        tf.feature_column.input_layer(
+            {"i": tf.zeros([2], tf.int64)}, tf.feature_column.indicator_column(column)
+        )
+        names = [op.name.rsplit("/i_indicator/")[-1] for op in graph.get_operations()]
+    start = names.index("out_of_range")
+    assert names[start : start + 6] == [
+        "out_of_range", "Shape", "Cast/x", "Cast", "default_values", "SelectV2",
+    ]  # fmt: skip

@@ -16,6 +16,14 @@ from_contrib_estimator = refused_function(
 )
 
 
+class SavedModelPredictor(Predictor):
+    """A Predictor of a SavedModel."""
+
+
+class CoreEstimatorPredictor(Predictor):
+    """A Predictor of a `tf.estimator.Estimator`."""
+
+
 def from_saved_model(
     export_dir: Any,
     signature_def_key: str | None = None,
@@ -49,11 +57,18 @@ def from_saved_model(
         model = tf.saved_model.loader.load(session, (tags or "serve").split(","), export_dir)
     if input_names is None or output_names is None:
         signature = signature_def or _signature(model, signature_def_key or "serving_default")
-        input_names = {name: info.name for name, info in signature.inputs.items()}
-        output_names = {name: info.name for name, info in signature.outputs.items()}
+        return SavedModelPredictor(session, *_tensors(graph, signature))
     feeds = {name: graph.get_tensor_by_name(each) for name, each in input_names.items()}
     fetches = {name: graph.get_tensor_by_name(each) for name, each in output_names.items()}
-    return Predictor(session, feeds, fetches)
+    return SavedModelPredictor(session, feeds, fetches)
+
+
+def _tensors(graph: tf.Graph, signature: Any) -> list[dict[str, Any]]:
+    """A signature's inputs and outputs by the names to call them by."""
+    return [
+        {name: graph.get_tensor_by_name(info.name) for name, info in infos.items()}
+        for infos in (signature.inputs, signature.outputs)
+    ]
 
 
 def _signature(model: Any, key: str) -> Any:
@@ -70,7 +85,9 @@ def from_estimator(
     graph: tf.Graph | None = None,
     config: Any = None,
 ) -> Predictor:
-    """A Predictor of an Estimator's latest checkpoint.
+    """A Predictor of an Estimator's latest checkpoint, whose inputs are those of the output's signature.
+
+    That is `inputs` for the serialised Examples of a classification or a regression.
 
     Args:
         estimator: a `tf.estimator.Estimator`.
@@ -106,5 +123,4 @@ def from_estimator(
             scaffold=spec.scaffold, config=config, checkpoint_filename_with_path=path
         )
         session = creator.create_session()
-    fetches = {name: graph.get_tensor_by_name(info.name) for name, info in signature.outputs.items()}
-    return Predictor(session, receiver.receiver_tensors, fetches)
+    return CoreEstimatorPredictor(session, *_tensors(graph, signature))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-import numpy as np
-
 from flowstone.framework.graphs.graph_functions import control_dependencies
 from flowstone.framework.tensors.composite import SparseTensor
 from flowstone.framework.types import dtypes
@@ -14,7 +12,7 @@ from flowstone.layers.feature_columns.columns import BothCategoricalColumn
 from flowstone.layers.feature_columns.configurations import check_config, dtype_named
 from flowstone.layers.feature_columns.numeric import check_key
 from flowstone.layers.feature_columns.transformation import _to_sparse_input_and_drop_ignore_values
-from flowstone.ops.arrays.choice import where
+from flowstone.ops.arrays.choice import where_v2
 from flowstone.ops.arrays.constants import fill
 from flowstone.ops.arrays.identities import identity
 from flowstone.ops.arrays.shapes import shape
@@ -175,8 +173,9 @@ class IdentityCategoricalColumn(
             with control_dependencies(checks):
                 return with_values(input_tensor, identity(ids))
         is_outside = logical_or(less(ids, zero), greater_equal(ids, limit), name="out_of_range")
-        default = fill(shape(ids), np.int64(self.default_value), name="default_values")
-        return with_values(input_tensor, where(is_outside, default, ids))
+        size, value = shape(ids), cast(self.default_value, dtypes.int64)
+        default = fill(size, value, name="default_values")
+        return with_values(input_tensor, where_v2(is_outside, default, ids))
 
     @property
     def num_buckets(self) -> int:
