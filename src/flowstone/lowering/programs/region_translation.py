@@ -33,7 +33,7 @@ from flowstone.lowering.programs.statement_parts import spread
 from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import KINDS, SIZES
 from flowstone.native.programs.open_sizes import Undecided, is_open, typical
-from flowstone.native.programs.program_kernels import program_source
+from flowstone.native.programs.program_kernels import program_texts
 from flowstone.native.programs.program_memory import arranged, needs_padding, open_places, own_bytes
 from flowstone.native.programs.programs import Guard, Loop, Program, Statement
 from flowstone.native.programs.row_parts import in_parts, largest_product, products
@@ -82,7 +82,7 @@ def translated(
     if program.is_open:
         program = _bounded(program, loops, limits)
         try:
-            program_source(program)
+            program_texts(program)
         except (Undecided, TypeError) as error:
             raise Untranslatable(translation.loops[0] if loops else nodes[0], str(error)) from None
     if _is_much(program, limits):
@@ -100,7 +100,7 @@ def _bounded(program: Program, loops: Sequence[Loop], limits: Limits) -> Program
 def _is_much(program: Program, limits: Limits) -> bool:
     """Whether the values take more memory than they may, those that are too large for loops apart."""
     if program.is_open:
-        return typical(open_places(program, needs_padding(program))[1]) > limits.memory
+        return sum(map(typical, open_places(program, needs_padding(program))[1])) > limits.memory
     if own_bytes(program) <= limits.in_loops:
         return False
     size = arranged(program, needs_padding(program))[1]

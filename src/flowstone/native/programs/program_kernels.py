@@ -18,7 +18,7 @@ from flowstone.native.programs.open_entry import OpenEntry
 from flowstone.native.programs.program_code import program_code
 from flowstone.native.programs.programs import Program
 
-__all__ = ["ProgramKernel", "program_kernel", "program_source"]
+__all__ = ["ProgramKernel", "program_kernel", "program_source", "program_texts"]
 
 _NAME = "new"
 
@@ -47,11 +47,7 @@ class ProgramKernel(NativeKernel):
 
     def _code(self) -> Code:
         program = self.program
-
-        @functools.cache
-        def made() -> tuple[str, dict[str, str]]:
-            modules: dict[str, str] = {}
-            return program_source(program, modules), modules
+        made = functools.cache(lambda: program_texts(program))
 
         def parts() -> list[Code]:
             return [_loop_code(name, text) for name, text in made()[1].items()]
@@ -73,6 +69,14 @@ def program_kernel(
 
 def _loop_code(name: str, text: str) -> Code:
     return Code(name, lambda: text, [name], name, is_rough=True)
+
+
+@functools.lru_cache(maxsize=4)
+def program_texts(program: Program) -> tuple[str, dict[str, str]]:
+    """The text of the program's function, and those of its loops by name. Planning writes that of a program
+    of open sizes, which the kernel wants soon afterwards."""
+    modules: dict[str, str] = {}
+    return program_source(program, modules), modules
 
 
 def program_source(program: Program, modules: dict[str, str] | None = None) -> str:
