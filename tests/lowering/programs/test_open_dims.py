@@ -10,10 +10,13 @@ import pytest
 
 import flowstone as tf
 from flowstone.framework import flags
+from flowstone.framework.machine.machine import Machine
 from flowstone.lowering.programs import program_regions
 from flowstone.lowering.programs.open_dims import with_open_dims, without_open
+from flowstone.native.programs import program_code
 from flowstone.native.programs.open_sizes import named
 from flowstone.rewriting.simplification.partial_execution import prune
+from flowstone.runtime.plans import function_calls
 
 _STEPS = 9
 Fed = Callable[[Any], dict[Any, Any]]
@@ -192,6 +195,45 @@ def test_steps_on_ever_new_shapes(name: str, monkeypatch: pytest.MonkeyPatch) ->
         for x, y in zip(a, b, strict=True):
             assert x.dtype == y.dtype and np.shape(x) == np.shape(y)
             np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5)
+
+
+def _large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_code, "_MOST_OPEN", 1 << 14)
+
+
+def _many_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Machine, "looped_products", lambda machine, with_gradients: 16 * 7 * 7)
+
+
+@pytest.mark.parametrize("bound", [_large, _many_products])
+def test_steps_with_much_work_are_lowered_without_programs(
+    bound: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound(monkeypatch)
+    lowered: list[set[str]] = []
+    run_passes = function_calls.run_passes
+
+    def noted(subgraph: Any, *args: Any) -> Any:
+        run_passes(subgraph, *args)
+        lowered.append({node.type for node in subgraph.nodes})
+
+    monkeypatch.setattr(function_calls, "run_passes", noted)
+    x, w = tf.placeholder(tf.float32, [None, None, 7]), _variable("w", 7, 7)
+    y = tf.scan(lambda s, e: tf.tanh(tf.matmul(s, w) * 0.5 + e), x, tf.zeros_like(x[0]))
+    fetches, rng = [y, *tf.gradients(y, [x, w])], np.random.RandomState(0)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for rows in (2, 3, 4, 5, 6, 40, 7, 50):
+            values = rng.rand(rows // 2 + 2, rows, 7).astype(np.float32)
+            monkeypatch.setattr(flags, "NATIVE", 0)
+            with tf.Session() as other:
+                other.run(tf.global_variables_initializer())
+                wanted = other.run(fetches, {x: values})
+            monkeypatch.setattr(flags, "NATIVE", 2)
+            for a, b in zip(session.run(fetches, {x: values}), wanted, strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+            assert len(lowered) == (rows >= 40 or bool(lowered))
+    assert "_Cluster" in lowered[0] and "_Program" not in lowered[0]
 
 
 def test_an_index_out_of_range_raises_and_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:

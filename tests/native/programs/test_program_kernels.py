@@ -13,7 +13,9 @@ from flowstone.framework import flags
 from flowstone.native.clusters import kernels
 from flowstone.native.codegen import compiler, llvm, making
 from flowstone.native.codegen.loaded_modules import LoadedModules
-from flowstone.native.programs.program_kernels import ProgramKernel, program_kernel
+from flowstone.native.programs import program_kernels
+from flowstone.native.programs.open_sizes import named
+from flowstone.native.programs.program_kernels import ProgramKernel, program_kernel, program_texts
 from flowstone.native.programs.programs import Builder
 from flowstone.runtime.steps.step import UNLIMITED
 from small_programs import FAILED, counted, kernel_of, made, run
@@ -137,3 +139,24 @@ def test_quick_code_of_what_runs_once_leaves_its_variables_in_memory(
     kernel.compile()
     assert torch.equal(kernel(UNLIMITED, x)[0], found)
     assert passes == [("SROA",) if loops else (), llvm.EVERY]
+
+
+def test_texts_are_written_once_and_grow_with_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Any] = []
+    source = program_kernels.program_source
+    monkeypatch.setattr(program_kernels, "program_source", lambda *each: written.append(1) or source(*each))
+
+    def text_of(count: int) -> str:
+        builder = Builder()
+        inputs = [builder.value("float32", (named(1), n + 3)) for n in range(count)]
+        results = [
+            builder.add("Reduce", [x], ("float32", (n + 3,)), kind="Sum", outer=1, size=named(1), inner=n + 3)
+            for n, x in enumerate(inputs)
+        ]
+        program = builder.program(count, results)
+        text, _ = program_texts(program)
+        assert program_texts(program)[0] is text
+        return text
+
+    few, many = text_of(10), text_of(40)
+    assert len(written) == 2 and len(many) < 5 * len(few)

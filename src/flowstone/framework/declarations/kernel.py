@@ -152,10 +152,10 @@ class Environment:
     plans, such as random generators, by node name; the session's end calls their `release`, if they have
     one), `memory` (of a device of a registered type, what its `open` returned; else None) and `machine` (what
     the choice of a kernel asks, `machine.py`). Doors lead back into the runtime, which fills them:
-    `function` compiles a function of the graph's library, `compile_nodes(nodes, inputs, outputs)` some nodes
-    of the plan as a function of the step and their inputs, `blocking` makes a kernel that waits for files,
-    and `new_step()` gives work beside the steps one of its own, to be cancelled when its owner ends. `name`
-    is the device's full name, and `collectives` where collective operations meet
+    `function` compiles a function of the graph's library, `compile_nodes(nodes, inputs, outputs,
+    lowered)` some nodes of the plan as a function of the step and their inputs, `blocking` makes a kernel
+    that waits for files, and `new_step()` gives work beside the steps one of its own, to be cancelled when
+    its owner ends. `name` is the device's full name, and `collectives` where collective operations meet
     (`runtime/steps/collectives.py`).
     """
 

@@ -22,43 +22,45 @@ from flowstone.rewriting.simplification.common_subexpression import attribute_ke
 __all__ = ["are_alike", "by_members"]
 
 
-def by_members(members: ProgramMembers, env: Environment) -> Callable[..., Any]:
+def by_members(members: ProgramMembers, env: Environment, lowered: bool = False) -> Callable[..., Any]:
     """The function of the step and the inputs that runs the members' own kernels, or those of nodes that are
-    alike; compiled when it is first needed."""
+    alike; compiled when it is first needed. `lowered`: by what lowering makes of these nodes but programs."""
     known: list[tuple[ProgramMembers, Callable[..., Any]]] = []
 
     def run(step: Any, *inputs: Any) -> Any:
         if not known:
-            known.append(_shared(members, env))
+            known.append(_shared(members, env, lowered))
         first, function = known[0]
         if first is members:
             return function(step, *inputs)
         try:
             return function(step, *inputs)
         except Exception:  # it names a node of the first
-            known[0] = members, _compiled(members, env)
+            known[0] = members, _compiled(members, env, lowered)
         return known[0][1](step, *inputs)
 
     return run
 
 
-def _shared(members: ProgramMembers, env: Environment) -> tuple[ProgramMembers, Callable[..., Any]]:
+def _shared(
+    members: ProgramMembers, env: Environment, lowered: bool
+) -> tuple[ProgramMembers, Callable[..., Any]]:
     """The first of the plan's programs that are alike, and its function."""
-    known = members.functions.setdefault((env, members.program), [])
+    known = members.functions.setdefault((env, members.program, lowered), [])
     for first, function in known:
         if first is members or are_alike(first, members):
             return first, function
-    known.append((members, _compiled(members, env)))
+    known.append((members, _compiled(members, env, lowered)))
     return known[-1]  # type: ignore[no-any-return]
 
 
-def _compiled(members: ProgramMembers, env: Environment) -> Callable[..., Any]:
+def _compiled(members: ProgramMembers, env: Environment, lowered: bool) -> Callable[..., Any]:
     """The function of the members' own nodes."""
     taken = [(i, place, num_elements(x.dims) or 0, x.dims) for i, place, x in members.unpacked()]
     values = [x for _, _, x in members.unpacked()]
     nothing = [None for _ in members.drawing]
     results = [*members.outputs, *[x for pack in members.packed_outputs for x in pack]]
-    function = env.compile_nodes(members.nodes, [*members.inputs, *values], results)
+    function = env.compile_nodes(members.nodes, [*members.inputs, *values], results, lowered)
 
     def run(step: Any, *inputs: Any) -> Any:
         inputs = inputs[: len(inputs) - len(nothing)]

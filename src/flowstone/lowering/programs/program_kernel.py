@@ -74,7 +74,9 @@ def _shapes(node: Node) -> Shapes:
 
 def _kernel(node: Node, env: Environment) -> Kernel:
     members: ProgramMembers = node.attributes["members"]
-    function: Callable[..., Any] = program_kernel(members.program, by_members(members, env))
+    by_nodes = by_members(members, env)
+    beyond = by_members(members, env, lowered=True) if members.program.is_open else by_nodes
+    function: Callable[..., Any] = program_kernel(members.program, by_nodes, beyond)
     if members.drawing:
         function = _with_streams(function, [_sequence(each, env) for each in members.drawing])
     return StepCall(function)

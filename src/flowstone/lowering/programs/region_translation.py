@@ -32,11 +32,11 @@ from flowstone.lowering.programs.random_statements import DRAWS
 from flowstone.lowering.programs.statement_parts import spread
 from flowstone.lowering.programs.translation import Translation
 from flowstone.native.codegen.emitter import KINDS, SIZES
-from flowstone.native.programs.open_sizes import Undecided, typical
-from flowstone.native.programs.program_kernels import program_source
+from flowstone.native.programs.open_sizes import Undecided, is_open, typical
+from flowstone.native.programs.program_kernels import program_texts
 from flowstone.native.programs.program_memory import arranged, needs_padding, open_places, own_bytes
-from flowstone.native.programs.programs import Guard, Loop, Program
-from flowstone.native.programs.row_parts import in_parts, largest_product
+from flowstone.native.programs.programs import Guard, Loop, Program, Statement
+from flowstone.native.programs.row_parts import in_parts, largest_product, products
 from flowstone.rewriting.analyses.branches import FALSE, TRUE, Condition
 from flowstone.rewriting.analyses.frames import Frame, is_head
 from flowstone.rewriting.analyses.loop_variables import ConditionVariable, LoopVariable, condition_variables
@@ -80,8 +80,9 @@ def translated(
         if largest_product(program, loop) > limits.looped_terms:
             raise Untranslatable(node, "its products are large")
     if program.is_open:
+        program = _bounded(program, loops, limits)
         try:
-            program_source(program)
+            program_texts(program)
         except (Undecided, TypeError) as error:
             raise Untranslatable(translation.loops[0] if loops else nodes[0], str(error)) from None
     if _is_much(program, limits):
@@ -89,10 +90,17 @@ def translated(
     return program
 
 
+def _bounded(program: Program, loops: Sequence[Loop], limits: Limits) -> Program:
+    """The program that gives up in steps in which products in its loops turn out to be large."""
+    sizes = dict.fromkeys([n for loop in loops for n in products(program, loop) if is_open(n)])
+    bounds = [Statement("AtMost", (), (), (("most", limits.looped_terms), ("size", size))) for size in sizes]
+    return program._replace(body=(*bounds, *program.body))
+
+
 def _is_much(program: Program, limits: Limits) -> bool:
     """Whether the values take more memory than they may, those that are too large for loops apart."""
     if program.is_open:
-        return typical(open_places(program, needs_padding(program))[1]) > limits.memory
+        return sum(map(typical, open_places(program, needs_padding(program))[1])) > limits.memory
     if own_bytes(program) <= limits.in_loops:
         return False
     size = arranged(program, needs_padding(program))[1]

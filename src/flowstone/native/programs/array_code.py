@@ -10,6 +10,7 @@
 | Fill | x | | the scalar x everywhere |
 | Set | x | | x, in memory that several statements set |
 | Check | x | | fails where x does not hold |
+| AtMost | | size, most | fails where the size is larger |
 | Copy | x, perhaps an index | sizes, strides and first places in both; scale and limit of the index | |
 | IntegerFloorDiv … | x, y | | each of one element or as many as the result; integers fail where y is 0 |
 
@@ -287,6 +288,12 @@ def _check(writer: Writer, each: Statement) -> None:
     writer.require(writer.load(each.operands[0]))
 
 
+def _at_most(writer: Writer, each: Statement) -> None:
+    """Fails where a size is larger than a number."""
+    attributes = dict(each.attributes)
+    writer.require(writer.scalars.let(f"icmp ule i64 {attributes['size']}, {attributes['most']}"))
+
+
 # ---- quotients
 
 
@@ -347,6 +354,7 @@ STATEMENTS: dict[str, Callable[[Writer, Statement], None]] = {
     "Fill": _fill,
     "Set": _set,
     "Check": _check,
+    "AtMost": _at_most,
     **dict.fromkeys(
         (f"Integer{name}" for name in ("FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod")), _quotient
     ),

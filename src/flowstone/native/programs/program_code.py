@@ -72,7 +72,7 @@ class _Run(Writer):
         self.runs_once = self.runs_once or self._apart is not None
         self._needs: list[str] = []  # what must hold of memory on the heap
         self._frees: list[str] = []
-        self._open: dict[int, Any] = {}  # the places of values of open sizes
+        self._open: dict[int, int] = {}  # the places of values of open sizes
         self._given = given_directly(program)
         self._guard: Guard = ()
         self._guard_end = ""
@@ -138,8 +138,8 @@ class _Run(Writer):
                 self.head.append(f" %m{number} = load ptr, ptr %given{number}")
                 continue
             if number in self._open:
-                place = self._open[number]
-                self.head.append(f" %m{number} = getelementptr i8, ptr %open_memory, i64 {place}")
+                start = f"%open_start{self._open[number]}"
+                self.head.append(f" %m{number} = getelementptr i8, ptr %open_memory, i64 {start}")
                 continue
             if number in places:
                 self.head.append(f" %m{number} = getelementptr i8, ptr %memory, i64 {places[number]}")
@@ -151,13 +151,17 @@ class _Run(Writer):
         """The places of values of open sizes, on the heap; the program gives up if they are many bytes."""
         if not self.is_open:
             return
-        self._open, size = open_places(self.program, self.copied)
+        self._open, sizes = open_places(self.program, self.copied)
         if not self._open:
             return
         self.declarations.update(_HEAP)
+        starts = [f"%open_start{i}" for i in range(len(sizes) + 1)]
+        self.head.append(f" {starts[0]} = add i64 0, 0")
+        for start, size, following in zip(starts, sizes, starts[1:]):
+            self.head.append(f" {following} = add i64 {start}, {size}")
         self.head += [
-            f" %open_fits = icmp ule i64 {size}, {_MOST_OPEN}",
-            f" %open_size = select i1 %open_fits, i64 {size}, i64 64",
+            f" %open_fits = icmp ule i64 {starts[-1]}, {_MOST_OPEN}",
+            f" %open_size = select i1 %open_fits, i64 {starts[-1]}, i64 64",
             " %open_memory = call ptr @aligned_alloc(i64 64, i64 %open_size)",
         ]
         self._needs += ["or i1 %open_fits, false", "icmp ne ptr %open_memory, null"]

@@ -18,23 +18,28 @@ from flowstone.native.programs.open_entry import OpenEntry
 from flowstone.native.programs.program_code import program_code
 from flowstone.native.programs.programs import Program
 
-__all__ = ["ProgramKernel", "program_kernel", "program_source"]
+__all__ = ["ProgramKernel", "program_kernel", "program_source", "program_texts"]
 
 _NAME = "new"
 
 
 class ProgramKernel(NativeKernel):
-    """A function of the step and the program's inputs, and what it becomes."""
+    """A function of the step and the program's inputs, and what it becomes; `beyond` does what the machine
+    code does not."""
 
-    def __init__(self, program: Program, otherwise: Callable[..., Any]) -> None:
+    def __init__(
+        self, program: Program, otherwise: Callable[..., Any], beyond: Callable[..., Any] | None = None
+    ) -> None:
         super().__init__(program, self._otherwise, None)  # type: ignore[arg-type]
-        self.program, self._by_nodes = program, otherwise
+        self.program, self._by_nodes, self._beyond = program, otherwise, beyond or otherwise
 
     def _otherwise(self, step: Any, *inputs: Any) -> Any:
-        """What the machine code does not do: arguments of other layouts, failures."""
-        if self.is_compiled and not all(x.is_contiguous() for x in inputs):
+        """What the machine code does not do: arguments of other layouts, much work, failures."""
+        if not self.is_compiled:
+            return self._by_nodes(step, *inputs)
+        if not all(x.is_contiguous() for x in inputs):
             return self._current(step, *[x.contiguous() for x in inputs])
-        return self._by_nodes(step, *inputs)
+        return self._beyond(step, *inputs)
 
     @property
     def work(self) -> float:
@@ -42,11 +47,7 @@ class ProgramKernel(NativeKernel):
 
     def _code(self) -> Code:
         program = self.program
-
-        @functools.cache
-        def made() -> tuple[str, dict[str, str]]:
-            modules: dict[str, str] = {}
-            return program_source(program, modules), modules
+        made = functools.cache(lambda: program_texts(program))
 
         def parts() -> list[Code]:
             return [_loop_code(name, text) for name, text in made()[1].items()]
@@ -55,9 +56,12 @@ class ProgramKernel(NativeKernel):
         return Code(key, lambda: made()[0], [_NAME], _NAME, True, parts, runs_once)
 
 
-def program_kernel(program: Program, otherwise: Callable[..., Any]) -> ProgramKernel:
-    """A function of Python that computes the program, of the step and the inputs; so is `otherwise`."""
-    kernel = ProgramKernel(program, otherwise)
+def program_kernel(
+    program: Program, otherwise: Callable[..., Any], beyond: Callable[..., Any] | None = None
+) -> ProgramKernel:
+    """A function of Python that computes the program, of the step and the inputs; so is `otherwise`, and what
+    is called `beyond` what machine code is for."""
+    kernel = ProgramKernel(program, otherwise, beyond)
     if flags.NATIVE > 1:
         kernel.compile()
     return kernel
@@ -65,6 +69,14 @@ def program_kernel(program: Program, otherwise: Callable[..., Any]) -> ProgramKe
 
 def _loop_code(name: str, text: str) -> Code:
     return Code(name, lambda: text, [name], name, is_rough=True)
+
+
+@functools.lru_cache(maxsize=4)
+def program_texts(program: Program) -> tuple[str, dict[str, str]]:
+    """The text of the program's function, and those of its loops by name. Planning writes that of a program
+    of open sizes, which the kernel wants soon afterwards."""
+    modules: dict[str, str] = {}
+    return program_source(program, modules), modules
 
 
 def program_source(program: Program, modules: dict[str, str] | None = None) -> str:

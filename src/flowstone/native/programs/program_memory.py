@@ -73,25 +73,26 @@ def own_bytes(program: Program) -> int:
     return sum(x.size * SIZES[x.dtype] for x in own if not is_open(x.size))
 
 
-def open_places(program: Program, copied: set[int]) -> tuple[dict[int, Any], Any]:
-    """The first byte of each memory of an open size, and how many bytes there are. Those of one size share
-    memory if they are not alive at the same time."""
+def open_places(program: Program, copied: set[int]) -> tuple[dict[int, int], list[Any]]:
+    """Which place each memory of an open size has, and how many bytes the places take. Those of one size
+    share a place if they are not alive at the same time."""
     lives = {x: life for x, life in _lives(program, copied).items() if is_open(program.values[x].size)}
-    places: dict[int, Any] = {}
-    ends: dict[Any, list[tuple[Any, int]]] = {}  # by size: where memory is, and until when it is taken
-    total: Any = 0
+    places: dict[int, int] = {}
+    ends: dict[Any, list[tuple[int, int]]] = {}  # by size: a place, and until when it is taken
+    sizes: list[Any] = []
     for memory, (begin, end) in sorted(lives.items(), key=lambda item: item[1]):
         value = program.values[memory]
         size = -(-padded(value.size) * SIZES[value.dtype] // _ALIGNMENT) * _ALIGNMENT
         same = ends.setdefault(size, [])
         free = next((i for i, (_, last) in enumerate(same) if last < begin), None)
         if free is None:
-            same.append((total, end))
-            places[memory], total = total, total + size
+            same.append((len(sizes), end))
+            places[memory] = len(sizes)
+            sizes.append(size)
         else:
             places[memory] = same[free][0]
             same[free] = places[memory], end
-    return places, total
+    return places, sizes
 
 
 def group_of_elements(program: Program, body: Sequence[Statement | Loop], start: int) -> list[Statement]:

@@ -23,7 +23,7 @@ from flowstone.native.programs.open_sizes import typical
 from flowstone.native.programs.product_statements import BLOCK_ROWS
 from flowstone.native.programs.programs import Loop, Program, Statement, Value
 
-__all__ = ["Part", "in_parts", "largest_product", "part_of"]
+__all__ = ["Part", "in_parts", "largest_product", "part_of", "products"]
 
 _FEWEST_ROWS = 8  # of a part: what is the same for all rows is read once a part
 _ELEMENT = 16  # multiplications of a product that an operation on an element takes as long as
@@ -55,10 +55,15 @@ def in_parts(program: Program, threads: int, least: int) -> Program:
     return program._replace(body=tuple(body))
 
 
+def products(program: Program, loop: Loop) -> list[Any]:
+    """The multiplications of each product in a loop."""
+    sizes = [dict(each.attributes) for each in _statements(program, loop) if each.op == "MatMul"]
+    return [x["m"] * x["k"] * x["n"] for x in sizes]
+
+
 def largest_product(program: Program, loop: Loop) -> int:
     """The multiplications of the largest product that one thread does."""
-    sizes = [dict(each.attributes) for each in _statements(program, loop) if each.op == "MatMul"]
-    return max([typical(x["m"] * x["k"] * x["n"]) for x in sizes], default=0) // max(1, len(loop.parts))
+    return max([typical(n) for n in products(program, loop)], default=0) // max(1, len(loop.parts))
 
 
 def _divided(program: Program, loop: Loop, threads: int, least: int) -> Loop:

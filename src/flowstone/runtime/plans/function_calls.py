@@ -12,10 +12,14 @@ from typing import Any
 
 import torch
 
+from flowstone.framework import flags
 from flowstone.framework.declarations.kernel import CPU, Environment, FunctionCall
 from flowstone.framework.graphs.function_library import FunctionBody
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput
+from flowstone.lowering.passes import passes_for
+from flowstone.lowering.programs.program_regions import join_programs
 from flowstone.ops.datasets.workers import is_one_of_many
+from flowstone.rewriting.passes import run_passes
 from flowstone.runtime.code.failures import explain
 from flowstone.runtime.code.segments import compile_segment
 from flowstone.runtime.execution.segment_copies import SegmentCopies
@@ -51,8 +55,10 @@ def compiled_nodes(
     nodes: Sequence[PlanNode],
     inputs: Sequence[PlanOutput],
     outputs: Sequence[PlanOutput],
+    lowered: bool = False,
 ) -> FunctionCall:
-    """Some nodes of a plan, in order, as a function of what they take of others."""
+    """Some nodes of a plan, in order, as a function of what they take of others. `lowered`: what lowering
+    makes of them, but for programs."""
     copies = SegmentCopies(list(nodes), dynamic=False)
     inside = set(nodes)
     taken_constants = (x.op for node in nodes for x in node.inputs if x.op.is_constant and x.op not in inside)
@@ -63,7 +69,10 @@ def compiled_nodes(
             copies.add_argument(x, as_value=True)
     for node in nodes:
         copies.add(node)
-    segment = compile_segment(copies.subgraph(list(outputs)), environment, feeds_are_there=True)
+    subgraph = copies.subgraph(list(outputs))
+    if lowered:
+        run_passes(subgraph, passes_for(CPU, in_part=False), {*flags.DISABLED_PASSES, join_programs.__name__})
+    segment = compile_segment(subgraph, environment, feeds_are_there=True)
     call = _owned(segment.function, segment)
     taken = [i for i, x in enumerate(inputs) if not x.op.is_constant]
     return lambda step, *arguments: call(step, *[arguments[i] for i in taken])
