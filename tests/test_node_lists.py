@@ -51,7 +51,6 @@ OTHER_NODES: frozenset[str] = frozenset(
 
 OTHER_SEEDS: frozenset[str] = frozenset(
     {
-        "diagonal_normal",
         "head_multi",
         "gradients_of_loop_branches_batch",
         "gradients_of_batch_gather_of_known",

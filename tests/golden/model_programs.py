@@ -357,3 +357,33 @@ def model_text(tf: Any) -> None:
     loss = tf.losses.sparse_softmax_cross_entropy(labels(tf), tf.layers.dense(outputs[:, -1], 3))
     tf.train.AdamOptimizer().minimize(loss)
     tf.layers.dense(state.h, 2)
+
+
+def _diagonal(tf: Any, scale: Any) -> Any:
+    return tf.contrib.distributions.MultivariateNormalDiag(tf.layers.dense(rows(tf), 2), scale)
+
+
+@program
+def diagonal_normal_policy(tf: Any) -> None:
+    policy = _diagonal(tf, tf.exp(tf.get_variable("log_scale", [2])))
+    ratio = tf.exp(policy.log_prob(policy.sample()) - policy.log_prob(rows(tf)[:, :2]))
+    tf.train.AdamOptimizer().minimize(-tf.reduce_mean(ratio) - tf.reduce_mean(policy.entropy()))
+    tf.layers.dense(policy.mode(), 2)
+
+
+@program
+def diagonal_normal_code(tf: Any) -> None:
+    prior = tf.contrib.distributions.MultivariateNormalDiag(tf.zeros([2]), tf.ones([2]))
+    code = _diagonal(tf, tf.nn.softplus(tf.layers.dense(rows(tf), 2)))
+    tf.layers.dense(code.sample(3), 10)
+    tf.layers.dense(tf.contrib.distributions.kl_divergence(code, prior)[:, None], 2)
+
+
+@program
+def affine_normals(tf: Any) -> None:
+    d = tf.contrib.distributions
+    d.MultivariateNormalTriL(tf.zeros([2]), tf.eye(2)).sample()
+    d.TransformedDistribution(d.Normal(0.0, 1.0), d.bijectors.Exp()).log_prob([1.0, 2.0])
+    d.Independent(d.Normal(rows(tf), 1.0), 1).log_prob(rows(tf))
+    d.bijectors.AffineLinearOperator(None, tf.linalg.LinearOperatorDiag(tf.ones([10]))).inverse(rows(tf))
+    tf.random_normal([2])

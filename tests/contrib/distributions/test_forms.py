@@ -370,3 +370,28 @@ def test_templates_of_real_nvp_have_one_name() -> None:
             bijectors.RealNVP(1, bijectors.real_nvp_default_template([3], name=name)).forward(tf.ones([4, 2]))
         scopes = [variable.op.name.split("/")[0] for variable in tf.trainable_variables()[::4]]
     assert scopes == ["real_nvp_default_template", "real_nvp_default_template_1"]
+
+
+def test_an_event_over_a_batch_has_probabilities() -> None:
+    base = tf.distributions.Normal([0.0, 1.0, 2.0], 1.0)
+    y = np.float32([[0.5, 1.0], [2.0, 1.5], [3.0, 0.1]])
+    found = d.TransformedDistribution(base, b.Exp(), event_shape=[2])
+    each = d.TransformedDistribution(base, b.Exp()).log_prob(y.T)
+    np.testing.assert_allclose(*run([found.log_prob(y), tf.reduce_sum(each, 0)]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("sample", [(), (4,), (4, 2)])
+def test_vectors_go_through_operators_of_a_batch_as_columns(sample: Any) -> None:
+    x = np.random.RandomState(0).randn(*sample, 3, 2).astype(np.float32)
+    scale = np.float32([[[2.0, 0.0], [k, 1.0]] for k in range(3)])
+    for given in (tf.constant(x), tf.placeholder_with_default(x, None)):
+        affine = b.AffineLinearOperator(
+            1.0, tf.linalg.LinearOperatorLowerTriangular(scale, is_non_singular=True)
+        )
+        y = affine.forward(given)
+        back = affine.inverse(tf.identity(y))
+        found = run([y, back])
+        np.testing.assert_allclose(
+            found[0], np.einsum("bij,...bj->...bi", scale, x) + 1.0, rtol=1e-5, atol=1e-5
+        )
+        np.testing.assert_allclose(found[1], x, rtol=1e-4, atol=1e-5)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import flowstone as tf
-from flowstone.distributions.sample_shapes import gen_new_seed
+from flowstone.distributions.sample_shapes import gen_new_seed, integer_vector
 from flowstone.framework.tensors.node import static_value
 
 __all__ = [
@@ -179,7 +179,9 @@ def rotate_transpose(x: Any, shift: Any, name: str = "rotate_transpose") -> Any:
     """x with its axes rotated: the last `shift` come first, or the first last for negative shifts."""
     with tf.name_scope(name):
         x = tf.convert_to_tensor(x, name="x")
-        rank, known = x.shape.ndims, static_value(tf.convert_to_tensor(shift))
+        shift = tf.convert_to_tensor(shift, name="shift")
+        tf.assert_integer(shift)
+        rank, known = x.shape.ndims, static_value(shift)
         if rank is not None and known is not None:
             if rank < 2:
                 return x
@@ -270,16 +272,14 @@ def make_diag_scale(
         )
 
 
-def _with_diagonals(tril: Any, scale_diag: Any, multiplier: Any) -> tuple[Any, Any]:
-    """The triangular matrix with what is added to its diagonal, and the diagonal."""
+def _with_diagonals(tril: Any, scale_diag: Any, multiplier: Any) -> Any:
+    """The matrix with what is added to its diagonal."""
     diagonal = tf.matrix_diag_part(tril)
-    if scale_diag is None and multiplier is None:
-        return tril, diagonal
     if scale_diag is not None:
         diagonal = diagonal + _converted(scale_diag, tril.dtype, "scale_diag")
     if multiplier is not None:
         diagonal = diagonal + _converted(multiplier, tril.dtype, "scale")[..., None]
-    return tf.matrix_set_diag(tril, diagonal), diagonal
+    return tf.matrix_set_diag(tril, diagonal)
 
 
 def make_tril_scale(
@@ -306,9 +306,11 @@ def make_tril_scale(
             dtype,
         )
     with tf.name_scope(name or "make_tril_scale"):
-        tril = tf.matrix_band_part(tf.convert_to_tensor(scale_tril, dtype=dtype, name="scale_tril"), -1, 0)
-        tril, diagonal = _with_diagonals(tril, scale_diag, scale_identity_multiplier)
+        tril = tf.convert_to_tensor(scale_tril, dtype=dtype, name="scale_tril")
+        if scale_diag is not None or scale_identity_multiplier is not None:
+            tril = _with_diagonals(tril, scale_diag, scale_identity_multiplier)
         if validate_args:
+            diagonal = tf.matrix_diag_part(tril)
             with tf.control_dependencies([_not_singular(diagonal, True, assert_positive)]):
                 tril = tf.identity(tril)
         return tf.linalg.LinearOperatorLowerTriangular(
@@ -333,18 +335,22 @@ def shapes_from_loc_and_scale(loc: Any, scale: Any, name: str = "shapes_from_loc
     ValueError if `loc` is known to be of other vectors than the scale.
     """
     with tf.name_scope(name):
-        event_size = scale.range_dimension.value
+        event_size, sizes = scale.range_dimension.value, scale.range_dimension_tensor()
         loc_size = None if loc is None else loc.shape.with_rank_at_least(1)[-1].value
         if None not in (event_size, loc_size) and loc_size not in (1, event_size):
             raise ValueError(f"loc has vectors of {loc_size} elements, but the scale's have {event_size}.")
         event: Any = tf.TensorShape([event_size])
         if event_size is None:
-            event = scale.range_dimension_tensor()[None]
-        batch: Any = scale.batch_shape
-        if loc is not None:
-            batch = tf.broadcast_static_shape(batch, loc.shape.with_rank_at_least(1)[:-1])
-        if not batch.is_fully_defined():
-            batch = scale.batch_shape_tensor()
-            if loc is not None:
-                batch = tf.broadcast_dynamic_shape(batch, tf.shape(loc)[:-1])
-        return batch, event
+            event = sizes[None]
+        batch = scale.batch_shape_tensor()
+        if loc is None:
+            return scale.batch_shape if scale.batch_shape.is_fully_defined() else batch, event
+        own = loc.shape.with_rank_at_least(1)[:-1]
+        of_loc = (
+            integer_vector(own.as_list(), "loc_batch_shape") if own.is_fully_defined() else tf.shape(loc)[:-1]
+        )
+        with tf.name_scope("prefer_static_broadcast_shape"):
+            if own.is_fully_defined() and scale.batch_shape.is_fully_defined():
+                batch = tf.broadcast_static_shape(scale.batch_shape, own)
+                return batch, event
+            return tf.broadcast_dynamic_shape(batch, of_loc), event

@@ -58,7 +58,7 @@ class Independent(Distribution):
             if rank is not None:
                 return max(0, rank - 1)
             return tf.maximum(0, tf.size(distribution.batch_shape_tensor()) - 1)
-        known = static_value(tf.convert_to_tensor(count, dtype=tf.int32))
+        known = static_value(tf.convert_to_tensor(count, dtype=tf.int32, name="reinterpreted_batch_ndims"))
         if known is None:
             return tf.convert_to_tensor(count, dtype=tf.int32)
         message = "reinterpreted_batch_ndims({}) cannot exceed distribution.batch_ndims({})"
@@ -103,10 +103,9 @@ class Independent(Distribution):
         return tf.concat([rest, self.distribution.event_shape_tensor()], axis=0)
 
     def _sum(self, value: Any) -> Any:
-        axes = tf.range(-self._count, 0)
-        return tf.reduce_sum(
-            value, axis=list(range(-self._count, 0)) if isinstance(self._count, int) else axes
-        )
+        is_known = isinstance(self._count, int)
+        axes = list(range(-self._count, 0)) if is_known else tf.range(-self._count, 0)
+        return tf.reduce_sum(value, axis=axes)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         return self.distribution.sample(sample_shape=n, seed=seed)

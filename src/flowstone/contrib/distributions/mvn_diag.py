@@ -34,7 +34,7 @@ class MultivariateNormalDiag(MultivariateNormalLinearOperator):
         name: str = "MultivariateNormalDiag",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name) as scope:
+        with tf.name_scope(name) as scope, tf.name_scope("init"):
             scale = make_diag_scale(loc, scale_diag, scale_identity_multiplier, validate_args=validate_args)
         super().__init__(loc, scale, validate_args, allow_nan_stats, scope)
         self._initial_parameters = own_parameters(parameters)
@@ -54,5 +54,5 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
         parameters = dict(locals())
         with tf.name_scope(name) as scope:
             diagonal = tf.nn.softplus(scale_diag)
-        super().__init__(loc, diagonal, None, validate_args, allow_nan_stats, scope)
+            super().__init__(loc, diagonal, None, validate_args, allow_nan_stats, scope)
         self._initial_parameters = own_parameters(parameters)

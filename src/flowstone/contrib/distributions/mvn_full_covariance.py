@@ -42,5 +42,5 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
                     with tf.control_dependencies([check]):
                         matrix = tf.identity(matrix)
                 scale_tril = tf.cholesky(matrix)
-        super().__init__(loc, scale_tril, validate_args, allow_nan_stats, scope)
+            super().__init__(loc, scale_tril, validate_args, allow_nan_stats, scope)
         self._initial_parameters = own_parameters(parameters)

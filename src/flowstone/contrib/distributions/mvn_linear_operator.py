@@ -63,14 +63,20 @@ class MultivariateNormalLinearOperator(TransformedDistribution):
         """The scale, a LinearOperator."""
         return self.bijector.scale
 
-    def _zeros(self) -> Any:
-        shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
-        zeros = tf.zeros(shape, dtype=self.dtype)
-        zeros.set_shape(self.batch_shape.concatenate(self.event_shape))
-        return zeros
-
     def _mean(self) -> Any:
-        return self._zeros() if self.loc is None else self.loc + self._zeros()
+        shape: Any = self.batch_shape.concatenate(self.event_shape)
+        is_known = shape.is_fully_defined()
+        if is_known and self.loc is not None and self.loc.shape == shape:
+            return tf.identity(self.loc)
+        if not is_known:
+            shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
+        mean = (
+            tf.zeros(shape, self.dtype)
+            if self.loc is None
+            else tf.identity(self.loc) + tf.zeros(shape, self.dtype)
+        )
+        mean.set_shape(self.batch_shape.concatenate(self.event_shape))
+        return mean
 
     def _mode(self) -> Any:
         return self._mean()
@@ -96,12 +102,16 @@ class MultivariateNormalLinearOperator(TransformedDistribution):
 def _kl_normal(a: Any, b: Any, name: str | None = None) -> Any:
     """log |B| - log |A| + (‖B⁻¹ A‖² + ‖B⁻¹ (μ_b - μ_a)‖² - k) / 2 for scales A and B."""
     with tf.name_scope(name or "kl_mvn"):
-        size = tf.cast(a.event_shape_tensor()[0], a.dtype)
         if is_diagonal_scale(a.scale) and is_diagonal_scale(b.scale):
-            whitened = (a.scale.diag_part() / b.scale.diag_part())[..., None]
+            whitened = (a.stddev() / b.stddev())[..., None]
         else:
             whitened = b.scale.solve(a.scale.to_dense())
-        difference = b.mean() - a.mean()
-        distance = tf.reduce_sum(tf.square(b.scale.solve(difference[..., None])), axis=[-2, -1])
-        trace = tf.reduce_sum(tf.square(whitened), axis=[-2, -1])
-        return b.scale.log_abs_determinant() - a.scale.log_abs_determinant() + 0.5 * (trace + distance - size)
+        log_ratio = b.scale.log_abs_determinant() - a.scale.log_abs_determinant()
+        size = tf.cast(a.scale.domain_dimension_tensor(), a.dtype)
+        trace = -size + _squared(whitened)
+        return log_ratio + 0.5 * (trace + _squared(b.scale.solve((b.mean() - a.mean())[..., None])))
+
+
+def _squared(matrices: Any) -> Any:
+    """The sums of the squares of matrices."""
+    return tf.reduce_sum(tf.square(matrices), axis=[-2, -1])

@@ -34,7 +34,7 @@ class MultivariateNormalTriL(MultivariateNormalLinearOperator):
         parameters = dict(locals())
         if loc is None and scale_tril is None:
             raise ValueError("Must specify one or both of `loc`, `scale_tril`.")
-        with tf.name_scope(name) as scope:
+        with tf.name_scope(name) as scope, tf.name_scope("init"):
             scale = make_tril_scale(loc, scale_tril, validate_args=validate_args)
         super().__init__(loc, scale, validate_args, allow_nan_stats, scope)
         self._initial_parameters = own_parameters(parameters)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import flowstone as tf
 from flowstone.contrib.distributions.bijectors.identity import Identity
 from flowstone.contrib.distributions.distribution_util import rotate_transpose
 from flowstone.distributions import Distribution
+from flowstone.distributions.sample_shapes import as_vector, integer_vector
 from flowstone.framework.tensors.node import static_value
 
 __all__ = ["TransformedDistribution"]
@@ -43,8 +46,20 @@ class TransformedDistribution(Distribution):
         if bijector is None:
             bijector = Identity(validate_args=validate_args)
         with tf.name_scope(name) as scope:
-            self._override_batch = self._override(batch_shape, distribution.batch_shape, "batch")
-            self._override_event = self._override(event_shape, distribution.event_shape, "event")
+            self._zero = tf.constant(0, name="zero")
+            self._empty = integer_vector([], "empty")
+            is_scalar = distribution.is_scalar_batch()
+            self._override_batch = self._override(batch_shape, is_scalar, distribution.batch_shape, "batch")
+            has_batch = self._has_sizes(self._override_batch)
+            is_scalar = distribution.is_scalar_event()
+            self._override_event = self._override(event_shape, is_scalar, distribution.event_shape, "event")
+            has_event = self._has_sizes(self._override_event)
+            no_batch = _not(has_batch)
+            rotates = static_value(_and(has_event, no_batch, _not(distribution.is_scalar_batch())))
+            self._rotates = rotates is None or bool(rotates)
+            count = _count(self._sizes(self._override_event))
+            end: Any = count if self._rotates else 0
+            self._event_axes = tf.range(end - count, end)
         self._distribution, self._bijector = distribution, bijector
         super().__init__(
             dtype=distribution.dtype,
@@ -55,21 +70,27 @@ class TransformedDistribution(Distribution):
             name=scope,
         )
 
-    @staticmethod
-    def _override(shape: Any, own: Any, what: str) -> Any:
+    def _override(self, shape: Any, is_scalar: Any, own: Any, what: str) -> Any:
         """The shape as an int32 vector; None if nothing is overridden."""
-        if shape is None:
-            return None
         if isinstance(shape, tf.TensorShape):
             shape = shape.as_list()
+        if shape is None or (isinstance(shape, (list, tuple)) and not shape):
+            shape = np.array([], np.int32)
         shape = tf.convert_to_tensor(shape, dtype=tf.int32, name=f"{what}_shape")
-        if shape.shape.ndims is not None and shape.shape.ndims != 1:
+        if shape.shape.ndims not in (None, 1):
             raise ValueError(f"{what}_shape must be a vector, not of {shape.shape.ndims} dimensions.")
-        if shape.shape.is_fully_defined() and shape.shape.num_elements() == 0:
+        is_empty = _equal(_count(shape), tf.constant(0))
+        if static_value(is_empty):
             return None
-        if own.ndims not in (None, 0):
+        if static_value(_and(_not(is_scalar), _not(is_empty))):
             raise ValueError(f"{what}_shape overrides that of a distribution whose own is {own}.")
         return shape
+
+    def _sizes(self, override: Any) -> Any:
+        return self._empty if override is None else override
+
+    def _has_sizes(self, override: Any) -> Any:
+        return _not(_equal(_count(self._sizes(override)), self._zero))
 
     @property
     def distribution(self) -> Any:
@@ -102,9 +123,8 @@ class TransformedDistribution(Distribution):
         return self.bijector.forward_event_shape(own)
 
     def _batch_shape_tensor(self) -> Any:
-        if self._override_batch is not None:
-            return self._override_batch
-        return self.distribution.batch_shape_tensor()
+        own = self.distribution.batch_shape_tensor()
+        return own if self._override_batch is None else self._override_batch
 
     def _batch_shape(self) -> Any:
         if self._override_batch is not None:
@@ -132,13 +152,12 @@ class TransformedDistribution(Distribution):
         self, sample_shape: Any, seed: Any, name: str, bijector_kwargs: Any, distribution_kwargs: Any
     ) -> Any:
         with self._scope(name):
-            sizes = tf.convert_to_tensor(sample_shape, dtype=tf.int32, name="sample_shape")
-            vector = sizes if sizes.shape.ndims == 1 else tf.reshape(sizes, [-1])
-            count = tf.reduce_prod(vector)
+            given = integer_vector(sample_shape, "sample_shape") if sample_shape == () else sample_shape
+            vector, count = as_vector(tf.convert_to_tensor(given, dtype=tf.int32, name="sample_shape"))
             known = static_value(vector)
-            x = self._base_draws(count if known is None else int(known.prod()), seed, distribution_kwargs)
+            x = self._base_draws(count, seed, distribution_kwargs)
             x = tf.reshape(x, tf.concat([vector, tf.shape(x)[1:]], axis=0))
-            if known is not None and None not in known.tolist():
+            if isinstance(known, np.ndarray):
                 event = self.distribution.event_shape
                 if self._override_event is not None:
                     event = self._static(self._override_event)
@@ -148,14 +167,16 @@ class TransformedDistribution(Distribution):
 
     def _base_draws(self, n: Any, seed: Any, distribution_kwargs: Any) -> Any:
         """n draws x, [n, *batch_shape, *event shape of x]."""
-        batch = [] if self._override_batch is None else [self._override_batch]
-        event = [] if self._override_event is None else [self._override_event]
-        if batch or not event or self.distribution.batch_shape.ndims == 0:
-            sizes = tf.concat([[n], *batch, *event], axis=0)
-            return self.distribution.sample(sizes, seed=seed, **distribution_kwargs)
-        sizes = tf.concat([*event, [n]], axis=0)
+        count = tf.convert_to_tensor([n])
+        first, last = (self._empty, count) if self._rotates else (count, self._empty)
+        parts = [first, self._sizes(self._override_batch), self._sizes(self._override_event), last]
+        known = [static_value(part) for part in parts]
+        if all(isinstance(part, np.ndarray) for part in known):
+            sizes = integer_vector(np.concatenate(known), "Const")
+        else:
+            sizes = tf.concat([[n] if part is count else part for part in parts], axis=0)
         x = self.distribution.sample(sizes, seed=seed, **distribution_kwargs)
-        return rotate_transpose(x, -self._x_event_rank())
+        return rotate_transpose(x, -self._x_event_rank()) if self._rotates else x
 
     # ---- probabilities
 
@@ -172,28 +193,34 @@ class TransformedDistribution(Distribution):
         x = self.bijector.inverse(y, **bijector_kwargs)
         jacobian = self._jacobian(y, bijector_kwargs)
         if self._is_injective():
-            log = self._base_log_prob(x, distribution_kwargs) + jacobian
-            return log if is_log else tf.exp(log)
-        each = [self._base_log_prob(a, distribution_kwargs) + b for a, b in zip(x, jacobian)]
-        log = tf.reduce_logsumexp(tf.stack(each), axis=0)
-        return log if is_log else tf.exp(log)
+            density = self._density_at(x, jacobian, distribution_kwargs, is_log)
+            if self._override_event is not None:
+                self._set_density_shape(density, y)
+            return density
+        each = [self._density_at(a, b, distribution_kwargs, is_log) for a, b in zip(x, jacobian)]
+        return tf.reduce_logsumexp(tf.stack(each), axis=0) if is_log else sum(each)
+
+    def _density_at(self, x: Any, jacobian: Any, distribution_kwargs: Any, is_log: bool) -> Any:
+        overrides = self._override_event is not None
+        if overrides and self._rotates:
+            x = rotate_transpose(x, self._x_event_rank())
+        if is_log:
+            log = self.distribution.log_prob(x, **distribution_kwargs)
+            return (tf.reduce_sum(log, axis=self._event_axes) if overrides else log) + jacobian
+        density = self.distribution.prob(x, **distribution_kwargs)
+        return (tf.reduce_prod(density, axis=self._event_axes) if overrides else density) * tf.exp(jacobian)
+
+    def _set_density_shape(self, density: Any, y: Any) -> None:
+        ndims = self.event_shape.ndims
+        if ndims is not None and y.shape.ndims is not None:
+            outer = y.shape.with_rank_at_least(ndims)[: y.shape.ndims - ndims]
+            density.set_shape(tf.broadcast_static_shape(outer, self.batch_shape))
 
     def _jacobian(self, y: Any, bijector_kwargs: Any) -> Any:
         if not hasattr(self.bijector, "inverse_min_event_ndims"):
             return self.bijector.inverse_log_det_jacobian(y, **bijector_kwargs)
         ndims = self._event_ndims()
         return self.bijector.inverse_log_det_jacobian(y, event_ndims=ndims, **bijector_kwargs)
-
-    def _base_log_prob(self, x: Any, distribution_kwargs: Any) -> Any:
-        log = self.distribution.log_prob(x, **distribution_kwargs)
-        return log if self._override_event is None else tf.reduce_sum(log, axis=self._event_axes(log))
-
-    def _event_axes(self, value: Any) -> Any:
-        """The last axes of a value, as many as the overridden event has."""
-        size = self._override_event.shape[0].value
-        if size is not None:
-            return list(range(-size, 0))
-        return tf.range(tf.rank(value) - tf.size(self._override_event), tf.rank(value))
 
     def _of_inverse(self, method: str, y: Any, bijector_kwargs: Any, distribution_kwargs: Any) -> Any:
         if self._override_event is not None:
@@ -237,6 +264,41 @@ class TransformedDistribution(Distribution):
         if self._override_event is not None:
             entropy = entropy * tf.cast(tf.reduce_prod(self._override_event), entropy.dtype)
         if self._override_batch is not None:
-            entropy = tf.broadcast_to(entropy, self._override_batch)
+            own = self.distribution.batch_shape_tensor()
+            entropy = tf.reshape(entropy, tf.concat([_ones(self._override_batch), own], axis=0))
+            own = self.distribution.batch_shape_tensor()
+            entropy = tf.tile(entropy, tf.concat([self._override_batch, _ones(own)], axis=0))
         shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
         return entropy - self._jacobian(tf.zeros(shape, dtype=self.dtype), {})
+
+
+# ---- what is said of shapes, constants where it is known
+
+
+def _count(vector: Any) -> Any:
+    known = vector.shape[0].value if vector.shape.ndims else None
+    return tf.shape(vector)[0] if known is None else tf.constant(known)
+
+
+def _ones(vector: Any) -> Any:
+    is_known = vector.shape.is_fully_defined()
+    return tf.ones(vector.shape if is_known else tf.shape(vector), vector.dtype)
+
+
+def _equal(a: Any, b: Any) -> Any:
+    known = static_value(a), static_value(b)
+    return tf.equal(a, b) if None in known else tf.constant(bool(known[0] == known[1]))
+
+
+def _not(x: Any) -> Any:
+    known = static_value(x)
+    return tf.logical_not(x) if known is None else tf.constant(not known)
+
+
+def _and(*parts: Any) -> Any:
+    known = [static_value(part) for part in parts]
+    if any(value is not None and not value for value in known):
+        return tf.constant(False)
+    if None not in known:
+        return tf.constant(True)
+    return tf.reduce_all(tf.stack([part for part, value in zip(parts, known) if value is None]))

@@ -35,6 +35,9 @@ class VectorExponentialDiag(VectorExponentialLinearOperator):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as scope:
-            scale = make_diag_scale(loc, scale_diag, scale_identity_multiplier, validate_args=validate_args)
-        super().__init__(loc, scale, validate_args, allow_nan_stats, scope)
+            with tf.name_scope("init"):
+                scale = make_diag_scale(
+                    loc, scale_diag, scale_identity_multiplier, validate_args=validate_args
+                )
+            super().__init__(loc, scale, validate_args, allow_nan_stats, scope)
         self._initial_parameters = own_parameters(parameters)

@@ -8,8 +8,11 @@ from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types.shape import Dims
 from flowstone.ops.algebra.matrix_gradients import adjoint as adjoint_of
+from flowstone.ops.arrays.joining import concat
+from flowstone.ops.arrays.shapes import shape
 from flowstone.ops.linear_operators.dense import conjugated, over_rows, real_part, size_of
 from flowstone.ops.linear_operators.linear_operator import MAKERS, Hint, LinearOperator
+from flowstone.ops.numbers.casts import cast
 from flowstone.ops.numbers.elementwise import conjugate
 
 
@@ -59,25 +62,26 @@ class LinearOperatorDiag(LinearOperator):
         return None if dims is None else (*dims, dims[-1])
 
     def _shape_tensor(self) -> Tensor:
-        shape = F.Shape(self._diag)
-        return F.ConcatV2([shape, F.StridedSlice(shape, [-1], [0], [1], end_mask=1)], 0)
+        sizes = shape(self._diag)
+        return concat([sizes, [sizes[-1]]], 0)
 
     def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         factors = over_rows(conjugated(self._diag, adjoint))
-        return F.Mul(factors, adjoint_of(x) if adjoint_arg else x)
+        return factors * (adjoint_of(x) if adjoint_arg else x)
 
     def _matvec(self, x: Tensor, adjoint: bool) -> Tensor:
         return F.Mul(conjugated(self._diag, adjoint), x)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
-        return F.RealDiv(rhs, over_rows(conjugated(self._diag, adjoint)))
+        reciprocals: Tensor = 1.0 / conjugated(self._diag, adjoint)
+        return rhs * over_rows(reciprocals)
 
     def _determinant(self) -> Tensor:
         return F.Prod(self._diag, [-1])
 
     def _log_abs_determinant(self) -> Tensor:
-        logarithm = F.Sum(F.Log(size_of(self._diag)), [-1])
-        return F.Cast(logarithm, DstT=self.dtype)
+        logarithm: Tensor = cast(F.Sum(F.Log(size_of(self._diag)), [-1]), self.dtype)
+        return logarithm
 
     def _diag_part(self) -> Tensor:
         return self._diag

@@ -30,7 +30,6 @@ class LinearOperatorLowerTriangular(LinearOperator):
         if is_square is False:
             raise ValueError("Only square lower triangular operators supported at this time.")
         self._full = as_matrix(tril, "tril")
-        self._tril = F.MatrixBandPart(self._full, -1, 0)
         super().__init__(
             self._full.dtype,
             [self._full],
@@ -45,7 +44,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     @property
     def tril(self) -> Tensor:
         """The lower triangles [..., n, n], zero above."""
-        return self._tril
+        return F.MatrixBandPart(self._full, -1, 0)
 
     def _shape(self) -> Dims:
         return self._full.dims
@@ -54,13 +53,13 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return F.Shape(self._full)
 
     def _to_dense(self) -> Tensor:
-        return self._tril
+        return self.tril
 
     def _diag_part(self) -> Tensor:
         return F.MatrixDiagPart(self._full)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
-        return F.MatrixTriangularSolve(self._full, rhs, lower=True, adjoint=adjoint)
+        return F.MatrixTriangularSolve(self.tril, rhs, lower=True, adjoint=adjoint)
 
     def _determinant(self) -> Tensor:
         return F.Prod(self._diag_part(), [-1])

@@ -93,7 +93,7 @@ class OperatorShape:
             known = None if dims is None else fully_known(dims[:-2])
             if known is not None:
                 return convert_to_tensor(np.array(known, np.int32), name="batch_shape")
-            return F.StridedSlice(self.shape_tensor(), [0], [-2], [1], begin_mask=1)
+            return self.shape_tensor()[:-2]
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
         """The number of dimensions as an int32 scalar."""
@@ -115,5 +115,4 @@ class OperatorShape:
         known = None if dims is None else dims[at]
         if known is not None:
             return convert_to_tensor(np.int32(known))
-        mask = int(at == -1)
-        return F.StridedSlice(self.shape_tensor(), [at], [at + 1], [1], end_mask=mask, shrink_axis_mask=1)
+        return self.shape_tensor()[at]

@@ -6,6 +6,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.distributions.bijectors.bijector import Bijector
+from flowstone.contrib.distributions.distribution_shape import DistributionShape, through_columns
 from flowstone.contrib.distributions.distribution_util import checked, make_diag_scale, make_tril_scale
 
 __all__ = ["Affine"]
@@ -43,7 +44,7 @@ class Affine(Bijector):
     ) -> None:
         scales = (scale_diag, scale_tril, scale_perturb_factor)
         self._is_only_identity_multiplier = all(each is None for each in scales)
-        with tf.name_scope(name):
+        with tf.name_scope(name), tf.name_scope("init"):
             dtype = _common_dtype(
                 shift,
                 scale_identity_multiplier,
@@ -55,7 +56,7 @@ class Affine(Bijector):
             self._shift = None if shift is None else tf.convert_to_tensor(shift, dtype, name="shift")
             if self._is_only_identity_multiplier:
                 one = 1.0 if scale_identity_multiplier is None else scale_identity_multiplier
-                self._scale: Any = tf.convert_to_tensor(one, dtype, name="scale_identity_multiplier")
+                self._scale: Any = tf.convert_to_tensor(one, dtype)
                 self._scale = checked(
                     validate_args,
                     self._scale,
@@ -71,6 +72,8 @@ class Affine(Bijector):
                     validate_args,
                     dtype,
                 )
+            rank = 2 if self._is_only_identity_multiplier else self._scale.tensor_rank
+            self._shapes = None if rank is None else DistributionShape(rank - 2, 1)
         super().__init__(
             forward_min_event_ndims=1,
             is_constant_jacobian=True,
@@ -94,14 +97,14 @@ class Affine(Bijector):
         if self._is_only_identity_multiplier:
             y = x * self._scale
         else:
-            y = tf.squeeze(self._scale.matmul(x[..., None]), -1)
+            y = through_columns(self._shapes, self._scale.matmul, x)
         return y if self.shift is None else y + self.shift
 
     def _inverse(self, y: Any) -> Any:
         x = y if self.shift is None else y - self.shift
         if self._is_only_identity_multiplier:
             return x / self._scale
-        return tf.squeeze(self._scale.solve(x[..., None]), -1)
+        return through_columns(self._shapes, self._scale.solve, x)
 
     def _forward_log_det_jacobian(self, x: Any) -> Any:
         if self._is_only_identity_multiplier:

@@ -6,6 +6,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.contrib.distributions.bijectors.bijector import Bijector
+from flowstone.contrib.distributions.distribution_shape import DistributionShape, through_columns
 
 __all__ = ["AffineLinearOperator"]
 
@@ -33,19 +34,21 @@ class AffineLinearOperator(Bijector):
     ) -> None:
         parents: list[Any] = []
         dtype = None
-        with tf.name_scope(name):
+        with tf.name_scope(name), tf.name_scope("init"):
             if shift is not None:
                 shift = tf.convert_to_tensor(shift, name="shift")
                 parents, dtype = [shift], shift.dtype.base_dtype
-        if scale is not None:
-            if not isinstance(scale, tf.linalg.LinearOperator):
-                raise TypeError("scale is not an instance of tf.LinearOperator")
-            if dtype is not None and scale.dtype is not None and scale.dtype.base_dtype != dtype:
-                raise TypeError(f"shift has the type {dtype.name}, but scale has {scale.dtype.name}.")
-            if validate_args and not scale.is_non_singular:
-                raise ValueError("Scale matrix must be non-singular.")
-            parents = parents + list(scale.graph_parents)
-            dtype = dtype or scale.dtype
+            if scale is not None:
+                if not isinstance(scale, tf.linalg.LinearOperator):
+                    raise TypeError("scale is not an instance of tf.LinearOperator")
+                if dtype is not None and scale.dtype is not None and scale.dtype.base_dtype != dtype:
+                    raise TypeError(f"shift has the type {dtype.name}, but scale has {scale.dtype.name}.")
+                if validate_args and not scale.is_non_singular:
+                    raise ValueError("Scale matrix must be non-singular.")
+                parents = parents + list(scale.graph_parents)
+                dtype = dtype or scale.dtype
+            rank = 2 if scale is None else scale.tensor_rank
+            self._shapes = None if rank is None else DistributionShape(rank - 2, 1)
         self._shift, self._scale = shift, scale
         super().__init__(
             forward_min_event_ndims=1,
@@ -68,14 +71,12 @@ class AffineLinearOperator(Bijector):
         return self._scale
 
     def _forward(self, x: Any) -> Any:
-        y = x
-        if self.scale is not None:
-            y = tf.squeeze(self.scale.matmul(x[..., None]), -1)
+        y = x if self.scale is None else through_columns(self._shapes, self.scale.matmul, x)
         return y if self.shift is None else y + self.shift
 
     def _inverse(self, y: Any) -> Any:
         x = y if self.shift is None else y - self.shift
-        return x if self.scale is None else tf.squeeze(self.scale.solve(x[..., None]), -1)
+        return x if self.scale is None else through_columns(self._shapes, self.scale.solve, x)
 
     def _forward_log_det_jacobian(self, x: Any) -> Any:
         if self.scale is None:

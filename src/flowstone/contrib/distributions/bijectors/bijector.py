@@ -89,6 +89,7 @@ class Bijector(CoreBijector):
             default if inverse_min_event_ndims is None else inverse_min_event_ndims
         )
         self._pairs: list[_Pair] = []
+        self._constant_sums: dict[int, Any] = {}
 
     @property
     def forward_min_event_ndims(self) -> Any:
@@ -149,8 +150,12 @@ class Bijector(CoreBijector):
             x = self._tensor(x, "x")
             if not self._is_injective:
                 raise NotImplementedError("A function that maps several x to a y has no determinant at x.")
-            least = self.forward_min_event_ndims
-            return self._reduced(self._unreduced_forward(x, condition), x, least, event_ndims)
+            known = None if condition else self._constant_sum(x, event_ndims)
+            if known is not None:
+                return -known
+            ndims = self._checked_event_ndims(event_ndims, self.forward_min_event_ndims)
+            jacobian, sample = self._unreduced_forward(x, condition)
+            return -self._summed(jacobian, sample, self.forward_min_event_ndims, ndims, condition)
 
     def _call_inverse_log_det_jacobian(self, y: Any, event_ndims: Any, name: str, **condition: Any) -> Any:
         if isinstance(event_ndims, str):
@@ -158,38 +163,58 @@ class Bijector(CoreBijector):
         with self._scope(name):
             y = self._tensor(y, "y")
             least = self.inverse_min_event_ndims
+            known = None if condition else self._constant_sum(y, event_ndims)
+            if known is not None:
+                return known
+            ndims = self._checked_event_ndims(event_ndims, least)
             if not self._is_injective:
                 parts = self._own("_inverse_log_det_jacobian", y, condition)
-                return tuple(self._reduced(part, y, least, event_ndims) for part in parts)
-            return self._reduced(self._unreduced_inverse(y, condition), y, least, event_ndims)
+                return tuple(self._reduced(part, y, least, ndims) for part in parts)
+            jacobian, sample = self._unreduced_inverse(y, condition)
+            return self._summed(jacobian, sample, least, ndims, condition)
 
-    def _unreduced_forward(self, x: Any, condition: dict[str, Any]) -> Any:
+    def _constant_sum(self, value: Any, event_ndims: Any) -> Any:
+        """The determinant's logarithm over events of a rank, if it is the same everywhere and known."""
+        known = self._constant_sums.get(event_ndims) if isinstance(event_ndims, int) else None
+        return known if known is not None and known.graph is value.graph else None
+
+    def _summed(self, jacobian: Any, sample: Any, least: Any, event_ndims: Any, condition: Any) -> Any:
+        result = self._reduced(jacobian, sample, least, event_ndims)
+        if self.is_constant_jacobian and not condition and isinstance(event_ndims, int):
+            self._constant_sums[event_ndims] = result
+        return result
+
+    def _unreduced_forward(self, x: Any, condition: dict[str, Any]) -> tuple[Any, Any]:
+        """The logarithm of |dx/dy| before sums over events, and x or its y, whichever it is for."""
         constant = None if condition else self._constant_in(x)
         if constant is not None:
-            return -constant
+            return constant, x
         pair = self._known(condition, x=x)
         if pair is not None and pair.inverse_log_det_jacobian is not None:
-            return -pair.inverse_log_det_jacobian
+            return pair.inverse_log_det_jacobian, x
+        sample = x
         try:
             result = -self._own("_forward_log_det_jacobian", x, condition)
         except NotImplementedError:
             pair = self._pair_from(x, condition)
-            result = self._own("_inverse_log_det_jacobian", pair.y, condition)
-        return -self._kept(pair, condition, result)
+            sample, result = pair.y, self._own("_inverse_log_det_jacobian", pair.y, condition)
+        return self._kept(pair, condition, result), sample
 
-    def _unreduced_inverse(self, y: Any, condition: dict[str, Any]) -> Any:
+    def _unreduced_inverse(self, y: Any, condition: dict[str, Any]) -> tuple[Any, Any]:
+        """As `_unreduced_forward`, at y."""
         constant = None if condition else self._constant_in(y)
         if constant is not None:
-            return constant
+            return constant, y
         pair = self._known(condition, y=y)
         if pair is not None and pair.inverse_log_det_jacobian is not None:
-            return pair.inverse_log_det_jacobian
+            return pair.inverse_log_det_jacobian, y
+        sample = y
         try:
             result = self._own("_inverse_log_det_jacobian", y, condition)
         except NotImplementedError:
             pair = self._pair_to(y, condition)
-            result = -self._own("_forward_log_det_jacobian", pair.x, condition)
-        return self._kept(pair, condition, result)
+            sample, result = pair.x, -self._own("_forward_log_det_jacobian", pair.x, condition)
+        return self._kept(pair, condition, result), sample
 
     def _kept(self, pair: _Pair | None, condition: dict[str, Any], result: Any) -> Any:
         if self.is_constant_jacobian and not condition:
@@ -254,21 +279,10 @@ class Bijector(CoreBijector):
 
     def _reduced(self, jacobian: Any, sample: Any, least: Any, event_ndims: Any) -> Any:
         """Sums over the dimensions of an event that the least rank leaves; tiles what is one for several."""
-        event_ndims = self._checked_event_ndims(event_ndims, least)
-        if (isinstance(event_ndims, int) and event_ndims == least) or event_ndims is None:
+        if event_ndims is None:
             return jacobian
-        axes: Any = tf.range(least - event_ndims, 0)
-        if isinstance(event_ndims, int):
-            axes = list(range(least - event_ndims, 0))
-        if self.is_constant_jacobian or not _is_one_each(jacobian, sample, least):
-            sizes = tf.shape(sample)
-            rank = sample.shape.ndims if sample.shape.ndims is not None else tf.rank(sample)
-            sizes = sizes[rank - event_ndims : rank - least]
-            jacobian = jacobian * tf.ones(sizes, dtype=jacobian.dtype)
-        return tf.reduce_sum(jacobian, axis=axes)
-
-
-def _is_one_each(jacobian: Any, sample: Any, least: Any) -> bool:
-    """Whether there surely is a number for each part of the sample, of `least` dimensions."""
-    known = jacobian.shape.is_fully_defined() and sample.shape.is_fully_defined() and isinstance(least, int)
-    return known and jacobian.shape.as_list() == sample.shape.as_list()[: sample.shape.ndims - least]
+        is_known = isinstance(event_ndims, int)
+        axes = list(range(least - event_ndims, 0)) if is_known else tf.range(least - event_ndims, 0)
+        rank = tf.rank(sample)
+        sizes = tf.shape(sample)[rank - event_ndims : rank - least]
+        return tf.reduce_sum(tf.ones(sizes, dtype=jacobian.dtype) * jacobian, axis=axes)

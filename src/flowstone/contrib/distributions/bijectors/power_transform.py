@@ -29,7 +29,8 @@ class PowerTransform(Bijector):
         name: str = "power_transform",
         event_ndims: Any = None,
     ) -> None:
-        known = static_value(tf.convert_to_tensor(power, name="power"))
+        with tf.name_scope(name), tf.name_scope("init"):
+            known = static_value(tf.convert_to_tensor(power, name="power"))
         if known is None or known < 0:
             raise ValueError("`power` must be a non-negative TF constant.")
         self._power = float(known)
