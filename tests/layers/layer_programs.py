@@ -21,14 +21,8 @@ GRAPHS_ONLY: list[str] = []
 STEPS = 3
 
 # program -> {node: why it, or what is below it, is there in one of the two only}.
-_DILATED = "a dilated convolution is one op, where TensorFlow moves space to batch and back"
 _FIRST = "channels come first in the op too, where TensorFlow's CPU has to move them last"
 DIFFERENCES: dict[str, dict[str, str]] = {
-    "conv1d_causal": {f"conv1d/{node}": _DILATED for node in ("SpaceToBatchND", "BatchToSpaceND")},
-    "conv2d_dilated": {f"conv2d/{node}": _DILATED for node in ("SpaceToBatchND", "BatchToSpaceND")},
-    "separable_conv2d_dilated": {
-        f"separable_conv2d/separable_conv2d/{node}": _DILATED for node in ("SpaceToBatchND", "BatchToSpaceND")
-    },
     "conv2d_transpose_channels_first": {
         f"conv2d_transpose/{node}": _FIRST
         for node in (
