@@ -8,21 +8,17 @@ import pytest
 import torch
 
 import flowstone as tf
-from flowstone.framework import flags
 from flowstone.framework.declarations.operation import F
 from flowstone.ops.arrays.arrays import whole_copy
 
 
-@pytest.mark.parametrize("streamed", [0, 1 << 30])
+@pytest.mark.parametrize("large", [0, 1 << 30])
 @pytest.mark.parametrize(
     "dtype", [torch.uint8, torch.float16, torch.float64, torch.complex64, torch.complex128]
 )
-def test_whole_copies(
-    monkeypatch: pytest.MonkeyPatch, set_profile: Any, dtype: torch.dtype, streamed: int
-) -> None:
-    """Of any layout, of what is a view with other signs, and of rests of vectors by threads."""
-    monkeypatch.setattr(flags, "NATIVE", 2)
-    set_profile(streamed_copies=streamed)
+def test_whole_copies(set_profile: Any, dtype: torch.dtype, large: int) -> None:
+    """Of any layout, and of what is a view with other signs."""
+    set_profile(large_results=large)
     x = (torch.randn(37, 1003) * 50).to(dtype)
     for some in (x, x[:0], x[3, 5], x.t(), x[:, 1:], x.conj(), x.conj().imag if x.is_complex() else x[1]):
         found = whole_copy(some)

@@ -182,6 +182,7 @@ class Profile(NamedTuple):
     pool_team: int = 50_000  # elements of images
     copies_team: int = 1 << 21  # bytes of rows that are copied, or added to others
     copies_unlocked: int = 1 << 20  # bytes of copied rows, as native_unlocked
+    large_results: int = 1 << 25  # bytes from which results need memory that the caches have seen
     streamed_copies: int = 1 << 25  # bytes of an array of copied rows, from which it goes past the caches
     placed_team: int = 200_000  # elements put at random places: lines of caches move between cores
     # Work of a call that takes longer by ATen, or by code made quickly, than good code takes to make.

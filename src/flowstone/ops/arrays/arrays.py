@@ -21,7 +21,7 @@ from flowstone.framework import errors
 from flowstone.framework.declarations.kernel import Call, Input
 from flowstone.framework.declarations.operation import Known, evaluate
 from flowstone.framework.machine import machine
-from flowstone.framework.machine.array_code import framed_rows
+from flowstone.framework.machine.large_arrays import large_array
 from flowstone.framework.machine.machine_code import tuple_rows
 from flowstone.framework.tensors.node import Node
 from flowstone.framework.types import dtypes
@@ -58,12 +58,10 @@ def whole_numbers(values: Sequence[int], dtype: torch.dtype = torch.int64) -> to
 
 
 def whole_copy(x: torch.Tensor) -> torch.Tensor:
-    """A contiguous copy; that of a large array on a host goes past the caches."""
-    is_large = x.device.type == "cpu" and x.nbytes >= machine.current().profile.streamed_copies
-    is_plain = is_large and x.ndim and x.is_contiguous() and not x.is_neg() and not x.is_conj()
-    code = framed_rows(x.itemsize) if is_plain else None
-    found = None if code is None else code.join([x], 0, False)
-    return x.clone(memory_format=torch.contiguous_format) if found is None else found
+    """A contiguous copy; a large one on a host lies where the caches know the memory."""
+    if x.device.type == "cpu" and x.nbytes >= machine.current().profile.large_results:
+        return large_array(x.shape, x.dtype).copy_(x)
+    return x.clone(memory_format=torch.contiguous_format)
 
 
 def places_by_code(indices: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor | None:

@@ -12,6 +12,7 @@ that an op of these families is one to four lines in the file of its subject (`a
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -21,11 +22,12 @@ import torch
 from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import F, OpDeclaration, op
 from flowstone.framework.machine import number_code
+from flowstone.framework.machine.large_arrays import into_large_array
 from flowstone.framework.tensors.node import Node, Output
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
-from flowstone.framework.types.shape import Dims, broadcast
+from flowstone.framework.types.shape import Dims, broadcast, num_elements
 from flowstone.ops.numbers.unsigned_integers import needs_help
 
 FLOATS = dtypes.FLOATS_WITH_BFLOAT16
@@ -87,10 +89,20 @@ def unary(
             return Call(adapter(dtype, function), X0)
         if call is not None:
             return call(dtype)
-        plain = Call(function, X0)
+        elements = num_elements(node.dims(0))
+        is_large = (elements or 0) * (
+            dtype.torch or torch.uint8
+        ).itemsize >= env.machine.profile.large_results
+        in_large = is_large and result == "T" and env.device.type == "cpu" and not dtype.is_complex
+        plain = Call(into_large_array(function) if in_large and _is_of_aten(function) else function, X0)
         return plain if in_place is None else plain.or_in_place(0, in_place, X0)
 
     return declaration
+
+
+def _is_of_aten(function: _Function) -> bool:
+    """Whether it is ATen's own, which can write its result where it is told."""
+    return isinstance(function, types.BuiltinFunctionType)
 
 
 def square_call(dtype: DType) -> Call:
