@@ -93,6 +93,21 @@ def test_products_and_sums_take_a_gradient_with_an_example_a_column(bias) -> Non
     assert f"Sum({number}:1, " in sums and sums.split("  #")[0].endswith(": float32[5]")
 
 
+@pytest.mark.by_aten
+def test_products_that_are_added_to_a_matrix_take_a_gradient_with_an_example_a_column(monkeypatch) -> None:
+    shapes = [[70, 40], [40, 5], [70, 40]]
+    x, w, z = (tf.placeholder(tf.float32, dims) for dims in shapes)
+    y, logits = tf.placeholder(tf.int32, [70]), tf.matmul(x, w)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    total = tf.gradients(loss, x)[0] + tf.square(z)
+    feed = {y: np.arange(70) % 5, **{each: values(*dims) for each, dims in zip((x, w, z), shapes)}}
+    lines = text([loss, total], [*feed], *FOLDING, "fuse_biases", "fuse_losses")
+    (added,) = [line for line in lines if " = _AddedMatMul(" in line]
+    assert "transpose_a=True transpose_b=True" in added
+    log = agree(monkeypatch, [loss, total], feed, "fuse_losses", fires=1)
+    assert "gradient with an example a column" in log
+
+
 @pytest.mark.parametrize("bias", [tf.add, tf.nn.bias_add])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.reduce_sum])

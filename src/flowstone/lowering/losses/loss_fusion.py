@@ -37,6 +37,7 @@ _TOTALS = {
     "SoftmaxCrossEntropyWithLogits": "_SoftmaxCrossEntropyTotal",
     "SparseSoftmaxCrossEntropyWithLogits": "_SparseSoftmaxCrossEntropyTotal",
 }
+_PRODUCTS = ("MatMul", "_AddedMatMul")
 _MOST_EXAMPLES = 4096  # so many terms at once are added as exactly as in two stages
 
 
@@ -154,13 +155,15 @@ class _Fusion:
         consumers = self.around.consumers.get(gradient, [])
         if not consumers or gradient in self.around.fetched:
             return False
-        return all(consumer not in self.places and _takes_transposes(consumer) for consumer in consumers)
+        return all(
+            consumer not in self.places and _takes_transposes(consumer, gradient) for consumer in consumers
+        )
 
     def _take_transposed(self, consumer: PlanNode, gradient: PlanOutput, transposed: PlanOutput) -> None:
         """Puts in the place of a consumer of the gradient one of its transpose."""
         inputs = [transposed if x is gradient else x for x in consumer.inputs]
         constants: list[PlanNode] = []
-        if consumer.type == "MatMul":
+        if consumer.type in _PRODUCTS:
             declaration, attributes = consumer.declaration, dict(consumer.attributes)
             for i, key in enumerate(("transpose_a", "transpose_b")):
                 attributes[key] = bool(attributes[key]) != (inputs[i] is transposed)
@@ -175,9 +178,11 @@ class _Fusion:
         self.replaced[consumer.outputs[0]] = new.outputs[0]
 
 
-def _takes_transposes(node: PlanNode) -> bool:
+def _takes_transposes(node: PlanNode, matrix: PlanOutput) -> bool:
     """Whether it may as well take a matrix's transpose: a product, or the sum of each column."""
-    if node.type in ("MatMul", "BiasAddGrad"):
+    if node.type in _PRODUCTS:
+        return matrix not in node.inputs[2:]  # what is added to a product is taken as it is
+    if node.type == "BiasAddGrad":
         return True
     if node.type != "Sum" or node.attributes["keep_dims"]:
         return False

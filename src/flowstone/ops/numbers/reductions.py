@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from flowstone.framework.declarations.kernel import CPU, GPU, Call, Environment, Kernel
+from flowstone.framework.declarations.kernel import CPU, GPU, X0, Call, Environment, Kernel
 from flowstone.framework.declarations.operation import Equal, F, Gradients, OpDeclaration
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.tensors.dispatch import dispatched
@@ -30,6 +30,8 @@ from flowstone.ops.numbers.reduction_calls import (
     call_over,
     copy_call,
     extreme_calls,
+    folded_extremes,
+    folded_steps,
     magnitude_call,
     mean_call,
     norm_call,
@@ -81,6 +83,26 @@ euclidean_norm_op = reduction("EuclideanNorm", ALL_NUMBERS, norm_call, magnitude
 _ORDERED = (*REAL, *QUANTIZED)
 max_op = reduction("Max", _ORDERED, extreme_calls(torch.amax), copy_call, check_size=True)
 min_op = reduction("Min", _ORDERED, extreme_calls(torch.amin), copy_call, check_size=True)
+
+
+def _fold_steps(declaration: OpDeclaration, function: Callable[..., torch.Tensor]) -> None:
+    """Where a host is to look for extremes along one axis, and ATen's vectors fit what follows it badly."""
+    plain = declaration.kernels[CPU]
+
+    @declaration.kernel(CPU)
+    def _(node: Node, env: Environment) -> Kernel:
+        dtype, given, shape = node.dtype(0), node.constant(1), node.static_shape(0)
+        if given is None or shape is None or dtype not in (dtypes.float32, dtypes.float64) or given.size != 1:
+            return plain(node, env)
+        (axis,) = axes_of(given, len(shape))
+        fold = folded_steps(shape, axis, dtype.size)
+        if fold == 1 or env.device.type != "cpu":
+            return plain(node, env)
+        return Call(folded_extremes, function, X0, axis, node.attributes["keep_dims"], fold)
+
+
+_fold_steps(max_op, torch.amax)
+_fold_steps(min_op, torch.amin)
 
 
 all_op = reduction("All", None, truth_calls(torch.all), copy_call).no_gradient()
