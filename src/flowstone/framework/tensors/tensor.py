@@ -138,7 +138,7 @@ class Tensor(Output):
         """
         dims = merge(self.dims, as_shape(shape).dims_tuple)
         if dims != self.dims:
-            if not sys._getframe(1).f_globals["__name__"].startswith(_OWN_ROOMS):
+            if not sys._getframe(1).f_globals.get("__name__", "").startswith(_OWN_ROOMS):
                 self.op.graph.claimed_shapes.setdefault(self, self.dims)
             self.dims = dims
 
