@@ -215,8 +215,7 @@ def is_open(tensor: Tensor) -> bool:
 
 def has_open_dims(tensor: Tensor) -> bool:
     """Whether its rank or a size is unknown."""
-    dims = tensor.fed_dims
-    return dims is None or None in dims
+    return tensor.dims is None or None in tensor.dims
 
 
 def _argument(attribute: Any) -> str:
@@ -233,8 +232,7 @@ def fetch_converter(tensor: Tensor, copied: bool) -> Callable[[Any], Any]:
     if dtype.torch is None:
         return _fetch_strings if dtype is dtypes.string else _fetch_handle
     plain = dtype is not dtypes.bfloat16 and not dtype.is_complex
-    is_scalar = tensor.dims == () and not tensor.graph.claimed_shapes  # a claim may be untrue
-    if plain and is_scalar and not dtype.is_quantized:
+    if plain and tensor.dims == () and not dtype.is_quantized:
         return _scalar_fetcher(dtype.as_numpy_dtype)
     if not plain:
         return lambda value: np.array(to_numpy(value, dtype), copy=True, order="C")[()]
@@ -340,7 +338,7 @@ def feed_converter(
     dtype = tensor.dtype.base_dtype
     if dtype.torch is None and dtype is not dtypes.string:
         return lambda value: value
-    dims, wanted = tensor.fed_dims if only_dims is None else only_dims, np.dtype(dtype.as_numpy_dtype)
+    dims, wanted = tensor.dims if only_dims is None else only_dims, np.dtype(dtype.as_numpy_dtype)
     plain = dtype.torch is not None and dtype is not dtypes.bfloat16 and not dtype.is_quantized
     from_numpy, array_type, tensor_type = torch.from_numpy, np.ndarray, torch.Tensor
     is_cpu = device.type == "cpu"

@@ -150,7 +150,7 @@ class Planner:
         known = sum(other.elements == key and other.traced for other in list(self.plans))
         if not watched and known < _MOST_TRACED and self.by_shape(structure, feeds):
             shapes = self.shapes_of(structure, feeds, values)
-            if all(is_compatible(shape, tensor.fed_dims) for tensor, shape in zip(feeds, shapes)):
+            if all(is_compatible(shape, tensor.dims) for tensor, shape in zip(feeds, shapes)):
                 with contextlib.suppress(ValueError):  # the general plan says what is wrong, and where
                     return self.plan(structure, feeds, shapes, watched=watched, traced=traced), shapes
         return self.plan(structure, feeds, watched=watched, traced=traced), None
@@ -168,7 +168,7 @@ class Planner:
             return self.plan(structure, feeds, shapes, code_first=code_first)
 
         sizes = self.fed_sizes(structure, feeds)
-        dims = [tensor.fed_dims for tensor in feeds]
+        dims = [tensor.dims for tensor in feeds]
         made = PlansByShape(plan, forget, self._background.submit, dims, len(sizes))
         return self.plans_by_shape.setdefault(key, made)
 

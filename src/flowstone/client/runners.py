@@ -61,7 +61,7 @@ def runner_by_shape(
     shapes itself.
     """
     plans, as_arrays = planner.plans_for_shapes(structure, feeds), feed_arrays(feeds)
-    static, sizes = [tensor.fed_dims for tensor in feeds], planner.fed_sizes(structure, feeds)
+    static, sizes = [tensor.dims for tensor in feeds], planner.fed_sizes(structure, feeds)
     no_values = (None,) * len(sizes)
     given = fed_strings(structure.elements, feeds).values()
     only: Callable[..., Any] | None = None

@@ -207,7 +207,7 @@ class StepObserver:
         shapes: Shapes,
     ) -> StepKind:
         names = [_name(item) for item in (*structure.elements, *structure.targets)]
-        known = shapes or [tensor.fed_dims for tensor in feeds]
+        known = shapes or [tensor.dims for tensor in feeds]
         fed = [_name(x) + format_dims(dims).replace(" ", "") for x, dims in zip(feeds, known)]
         with self._lock:
             kind = StepKind(

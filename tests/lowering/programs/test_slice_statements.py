@@ -59,7 +59,7 @@ def test_slices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def known(x: Any, *dims: int) -> Any:
-    """As the rooms of the library say it: plans leave out what a program's `set_shape` claims."""
+    """As `set_shape` says it."""
     x.dims = dims
     return x
 

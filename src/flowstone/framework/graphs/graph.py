@@ -67,7 +67,6 @@ class Graph(GraphElements):
         self.scales_losses = False  # whether optimisers take gradients of a replica's part of the mean loss
         self.producer = GRAPH_DEF_VERSION
         self.traces: dict[Any, Any] = {}  # by function, what it was traced to here
-        self.claimed_shapes: dict[Any, Any] = {}  # by tensor: its `dims` before the program's `set_shape`
         self.shapes_asked: set[Any] = set()  # by gradients: TensorFlow asks by nodes, but once a graph
         self.variable_store: Any = None  # set by the room of variable scopes
 

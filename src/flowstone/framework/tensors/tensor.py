@@ -6,7 +6,6 @@ of numbers, arrays, variables … with `register_tensor_conversion_function`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,13 +14,10 @@ from flowstone.framework.tensors import scope
 from flowstone.framework.tensors.node import UNKNOWN, Output
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
-from flowstone.framework.types.shape import Dims, TensorShape, as_shape, merge
+from flowstone.framework.types.shape import TensorShape, as_shape, merge
 
 if TYPE_CHECKING:
     from flowstone.framework.graphs.graph import Graph, Operation
-
-
-_OWN_ROOMS = "flowstone."
 
 
 class _NoLengthError(AttributeError, TypeError):
@@ -131,26 +127,8 @@ class Tensor(Output):
         raise ValueError("Tensor._shape cannot be assigned, use Tensor.set_shape instead.")
 
     def set_shape(self, shape: Any) -> None:
-        """Merges what the user knows of the shape into the static shape. ValueError if they contradict.
-
-        Nobody checks in a step whether it is true, so plans leave out what programs, other than the rooms
-        here, claim (`claimed_shapes.py`).
-        """
-        dims = merge(self.dims, as_shape(shape).dims_tuple)
-        if dims != self.dims:
-            if not sys._getframe(1).f_globals.get("__name__", "").startswith(_OWN_ROOMS):
-                self.op.graph.claimed_shapes.setdefault(self, self.dims)
-            self.dims = dims
-
-    @property
-    def fed_dims(self) -> Dims:
-        """The static shape that fed values must have; of elements of datasets and queues, which a step feeds
-        itself once it has taken them, without what the program claims.
-        """
-        if self.op.declaration.role != "element":
-            return self.dims
-        dims: Dims = self.op.graph.claimed_shapes.get(self, self.dims)
-        return dims
+        """Merges what the user knows of the shape into the static shape. ValueError if they contradict."""
+        self.dims = merge(self.dims, as_shape(shape).dims_tuple)
 
     @property
     def ndim(self) -> int | None:

@@ -246,6 +246,9 @@ def _input_gradient_kernel(depthwise: bool) -> KernelFactory:
         products = by_windows(geometry, env, node.dtype(1), depthwise)
 
         def run(sizes: torch.Tensor, kernel: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+            if kernel.dim() != geometry.rank:
+                message = f"filter must be {geometry.rank}-dimensional: {list(kernel.shape)}"
+                raise errors.InvalidArgumentError(None, None, message)
             shape = constant or tuple(sizes.tolist())
             shape = _full_shape(geometry.rank, shape, dy, kernel, last, depthwise)
             lengths, window = geometry.sizes_of(shape), kernel.shape[:n]

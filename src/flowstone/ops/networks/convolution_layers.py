@@ -373,7 +373,8 @@ def atrous_conv2d_transpose(
         value = convert_to_tensor(value, name="value")
         filters = convert_to_tensor(filters, name="filters")
         sizes = filters.static_shape
-        if rate == 1 or sizes is None or None in sizes[:2] or padding not in ("SAME", "VALID"):
+        is_known = sizes is not None and len(sizes) == 4 and None not in sizes[:2]
+        if rate == 1 or not is_known or padding not in ("SAME", "VALID"):
             return conv2d_transpose(value, filters, output_shape, 1, padding, dilations=rate)
         convert_to_tensor(output_shape, name="output_shape")
         totals = [(size - 1) * rate if padding == "SAME" else 0 for size in sizes[:2]]

@@ -18,6 +18,7 @@ from flowstone.framework.types.dtypes import DType
 from flowstone.ops.arrays.joining import concat
 from flowstone.ops.arrays.shapes import rank, shape, size
 from flowstone.ops.numbers.clipping import clip_by_norm
+from flowstone.ops.numbers.division import div_no_nan
 
 __all__ = ["embedding_lookup", "embedding_lookup_sparse"]
 
@@ -179,4 +180,4 @@ def _divided(total: Tensor, weight: Tensor, scope: str) -> Tensor:
     """The quotient in the type of the total, of integers too."""
     if not total.dtype.is_integer:
         return F.RealDiv(total, weight, name=scope)
-    return F.FloorDiv(total, weight, name=scope)
+    return F.Cast(div_no_nan(total, weight), DstT=total.dtype, name=scope)

@@ -14,13 +14,12 @@ from typing import Any
 
 from flowstone.framework import errors
 from flowstone.framework.declarations.operation import op
-from flowstone.framework.graphs.graph import Graph, Operation
+from flowstone.framework.graphs.graph import Operation
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph, requested_device
 from flowstone.framework.tensors.node import UNKNOWN
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.framework.types.shape import Dims
 from flowstone.rewriting.analyses.frames import NEXT_ITERATIONS
-from flowstone.rewriting.simplification.claimed_shapes import forget_claims
 from flowstone.rewriting.simplification.unordered_reads import put_reads_first
 
 argument = op("_Arg", "-> output: T", "index: int >= 0", T=None, free=True, role="feed")
@@ -50,7 +49,7 @@ def prune(
         )
         node.origin = tensor.op
         outputs[tensor] = node.add_output(
-            tensor.dtype.base_dtype, feed_dims[index] if feed_dims else tensor.fed_dims
+            tensor.dtype.base_dtype, feed_dims[index] if feed_dims else tensor.dims
         )
         nodes.append(node)
     heads: list[tuple[PlanNode, Operation]] = []
@@ -66,7 +65,6 @@ def prune(
         if _closes_a_loop(operation.inputs[0]) and not operation.outputs[1].consumers():
             inputs.reverse()  # as programs that edit graphs leave it; the value from outside comes first here
         copy.inputs[:] = inputs
-    claimed = _claimed(nodes[-1].origin.graph, outputs, fed) if needed else []
     subgraph = Subgraph(
         nodes,
         [outputs[t] for t in feeds],
@@ -74,18 +72,7 @@ def prune(
         [copies[operation] for operation in targets],
     )
     put_reads_first(subgraph)
-    forget_claims(subgraph, claimed)
     return subgraph
-
-
-def _claimed(graph: Graph, outputs: dict[Tensor, PlanOutput], fed: set[Tensor]) -> list[PlanOutput]:
-    """The outputs about whose shapes the program claims more than is known, which go back to that."""
-    found = []
-    for tensor, dims in list(graph.claimed_shapes.items()):
-        if tensor in outputs and tensor not in fed:
-            outputs[tensor].dims = dims
-            found.append(outputs[tensor])
-    return found
 
 
 def needed_operations(
