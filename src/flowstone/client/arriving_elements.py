@@ -2,9 +2,9 @@
 
 What `tf.py_func` gives is an element as well. A plan for known shapes is faster than one for any, and most
 programs that read by `tf.data`, queues or functions of Python leave the size of a batch, or the length of a
-sequence, open. So a step that takes such elements runs as two: one
-takes the elements, the other is fed them, and has a plan for their shapes as for those of any feeds
-(`plans_by_shape.py`). It also is one function then, without a wait in it.
+sequence, open. So a step that takes such elements runs as two: one takes the elements, the other is fed them,
+and has a plan for their shapes as for those of any feeds (`plans_by_shape.py`). It also is one function then,
+without a wait in it.
 
 A step stays whole where that might be seen: where an element is taken in a branch or a loop, where something
 waits for the taking itself, where the step waits for anything else (a lock that it holds) or its rest puts
@@ -57,7 +57,7 @@ def arriving(structure: FetchStructure, feeds: Sequence[Tensor]) -> Arrival | No
         return None
     if any(op.declaration.asynchronous and not _is_taking(op) for op in first):
         return None
-    if any(op in rest and (op.inputs or not _may_run_twice(op)) for op in first):
+    if any(op in rest and not _may_run_twice(op) for op in first):
         return None
     needed = {x for op in first for x in op.inputs}
     return Arrival(RuntimeValues(tensors[0].graph, tensors), tensors, [x for x in feeds if x in needed])
@@ -68,9 +68,10 @@ def _is_taking(op: Operation) -> bool:
 
 
 def _may_run_twice(op: Operation) -> bool:
-    """Whether it computes, or finds what the session keeps under a name: a queue, an iterator, a variable."""
-    is_handle = not op.inputs and all(x.dtype.is_ref or x.dtype is dtypes.resource for x in op.outputs)
-    return op.declaration.is_pure or is_handle
+    """Whether it is a constant, or finds what the session keeps under a name: a queue, an iterator, a
+    variable."""
+    is_handle = all(x.dtype.is_ref or x.dtype is dtypes.resource for x in op.outputs)
+    return not op.inputs and (op.declaration.is_pure or is_handle)
 
 
 def in_two(

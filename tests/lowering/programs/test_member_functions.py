@@ -29,7 +29,9 @@ def layer(x: Any, w: Any, axis: int = 1, take: Any = None) -> Any:
 
 def apart(x: Any) -> Any:
     """The same value, between two programs."""
-    return tf.ensure_shape(tf.py_func(lambda a: a, [x], x.dtype), x.shape)
+    y = tf.py_func(lambda a: a, [x], x.dtype)
+    y.set_shape(x.shape)
+    return y
 
 
 def layers(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> tuple[Any, Any]:

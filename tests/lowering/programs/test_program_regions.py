@@ -37,7 +37,8 @@ def test_a_program_gives_the_predicate_of_a_branch_in_another() -> None:
     x = tf.placeholder(tf.float32, [3])
     y = tf.cond(tf.reduce_sum(x) > 1.0, lambda: x * 2.0, lambda: x * 3.0)
     (copy,) = [each for each in x.graph.get_operations() if each.name == "cond/pred_id"]
-    z = tf.ensure_shape(tf.py_func(lambda a: a + 1.0, [y], tf.float32), [3])
+    z = tf.py_func(lambda a: a + 1.0, [y], tf.float32)
+    z.set_shape([3])
     if_false, if_true = F.Switch(z, copy.outputs[0])  # as a gradient asks what the branch did
     w, _ = F.Merge([if_false - 1.0, if_true + 1.0])
     found, text, _ = programs([w], [x])
@@ -48,7 +49,8 @@ def test_a_program_gives_the_predicate_of_a_branch_in_another() -> None:
 def test_two_loops_on_both_sides_of_what_cannot_be_compiled() -> None:
     x = tf.placeholder(tf.float32, [3])
     y = tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: a * 2.0, [x])
-    y = tf.ensure_shape(tf.py_func(lambda a: a + 1.0, [y], tf.float32), [3])
+    y = tf.py_func(lambda a: a + 1.0, [y], tf.float32)
+    y.set_shape([3])
     z = tf.while_loop(lambda a: tf.reduce_sum(a) < 90.0, lambda a: a * 2.0, [y])
     fetches, feed = [z], {x: np.ones(3, np.float32)}
     found, text, _ = programs(fetches, [x])

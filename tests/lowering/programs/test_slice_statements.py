@@ -59,8 +59,7 @@ def test_slices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def known(x: Any, *dims: int) -> Any:
-    """As `set_shape` says it."""
-    x.dims = dims
+    x.set_shape(dims)
     return x
 
 

@@ -70,7 +70,7 @@ class _Run(Writer):
         if modules is not None and program.containers:  # sequences, whose lengths may vary
             self._apart = LoopFunctions(self, self._constant_lines, self._sizes, modules)
         self.runs_once = self.runs_once or self._apart is not None
-        self._needs: list[str] = []  # what must hold of memory on the heap
+        self._needs: list[str] = []  # conditions on memory on the heap
         self._frees: list[str] = []
         self._open: dict[int, int] = {}  # the places of values of open sizes
         self._given = given_directly(program)
@@ -85,7 +85,7 @@ class _Run(Writer):
         else:
             container_code.take(self, program.inputs + len(program.outputs))
         for condition in self._needs:
-            self.require(self.scalars.let(condition))
+            self.require(condition)
         self._take_inputs()
         for value, numbers in program.constants:
             self._constant(value, numbers)
@@ -163,8 +163,9 @@ class _Run(Writer):
             f" %open_fits = icmp ule i64 {starts[-1]}, {_MOST_OPEN}",
             f" %open_size = select i1 %open_fits, i64 {starts[-1]}, i64 64",
             " %open_memory = call ptr @aligned_alloc(i64 64, i64 %open_size)",
+            " %open_is_there = icmp ne ptr %open_memory, null",
         ]
-        self._needs += ["or i1 %open_fits, false", "icmp ne ptr %open_memory, null"]
+        self._needs += ["%open_fits", "%open_is_there"]
         self._frees.append(" call void @free(ptr %open_memory)")
 
     def _shared_memory(self) -> dict[int, int]:
@@ -179,7 +180,8 @@ class _Run(Writer):
         self.declarations.update(_HEAP)
         size = -(-size // 64) * 64
         self.head.append(f" %memory = call ptr @aligned_alloc(i64 64, i64 {size})")
-        self._needs.append("icmp ne ptr %memory, null")
+        self.head.append(" %memory_is_there = icmp ne ptr %memory, null")
+        self._needs.append("%memory_is_there")
         self._frees.append(" call void @free(ptr %memory)")
         return places
 

@@ -165,6 +165,7 @@ def _(node: Node, env: Environment) -> Kernel:
     nearest, beyond = node.attributes["method"] == "nearest", node.attributes["extrapolation_value"]
     native = sampler(node.dtype(0).torch, nearest) if env.device.type == "cpu" else None
     fixed = node.constant(3)
+    known = tuple(fixed.tolist()) if fixed is not None and fixed.shape == (2,) and fixed.min() > 0 else None
 
     def run(x: torch.Tensor, boxes: torch.Tensor, image: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         batch, height, width, channels = _images(x)
@@ -185,7 +186,6 @@ def _(node: Node, env: Environment) -> Kernel:
             crops.masked_fill_(~grid.inside.unsqueeze(3), beyond)
         return crops
 
-    known = tuple(fixed.tolist()) if fixed is not None and fixed.shape == (2,) and fixed.min() > 0 else None
     return run
 
 

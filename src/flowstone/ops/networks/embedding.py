@@ -177,7 +177,7 @@ def _weighted(rows: Tensor, weights: Tensor, segments: Tensor, combiner: str, sc
 
 
 def _divided(total: Tensor, weight: Tensor, scope: str) -> Tensor:
-    """The quotient in the type of the total, of integers too."""
+    """The quotient in the type of the total, of integers too; these are 0 where there is no weight."""
     if not total.dtype.is_integer:
         return F.RealDiv(total, weight, name=scope)
     return F.Cast(div_no_nan(total, weight), DstT=total.dtype, name=scope)

@@ -19,11 +19,9 @@ from flowstone.framework.tensors.node import Node
 from flowstone.framework.tensors.tensor import Tensor
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.strings.elementwise_strings import Strings, declare_each, flat, same_shape
-from flowstone.ops.strings.packed import character_counts, lengths_of, mapped
+from flowstone.ops.strings.packed import MANY, character_counts, lengths_of, mapped
 
 __all__ = ["string_length", "string_lower", "string_strip", "string_upper"]
-
-_MANY = 64  # strings, from which machine code pays
 
 
 def _case_maker(
@@ -46,7 +44,7 @@ def _case_maker(
 
 
 def _by_byte(case: Callable[[bytes], bytes], table: bytes, strings: list[bytes]) -> Any:
-    code = string_code.text_pieces() if len(strings) >= _MANY else None
+    code = string_code.text_pieces() if len(strings) >= MANY else None
     found = None if code is None else code.mapped(strings, table)
     return mapped(case, strings) if found is None else found
 

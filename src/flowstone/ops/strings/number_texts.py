@@ -28,7 +28,7 @@ from flowstone.ops.strings.elementwise_strings import (
     flat,
     same_shape,
 )
-from flowstone.ops.strings.packed import BLOCK, WORD, Packed
+from flowstone.ops.strings.packed import BLOCK, MANY, WORD, Packed
 
 __all__ = ["as_string", "string_to_number"]
 
@@ -246,7 +246,6 @@ string_to_number_op = op(
 string_to_number_op.infer(same_shape)
 string_to_number_op.not_differentiable()
 
-_MANY = 64  # strings, from which machine code pays
 _MOST_DIGITS = 18  # fewer than int64 holds
 _SPACE = b" \t\n\v\f\r"
 _HEXADECIMAL = re.compile(rb"[+-]?0[xX](?=[\da-fA-F.])[\da-fA-F]*\.?[\da-fA-F]*([pP][+-]?\d+)?")
@@ -262,7 +261,7 @@ def _(node: Node, env: Environment) -> Callable[[Strings], torch.Tensor]:
 
 def parse_numbers(strings: Texts, dtype: DType) -> np.ndarray[Any, Any]:
     """The number that each string is the text of. InvalidArgumentError for any other text."""
-    code = text_numbers() if len(strings) >= _MANY else None
+    code = text_numbers() if len(strings) >= MANY else None
     if dtype.is_integer:
         return _parse_integers(strings, np.dtype(dtype.as_numpy_dtype), code)
     with np.errstate(over="ignore"):

@@ -19,7 +19,7 @@ from flowstone.framework.machine.string_code import Texts, byte_strings, string_
 WORD = 8
 BLOCK = 16384  # so many short strings end to end stay in the processor's cache
 _SAMPLE = 50
-_MANY = 64  # strings, from which machine code pays
+MANY = 64  # strings, from which machine code pays
 _READ = (list, np.ndarray)  # by machine code
 _LONG = 40  # bytes: where asking each string for its length is faster than looking for zero bytes
 KEPT = np.array([(1 << 8 * i) - 1 for i in range(WORD + 1)], "<u8")  # of a word, its first i bytes
@@ -35,7 +35,7 @@ class Packed:
 
     def __init__(self, strings: Texts) -> None:
         self._words: np.ndarray[Any, Any] | None = None
-        code = byte_strings() if len(strings) >= _MANY and isinstance(strings, _READ) else None
+        code = byte_strings() if len(strings) >= MANY and isinstance(strings, _READ) else None
         packed = None if code is None else code.packed(strings, WORD)
         if packed is not None:
             self.buffer, self.starts, self.lengths = packed
@@ -140,7 +140,7 @@ def texts_of(rows: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> np.nd
 
 def lengths_of(strings: Texts) -> np.ndarray[Any, Any]:
     """The number of bytes of each string: int64."""
-    code = byte_strings() if len(strings) >= _MANY and isinstance(strings, _READ) else None
+    code = byte_strings() if len(strings) >= MANY and isinstance(strings, _READ) else None
     found = None if code is None else code.lengths(strings)
     if found is not None:
         lengths: np.ndarray[Any, Any] = found
@@ -153,7 +153,7 @@ def lengths_of(strings: Texts) -> np.ndarray[Any, Any]:
 
 def character_counts(strings: Texts) -> np.ndarray[Any, Any]:
     """The number of UTF-8 characters of each string, that of bytes that do not continue one: int64."""
-    code = string_codecs() if len(strings) >= _MANY else None
+    code = string_codecs() if len(strings) >= MANY else None
     found: np.ndarray[Any, Any] | None = None if code is None else code.character_counts(strings)
     if found is not None:
         return found

@@ -24,7 +24,7 @@ from flowstone.native.offers import offer_all
 from flowstone.partition.subgraphs import Part, partition, show
 from flowstone.placement.node_placement import place, stateful_placement
 from flowstone.rewriting.analyses.arrivals import is_in_pieces
-from flowstone.rewriting.analyses.branches import SWITCHES
+from flowstone.rewriting.analyses.branches import SWITCHES, is_known
 from flowstone.rewriting.analyses.frames import LOOP_TYPES, NEXT_ITERATIONS
 from flowstone.rewriting.functions.function_inlining import inline_functions
 from flowstone.rewriting.loops.switch_predicates import hold_predicates
@@ -211,7 +211,7 @@ def pruned_subgraph(
 
 def _decides_branches(subgraph: Subgraph) -> bool:
     """Whether some branch is known to be taken."""
-    return any([node.type in SWITCHES and node.inputs[1].op.is_constant for node in subgraph.nodes])
+    return any([node.type in SWITCHES and is_known(node.inputs[1]) for node in subgraph.nodes])
 
 
 def _has_loops(subgraph: Subgraph) -> bool:
