@@ -5,7 +5,8 @@ The plan is looked up once, and a program of one segment is called directly.
 Threads that repeat short steps take turns. Only one of them can run Python at a time. If they competed for
 the interpreter's lock, it would change hands at every kernel, which costs more than the steps. A thread that
 waits in a kernel lets the others go on. Threads whose steps are long do not take part. A thread that found a
-queue full goes on when there is room for many steps, since switching to it costs more than a step, too.
+queue full goes on when there is room for many steps, since switching to it costs more than a step, too. The
+team is left to the thread that trains (`Plan.shares_team`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def repeat(session: BaseSession, operation: Any, should_stop: Callable[[], bool]
     try:
         with _InferenceMode(True):
             function, turn = plan.function, _Turn(steps.turns)
-            threads.run_with(steps.intra_op_threads, lambda: _repeat(function, step, turn, should_stop))
+            count = steps.intra_op_threads or (1 if plan.one_thread or plan.shares_team else 0)
+            threads.run_with(count, lambda: _repeat(function, step, turn, should_stop))
     except Exception as error:
         raise explain(error, plan.program) from None
     if step.error is not None:

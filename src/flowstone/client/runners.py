@@ -126,7 +126,7 @@ def compiled_runner(
         fetches=structure.elements, as_given=as_given,
     )  # fmt: skip
     new_step, cancel = _new_step(names, steps, plan, timeout_ms, trace)
-    call = _call(names, 1 if plan.one_thread else steps.intra_op_threads)
+    call = _call(names, plan, steps.intra_op_threads)
     part = _parting(names, plan, steps.intra_op_threads)
     values = "".join(f", enter{i}(x{i})" for i in range(len(feeds)))
     given = fed_strings(structure.elements, feeds)
@@ -176,18 +176,24 @@ def _new_step(
     return f"new_step({timeout_ms})" if timeout_ms else "common", ""
 
 
-def _call(names: dict[str, Any], intra_op_threads: int) -> str:
-    """The expression that calls the plan's function with so many threads (0: as many as there are). Adds its
-    names to `names`."""
-    if not intra_op_threads or (limit := threads.limit()) is None:
-        return "function(*arguments)"
+def _call(names: dict[str, Any], plan: Plan, intra_op_threads: int) -> str:
+    """The expression that calls the plan's function with the plan's `intra_op_threads`. Adds its names to
+    `names`."""
+    by_team, limit = "function(*arguments)", threads.limit()
+    count = 1 if plan.one_thread else intra_op_threads
+    if limit is None or not (count or plan.shares_team):
+        return by_team
     names.update(limit=limit, number_of_threads=get_num_threads, limited=_limited)
-    return f"limited(limit, number_of_threads(), {intra_op_threads}, function, arguments)"
+    limited = f"limited(limit, number_of_threads(), {count or 1}, function, arguments)"
+    if count:
+        return limited
+    names.update(has_the_team=team_cores.has_the_team)
+    return f"{by_team} if has_the_team() else {limited}"
 
 
 def _parting(names: dict[str, Any], plan: Plan, intra_op_threads: int) -> str:
     """The lines before a step that part a team's threads. Adds their names to `names`."""
-    if not plan.starts_team or intra_op_threads == 1 or not team_cores.is_possible():
+    if not plan.team.may_start or intra_op_threads == 1 or not team_cores.is_possible():
         return ""
     names.update(clock=team_cores.clock, part=team_cores.Parting())
     return "        now = clock()\n        if now > part.due:\n            part(now)\n"

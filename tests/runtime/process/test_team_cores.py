@@ -145,6 +145,26 @@ def test_who_is_in_a_team_is_asked_at_the_first_look(team, monkeypatch: pytest.M
     assert threads.is_known and system.masks == {7: 0b1111, 8: 0b1110}
 
 
+def test_the_first_living_thread_that_asks_has_the_team(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(team_cores, "_first", None)
+    answers: list[bool] = []
+
+    def asks(*threads: threading.Thread) -> threading.Thread:
+        def ask() -> None:
+            answers.append(team_cores.has_the_team())
+            for each in threads:
+                each.start()
+                each.join()
+            answers.append(team_cores.has_the_team())
+
+        return threading.Thread(target=ask)
+
+    for thread in (asks(asks(), asks()), asks()):
+        thread.start()
+        thread.join()
+    assert answers == [True, False, False, False, False, True, True, True]
+
+
 IS_HERE = host.has("GOMP_parallel") and host.has("gettid") and limit() is not None
 FEW_CORES = not team_cores.is_possible() or len(os.sched_getaffinity(0)) < 2
 

@@ -12,7 +12,8 @@ import flowstone as tf
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.machine.machine_profiles import ZEN3, ZEN5
 from flowstone.rewriting.simplification.partial_execution import prune
-from flowstone.runtime.process.threads import limit, may_start_team, wants_one_thread
+from flowstone.runtime.process import process, team_cores
+from flowstone.runtime.process.threads import TeamUse, limit, team_use, wants_one_thread
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -156,12 +157,19 @@ def test_of_a_large_table_only_the_rows_that_are_taken_or_changed_count(rows, ex
 
 
 @pytest.mark.parametrize(
-    ("rows", "units", "expected"), [(1, 10, False), (10, 10, False), (100, 100, True), (None, 10, True)]
+    ("rows", "units", "expected"),
+    [
+        (1, 10, TeamUse(False, False)),
+        (10, 10, TeamUse(False, False)),
+        (100, 100, TeamUse(True, False)),
+        (4096, 512, TeamUse(True, True)),
+        (None, 10, TeamUse(True, True)),
+    ],
 )
 def test_only_large_or_unknown_nodes_may_start_a_team(rows, units, expected):
     x = tf.placeholder(tf.float32, [rows, units])
     product = tf.matmul(x, tf.zeros([units, units]))
-    assert may_start_team(prune([product + 1.0], [], [x])) is expected
+    assert team_use(prune([product + 1.0], [], [x])) == expected
 
 
 @pytest.mark.skipif(limit() is None, reason="torch's OpenMP runtime is not to be found on this machine")
@@ -266,6 +274,50 @@ def test_queue_runners_have_the_threads_of_their_session():
 
     seen = threads_of_steps(run)
     assert seen and set(seen) == {3}
+
+
+@needs_limit
+def test_queue_runners_leave_the_team_to_others(monkeypatch):
+    monkeypatch.setattr(process, "_is_tuned", True)
+
+    def run(watch):
+        queue = tf.FIFOQueue(3, [tf.float32], [[]])
+        noise = watch(tf.random_uniform([300, 300]))
+        noise.set_shape([300, 300])
+        runner = tf.train.QueueRunner(queue, [queue.enqueue([tf.reduce_sum(noise)])])
+        coordinator = tf.train.Coordinator()
+        with tf.Session() as session:
+            started = runner.create_threads(session, coordinator, start=True)
+            session.run(queue.dequeue())
+            coordinator.request_stop()
+            coordinator.join(started)
+
+    seen = threads_of_steps(run)
+    assert seen and set(seen) == {1}
+
+
+@needs_limit
+@pytest.mark.parametrize(("asked", "expected"), [(0, [5, 1, 5]), (3, [3, 3, 3])])
+def test_a_thread_beside_the_one_that_has_the_team_runs_alone(monkeypatch, asked, expected):
+    monkeypatch.setattr(process, "_is_tuned", True)
+    monkeypatch.setattr(team_cores, "_first", None)
+
+    def run(watch):
+        x = tf.placeholder(tf.float32, [100, 300])
+        y = watch(tf.matmul(x, tf.zeros([300, 300])))
+        y.set_shape([100, 300])
+        with tf.Session(config=threads_config(asked)) as session:
+
+            def step():
+                session.run(y, {x: np.zeros((100, 300), np.float32)})
+
+            step()
+            other = threading.Thread(target=step)
+            other.start()
+            other.join()
+            step()
+
+    assert threads_of_steps(run) == expected
 
 
 @needs_limit

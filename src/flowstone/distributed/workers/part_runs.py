@@ -72,7 +72,7 @@ def check_feed(value: Any, tensor: Tensor) -> None:
 
 
 def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], count: int, trace: Trace | None) -> Any:
-    """Runs a plan with `count` intra-op threads (0: as many as there are)."""
+    """Runs a plan of a session that asks for `count` intra-op threads."""
     enter = to_device(plan.feed_device) if plan.feed_device.type != "cpu" else None
     values = feeds if enter is None else [enter(value) for value in feeds]
 
@@ -87,7 +87,7 @@ def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], count: int, trace: Tr
             except Exception as error:
                 raise explain(error, plan.program) from None
 
-    results = threads.run_with(1 if plan.one_thread else count, call)
+    results = threads.run_with(plan.intra_op_threads(count), call)
     if any(isinstance(value, torch.Tensor) and value.is_cuda for value in results):
         results = [value.cpu() if isinstance(value, torch.Tensor) else value for value in results]
     return results

@@ -162,6 +162,7 @@ class Profile(NamedTuple):
     team_by_element: int = 1_500_000  # as team_alone, of what does a little for every element
     team_among_others: int = 500_000
     team_together: int = 6_000_000
+    team_asleep: int = 50_000_000  # mean work of nodes for which waking its threads each time pays
     element_cost: float = 6  # of an element-wise operation, in multiplications of a product
 
     # Machine code. Work is in additions of an element.

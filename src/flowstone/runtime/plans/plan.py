@@ -57,7 +57,9 @@ from flowstone.runtime.process.device import (
     needs_placement,
 )
 from flowstone.runtime.process.precision import with_precision
-from flowstone.runtime.process.threads import may_start_team, wants_one_thread
+from flowstone.runtime.process.process import is_tuned
+from flowstone.runtime.process.team_cores import has_the_team
+from flowstone.runtime.process.threads import TeamUse, team_use, wants_one_thread
 
 offer_all()
 _NODE_BYTES = 4096  # of memory for a node, with its line of code and its log
@@ -66,9 +68,9 @@ Program = Segment | UnitProgram | PartitionedProgram
 
 class Plan(NamedTuple):
     """The rewritten `subgraph`, compiled as one segment, a program of several units, or one of several
-    devices; the `function` that runs a step of it; whether the step shall use one intra-op thread; whether
-    it is on the host alone, and `starts_team`s of threads; each node's device by its name, and those that are
-    `assigned`, since the nodes have state there; torch's device that fed values are brought to; and the
+    devices; the `function` that runs a step of it; whether the step shall use one intra-op thread; how it
+    uses a `team` of threads on the host, if it is there alone; each node's device by its name, and those that
+    are `assigned`, since the nodes have state there; torch's device that fed values are brought to; and the
     `CapturedStep`, if the step's device work is to be recorded.
     """
 
@@ -76,7 +78,7 @@ class Plan(NamedTuple):
     program: Program
     function: Callable[..., Any]
     one_thread: bool
-    starts_team: bool
+    team: TeamUse
     placement: dict[str, str]
     assigned: dict[str, str]
     feed_device: torch.device
@@ -88,6 +90,18 @@ class Plan(NamedTuple):
         if isinstance(self.program, PartitionedProgram):
             return {part.device.name: part.subgraph for part in self.program.parts}
         return {next(iter(self.placement.values()), ""): self.subgraph}
+
+    @property
+    def shares_team(self) -> bool:
+        """Whether its steps have one thread where another thread of the program has the team."""
+        return self.team.may_start and not self.team.is_long and is_tuned()
+
+    def intra_op_threads(self, asked: int) -> int:
+        """How many threads a step on this thread has, of a session that asks for so many. For both, 0 is as
+        many as there are."""
+        if self.one_thread:
+            return 1
+        return 1 if not asked and self.shares_team and not has_the_team() else asked
 
     def explain(self) -> str:
         """The machine's profile, the rewrites with their reasons, the final graph, the generated code, and
@@ -155,7 +169,7 @@ def make_plan(
         program,
         function,
         one_thread,
-        is_on_host and not in_parts and not one_thread and may_start_team(subgraph),
+        TeamUse() if one_thread or in_parts or not is_on_host else team_use(subgraph),
         placement,
         assigned,
         options.devices[0].torch if in_parts else device.torch,

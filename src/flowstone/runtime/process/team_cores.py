@@ -20,6 +20,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +29,7 @@ from flowstone.native.codegen.team_members import team_members
 from flowstone.runtime.process import process
 from flowstone.runtime.process.team_load import Load
 
-__all__ = ["Parting", "clock", "is_possible"]
+__all__ = ["Parting", "clock", "has_the_team", "is_possible"]
 
 _OFTEN = 0.001  # seconds between two looks
 _REST = 0.01  # seconds without a look from which a team may have slept
@@ -75,7 +76,7 @@ class _Kept(NamedTuple):
 
 class _Team:
     """The team of one thread: the ids of its other threads, which of them are kept off which core, and when
-    somebody looked last."""
+    somebody looked last. It lives as long as its thread."""
 
     def __init__(self) -> None:
         self._threads: list[int] = []
@@ -141,6 +142,8 @@ def _kept_off(thread: int, core: int) -> _Kept | None:
 
 
 _own = threading.local()
+_first: weakref.ref[_Team] | None = None
+"""The team of the thread that was the first of all living ones to ask for it."""
 
 
 def _team_of_this_thread() -> _Team:
@@ -148,6 +151,21 @@ def _team_of_this_thread() -> _Team:
     if team is None:
         team = _own.team = _Team()
     return team
+
+
+def has_the_team() -> bool:
+    """Whether this thread is the first of all living ones to ask.
+
+    A thread that starts a team has one of its own for as long as it lives. Once there are more threads in
+    teams than cores, OpenMP's idle threads go to sleep at once, in all teams, and waking them takes longer
+    than most kernels (docs/design/008).
+    """
+    global _first
+    team = _team_of_this_thread()
+    first = None if _first is None else _first()
+    if first is None:
+        _first, first = weakref.ref(team), team
+    return first is team
 
 
 class _Releasing:

@@ -3,7 +3,8 @@ sets.
 
 ATen, MKL and oneDNN start an OpenMP team for products and convolutions that take a few microseconds; waking
 it costs more than it gains, on a busy machine up to a hundredfold. `wants_one_thread` decides at plan time,
-from static shapes. `limit` is OpenMP's own call for the number of threads of *this* thread's parallel
+from static shapes; where another thread of the program has the team, other steps run on one thread, too,
+unless their kernels are long (`Plan.intra_op_threads`). `limit` is OpenMP's own call for the number of threads of *this* thread's parallel
 regions: 0.15 µs, and other threads and the user's other torch code never see it (`torch.set_num_threads` also
 changes what later threads start with). Where the team's threads run is `team_cores.py`'s.
 
@@ -21,7 +22,7 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -58,11 +59,22 @@ def wants_one_thread(subgraph: Subgraph) -> bool:
     return (starts_team or largest >= profile.team_starts) and total < profile.team_together
 
 
-def may_start_team(subgraph: Subgraph) -> bool:
-    """Whether a kernel of the step may start a team."""
+class TeamUse(NamedTuple):
+    """Whether a kernel of a step `may_start` a team, and whether those that may are so large (`is_long`), or
+    of unknown size, that they gain even if its threads sleep between them."""
+
+    may_start: bool = False
+    is_long: bool = False
+
+
+def team_use(subgraph: Subgraph) -> TeamUse:
+    """How the step uses a team if it runs with one."""
     profile, rows = subgraph.machine.profile, _fed_rows(subgraph)
-    works = (_work(node, profile.element_cost, rows) for node in subgraph.nodes)
-    return any(work is None or work >= profile.team_starts for work in works)
+    works = [_work(node, profile.element_cost, rows) for node in subgraph.nodes]
+    if None in works:
+        return TeamUse(True, True)
+    large = [work for work in works if work is not None and work >= profile.team_starts]
+    return TeamUse(bool(large), bool(large) and sum(large) >= profile.team_asleep * len(large))
 
 
 def _fed_rows(subgraph: Subgraph) -> int | None:
