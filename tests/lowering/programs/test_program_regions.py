@@ -11,6 +11,7 @@ import torch
 import flowstone as tf
 from flowstone.framework import flags
 from flowstone.framework.declarations.operation import F
+from flowstone.lowering.programs import region_members
 from small_loops import PROGRAMS
 from three_ways import assert_equal_three_ways, programs, steps
 
@@ -137,6 +138,25 @@ def test_large_arrays_alone_do_not_make_a_program_wide() -> None:
     y = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a + 1.0), [0, tf.constant(0.0)])[1]
     found, text, _ = programs([tf.exp(x) + y, y], [x])
     assert len(found) == 1 and "Exp(" in text
+
+
+def test_what_takes_much_memory_around_a_loop_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    translated = region_members.translated
+
+    def counted(subgraph: Any, nodes: Any, *arguments: Any, **keywords: Any) -> Any:
+        tried.append(len(nodes))
+        return translated(subgraph, nodes, *arguments, **keywords)
+
+    monkeypatch.setattr(region_members, "translated", counted)
+    x = tf.placeholder(tf.float32, [10_000])
+    parts = [tf.reverse(x * float(k), [0]) for k in range(2, 50)]
+    y = tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a * 0.5), [0, tf.reduce_sum(tf.add_n(parts))])[
+        1
+    ]
+    found, text, _ = programs([y], [x])
+    assert len(found) == 1 and "ReverseV2" in text and len(tried) <= 3
+    assert_equal_three_ways(monkeypatch, [y], {x: np.arange(10_000) / 1e4})
 
 
 def test_a_loop_on_a_shape_that_is_not_known() -> None:

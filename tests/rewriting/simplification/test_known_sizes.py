@@ -66,6 +66,8 @@ def program(make: Callable[..., Any], dims: Any = DIMS) -> str:
         (lambda x, y, z: tf.unstack(tf.shape(y))[1], "n2"),
         (lambda x, y, z: tf.equal(tf.shape(y)[0], 1), "False"),
         (lambda x, y, z: tf.equal(tf.shape(y)[0], tf.shape(x)[0]), "True"),
+        (lambda x, y, z: tf.equal(tf.shape(y), tf.shape(y[::2])), "[2]"),
+        (lambda x, y, z: tf.reduce_all(tf.not_equal(tf.shape(y[::2]), tf.shape(y))), "[]"),
         (lambda x, y, z: tf.identity(tf.shape(y)[0] > 1), "True"),
         (lambda x, y, z: tf.less(tf.shape(y)[0], 3), "[]"),
         (lambda x, y, z: tf.stack([tf.shape(y), tf.shape(y)[::-1]]), "[[n1, n2], [n2, n1]]"),

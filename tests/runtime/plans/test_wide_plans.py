@@ -158,3 +158,22 @@ def test_random_programs_agree(monkeypatch: Any, seed: int, fails: bool) -> None
         for a, b in zip(got, wanted):
             assert np.shape(a) == np.shape(b), sizes
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4, err_msg=str(sizes))
+
+
+def test_sizes_without_names_are_compared_in_the_step() -> None:
+    """Images are halved and doubled again: equal to the masks' sizes in the step, though no plan for all
+    sizes can know it."""
+    images, masks = tf.placeholder(tf.float32, [None, None, None, 1]), tf.placeholder(tf.int32, [None] * 3)
+    halved = tf.nn.max_pool(images, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    size = 2 * tf.shape(halved)[1:3]
+    doubled = tf.image.resize_nearest_neighbor(halved, size)
+    scores = tf.concat([doubled, -doubled], 3)
+    loss = tf.losses.sparse_softmax_cross_entropy(masks, scores)
+    same = tf.reduce_all(tf.equal(tf.shape(masks), tf.shape(scores)[:3]))
+    other = tf.reduce_any(tf.not_equal(tf.shape(masks), tf.shape(scores)[:3]))
+    with tf.Session() as session:
+        for n in (8, 6, 10, 4, 12, 2, 14):
+            fed = {images: np.ones([2, n, n, 1], np.float32), masks: np.zeros([2, n, n], np.int32)}
+            value, *compared = session.run([loss, same, other], fed)
+            assert compared == [True, False]
+            np.testing.assert_allclose(value, np.log1p(np.exp(-2.0)), rtol=1e-5)

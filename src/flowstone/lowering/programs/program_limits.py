@@ -55,6 +55,10 @@ class Untranslatable(Exception):
         self.node, self.reason = node, reason
 
 
+class TooMuch(Untranslatable):
+    """The nodes from this one on are too much together, though each alone may be part of a program."""
+
+
 def static_dims(node: PlanNode, dims: Dims) -> tuple[int, ...]:
     """The shape, which must be known and not too large."""
     if dims is None or any(n is None for n in dims):

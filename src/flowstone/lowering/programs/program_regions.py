@@ -29,6 +29,7 @@ from flowstone.lowering.programs.program_limits import (
     NARROW,
     WIDE,
     Limits,
+    TooMuch,
     Untranslatable,
     check_size,
     static_dims,
@@ -122,9 +123,19 @@ class _Search:
             asked = self._members.asked_of_others(groups)
             try:
                 return [self._members.members(nodes, self.left_out, self._limits, asked) for nodes in groups]
+            except TooMuch as error:
+                for unit in self._around_loops(error.node) or [self._units.of[error.node]]:
+                    self._leave_out(unit, error.reason)
             except Untranslatable as error:
                 self._leave_out(self._units.of[error.node], error.reason)
         return []
+
+    def _around_loops(self, node: PlanNode) -> list[Unit]:
+        """The units that compute something around the loops of the node's group, if it has loops."""
+        group = next((each for each in self._groups if self._units.of[node] in each.units), None)
+        if group is None or not any(unit.is_loop for unit in group.units):
+            return []
+        return [unit for unit in group.units if not unit.is_loop and _only_computes(unit.first)]
 
     def _worthwhile(self) -> list[list[PlanNode]]:
         """The nodes, in order, of groups with a loop or a branch."""
@@ -205,6 +216,10 @@ def _is_small(node: PlanNode, limits: Limits) -> bool:
         if x.dtype.is_ref or x.dtype.name not in KINDS:
             return False
     return True
+
+
+def _only_computes(node: PlanNode) -> bool:
+    return not (node.is_constant or node.declaration.in_control_flow or _is_about_containers(node))
 
 
 def _is_about_containers(node: PlanNode) -> bool:

@@ -22,6 +22,7 @@ from flowstone.lowering.programs.node_statements import STATEMENTS
 from flowstone.lowering.programs.program_limits import (
     NARROW,
     Limits,
+    TooMuch,
     Untranslatable,
     check_size,
     kind_of,
@@ -81,12 +82,13 @@ def translated(
             raise Untranslatable(node, "its products are large")
     if program.is_open:
         program = _bounded(program, loops, limits)
+    if _is_much(program, limits):
+        raise TooMuch(nodes[0], "its values take much memory")
+    if program.is_open:
         try:
             program_texts(program)
         except (Undecided, TypeError) as error:
             raise Untranslatable(translation.loops[0] if loops else nodes[0], str(error)) from None
-    if _is_much(program, limits):
-        raise Untranslatable(nodes[0], "its values take much memory")
     return program
 
 

@@ -200,7 +200,9 @@ class KnownSizes:
         compute = node.declaration.sizes_function
         if compute is not None:
             parts = [static_value(x) if value is None else value for x, value in zip(node.inputs, values)]
-            return None if any([part is None for part in parts]) else np.asarray(compute(*parts), object)
+            if any([part is None or None in part.ravel().tolist() for part in parts]):
+                return None  # a size without a name is as large as any other
+            return np.asarray(compute(*parts), object)
         is_kept = node.type == "Cast" and node.outputs[0].dtype in (dtypes.int32, dtypes.int64)
         return values[0] if is_kept else None
 

@@ -3,10 +3,11 @@ sets.
 
 ATen, MKL and oneDNN start an OpenMP team for products and convolutions that take a few microseconds; waking
 it costs more than it gains, on a busy machine up to a hundredfold. `wants_one_thread` decides at plan time,
-from static shapes; where another thread of the program has the team, other steps run on one thread, too,
-unless their kernels are long (`Plan.intra_op_threads`). `limit` is OpenMP's own call for the number of threads of *this* thread's parallel
-regions: 0.15 µs, and other threads and the user's other torch code never see it (`torch.set_num_threads` also
-changes what later threads start with). Where the team's threads run is `team_cores.py`'s.
+from static shapes. Where another thread of the program has the team, other steps run on one thread, too,
+unless their kernels are long (`Plan.intra_op_threads`). `limit` is OpenMP's own call for the number of
+threads of *this* thread's parallel regions: 0.15 µs, and other threads and the user's other torch code never
+see it (`torch.set_num_threads` also changes what later threads start with). Where the team's threads run is
+`team_cores.py`'s.
 
 ``ConfigProto.intra_op_parallelism_threads`` bounds the steps of a session in the same way, 0 being torch's
 own number: it is the number of threads of every step except small ones. ``inter_op_parallelism_threads``
