@@ -215,3 +215,28 @@ def map_and_scan(tf: Any) -> None:
     tf.map_fn(lambda row: row * 2.0, x)
     tf.scan(lambda a, row: a + row, x)
     tf.foldl(lambda a, row: a + row, x)
+
+
+@program
+def attention_begins_with_an_encoder(tf: Any) -> None:
+    seq, size = tf.contrib.seq2seq, tf.placeholder(tf.int32, [], "size")
+    memory = tf.placeholder(tf.float32, [None, 6, 8], "memory")
+    state = tf.placeholder(tf.float32, [None, 4], "state")
+    cell = seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), seq.LuongAttention(4, memory), 4)
+    cell.zero_state(size, tf.float32).clone(cell_state=state)
+
+
+@program
+def checked_shapes(tf: Any) -> None:
+    framework, x = tf.contrib.framework, tf.placeholder(tf.float32, [None, 3], "x")
+    framework.with_same_shape(x, tf.placeholder(tf.float32, [None, None], "y"))
+    framework.with_shape([2, 3], tf.placeholder(tf.float32, None, "z"))
+    framework.with_shape(tf.placeholder(tf.int32, [2], "sizes"), x)
+
+
+@program
+def legacy_attention(tf: Any) -> None:
+    words = [tf.placeholder(tf.int32, [None], f"w{i}") for i in range(3)]
+    tf.contrib.legacy_seq2seq.embedding_attention_seq2seq(
+        words, words, tf.nn.rnn_cell.GRUCell(4), 9, 9, 4, initial_state_attention=True, feed_previous=True
+    )

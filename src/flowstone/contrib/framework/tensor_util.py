@@ -68,7 +68,7 @@ def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
         shape = expected_tensor.shape
         if shape.is_fully_defined():
             return with_shape(shape.as_list(), tensor)
-        return with_shape(tf.shape(expected_tensor), tensor)
+        return with_shape(tf.shape(expected_tensor, name="expected_shape"), tensor)
 
 
 def with_shape(expected_shape: Any, tensor: Any) -> Any:
@@ -97,11 +97,11 @@ def with_shape(expected_shape: Any, tensor: Any) -> Any:
             raise ValueError(f"Invalid shape for tensor {tensor.name}, expected {sizes}, got {own}.")
         return tensor
     with tf.name_scope(f"{tensor.op.name}/"):
-        wanted = tf.convert_to_tensor(expected_shape, dtype=None if known is None else tf.int32)
+        wanted = expected_shape if isinstance(expected_shape, tf.Tensor) else [int(n) for n in known]
         with tf.control_dependencies([_assert_shape(wanted, tensor)]):
             result = tf.identity(tensor)
     if known is not None:
-        result.set_shape(own.merge_with(list(known)))
+        result.set_shape(own.merge_with([None if n < 0 else n for n in known]))
     return result
 
 
@@ -121,13 +121,19 @@ def _check_type(expected_shape: Any, tensor: Any) -> None:
 
 
 def _assert_shape(expected_shape: Any, tensor: Any) -> Any:
-    with tf.name_scope("assert_shape"):
-        actual = tf.shape(tensor, name="actual", out_type=expected_shape.dtype.base_dtype)
-        same = tf.cond(
-            tf.equal(tf.size(actual), tf.size(expected_shape)),
-            lambda: tf.reduce_all(tf.equal(actual, expected_shape)),
-            lambda: tf.constant(False),
-        )
-        return tf.Assert(
-            same, [f"Wrong shape for {tensor.name} [expected] [actual].", expected_shape, actual]
-        )
+    """An operation that fails for another shape; -1 stands for any size."""
+    out_type = expected_shape.dtype.base_dtype if isinstance(expected_shape, tf.Tensor) else tf.int32
+    with tf.name_scope("assert_shape") as scope:
+        actual = tf.shape(tensor, name="actual", out_type=out_type)
+        with tf.name_scope("is_shape") as inner:
+            size = tf.size(expected_shape)
+            with tf.name_scope("is_rank") as ranks:
+                has_rank = tf.equal(size, tf.rank(tensor, name="actual"), name=ranks)
+            with tf.name_scope("shape_tensor_equal") as sizes:
+                is_any = tf.equal(expected_shape, -1)
+                is_size = tf.equal(expected_shape, actual, "equal")
+                fits = tf.logical_or(is_any, is_size, name="exclude_partial_shape")
+                has_sizes = tf.reduce_all(fits, name=sizes)
+            same = tf.logical_and(has_rank, has_sizes, name=inner)
+        message = f"Wrong shape for {tensor.name} [expected] [actual]."
+        return tf.Assert(same, [message, expected_shape, actual], name=scope)

@@ -93,9 +93,10 @@ def attention_decoder(
     output_size = cell.output_size if output_size is None else output_size
     with tf.variable_scope(scope or "attention_decoder", dtype=dtype) as entered:
         dtype = entered.dtype
+        batch = tf.shape(decoder_inputs[0])[0]
         heads = _Heads(attention_states, num_heads, dtype)
         state, outputs, previous = initial_state, [], None
-        size = tf.stack([tf.shape(decoder_inputs[0])[0], heads.size])
+        size = tf.stack([batch, heads.size])
         attended = [tf.zeros(size, dtype=dtype) for _ in range(num_heads)]
         for each in attended:
             each.set_shape([None, heads.size])
@@ -112,8 +113,10 @@ def attention_decoder(
                 raise ValueError(f"Could not infer input size from input: {inputs.name}")
             joined = [inputs, *attended]
             cell_output, state = cell(_Linear(joined, depth, True)(joined), state)
-            reuses = True if i == 0 and initial_state_attention else None
-            with tf.variable_scope(tf.get_variable_scope(), reuse=reuses):
+            if i == 0 and initial_state_attention:
+                with tf.variable_scope(tf.get_variable_scope(), reuse=True):
+                    attended = heads.attend(state)
+            else:
                 attended = heads.attend(state)
             with tf.variable_scope("AttnOutputProjection"):
                 joined = [tf.cast(cell_output, dtype), *attended]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flowstone as tf
+from flowstone.contrib.framework.tensor_util import with_same_shape
 from flowstone.contrib.seq2seq.attention_mechanism import (
     AttentionMechanism,
     BahdanauAttention,
@@ -71,12 +72,11 @@ class AttentionWrapperState(
     __slots__ = ()
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """A state with other parts, as given; tensors take the static shapes of those that they replace."""
+        """A state with other parts, as given, whose tensors must have the shapes of those that they replace."""
 
         def with_shape(old: Any, new: Any) -> Any:
-            if isinstance(old, tf.Tensor) and isinstance(new, tf.Tensor):
-                new.set_shape(old.shape)
-            return new
+            is_checked = isinstance(old, tf.Tensor) and isinstance(new, tf.Tensor)
+            return with_same_shape(old, new) if is_checked else new
 
         return nest.map_structure(with_shape, self, super()._replace(**kwargs))  # type: ignore[no-any-return]
 
