@@ -151,11 +151,6 @@ RUNNING_VALUES: dict[str, Running] = {
     "index": (lambda tf, x: x[5], (f(3),), "slice index 5 0 bounds"),
     "index, fed": (lambda tf, x, a: tf.reshape(x, [3])[a], (f(3), n(-4)), "bounds"),
     "slice": (lambda tf, x, b: tf.slice(x, b, [2]), (f(3), i(2)), ""),
-    "conv2d, dilated batch": (
-        lambda tf, x, w: tf.nn.conv2d(x, w, [1] * 4, "SAME", dilations=[2, 1, 1, 1]),
-        (f(1, 4, 4, 2), f(2, 2, 2, 1)),
-        "dilations batch depth",
-    ),
     "slice, assigned": (
         lambda tf, x, e: tf.Variable(f(3, 2), name="v")[: e[0]].assign(x),
         (f(2, 2), i(3)),
