@@ -151,6 +151,11 @@ RUNNING_VALUES: dict[str, Running] = {
     "index": (lambda tf, x: x[5], (f(3),), "slice index 5 0 bounds"),
     "index, fed": (lambda tf, x, a: tf.reshape(x, [3])[a], (f(3), n(-4)), "bounds"),
     "slice": (lambda tf, x, b: tf.slice(x, b, [2]), (f(3), i(2)), ""),
+    "slice, assigned": (
+        lambda tf, x, e: tf.Variable(f(3, 2), name="v")[: e[0]].assign(x),
+        (f(2, 2), i(3)),
+        "shape 3 2",
+    ),
     "slice, length": (lambda tf, x, b: tf.slice(x, b, b), (f(2, 3), i(1)), "begin size 1-D 2"),
     "slice, lengths": (lambda tf, x, b, s: tf.slice(x, b, s), (f(3), i(1, 1), i(1, 1)), "begin size 1-D 1"),
     "strided_slice, lengths": (

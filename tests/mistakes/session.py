@@ -75,6 +75,7 @@ SESSION: dict[str, Session] = {
     "feed ragged lists": (_fed([[1.0], [1.0, 2.0]], None), ""),
     "feed a large integer": (_fed(2**40, (), "int32"), "int32"),
     "feed a negative unsigned": (_fed(-1, (), "uint8"), "uint8"),
+    "feed 2 as a bool": (_fed(2, (), "bool"), "2 bool larger type"),
     "feed a dict": (_fed({"a": 1}, None), "dict"),
     "closed": (_closed, "closed"),
     "no such operation": (_empty, "NoOp_1"),

@@ -417,9 +417,9 @@ def _as_feed_array(value: Any, tensor: Tensor, wanted: np.dtype[Any]) -> np.ndar
         )
     if tensor.dtype.base_dtype is dtypes.string:
         return as_bytes_array(np.asarray(value, dtype=object) if isinstance(value, (list, tuple)) else value)
-    if type(value) is int and wanted.kind in "iu":
-        info = np.iinfo(wanted)
-        if not info.min <= value <= info.max:
+    if type(value) is int and wanted.kind in "iub":
+        least, most = (0, 1) if wanted.kind == "b" else (np.iinfo(wanted).min, np.iinfo(wanted).max)
+        if not least <= value <= most:
             raise TypeError(
                 f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
                 f"{wanted}. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."

@@ -318,10 +318,11 @@ class Layer(Configured, PartOfModel, WeightValues):
 
     def _regularize(self, name: str, variable: Any, regularizer: Callable[..., Any]) -> None:
         graph = get_default_graph()
-        with outside_control_flow(graph), graph.name_scope(f"{name}/Regularizer"):
-            loss = regularizer(variable)
-        if loss is not None:
-            self.add_loss(loss)
+        for part in list(variable) if isinstance(variable, PartitionedVariable) else [variable]:
+            with outside_control_flow(graph), graph.name_scope(f"{name}/Regularizer"):
+                loss = regularizer(part)
+            if loss is not None:
+                self.add_loss(loss)
 
     # ---- losses and updates
 

@@ -67,6 +67,12 @@ def test_split_and_concat() -> None:
     assert run(ta.read(1)).tolist() == [[2], [3]]
 
 
+def test_no_scalars_are_joined() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        joined = tf.TensorArray(tf.float32, 0, element_shape=[]).concat()
+        assert session.run(joined).shape == (0,)
+
+
 def test_scatter_then_write() -> None:
     ta = tf.TensorArray(tf.float32, 3).scatter([2, 0], [1.0, 2.0]).write(1, 4.0)
     assert run(ta.stack()).tolist() == [2, 4, 1]

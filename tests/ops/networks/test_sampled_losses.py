@@ -73,7 +73,7 @@ def test_partitioned_variables_are_looked_up_by_parts() -> None:
     table = np.random.RandomState(2).randn(10, 3).astype(np.float32)
     sampled = (np.int64([9, 4]), np.float32([[0.5], [0.3]]), np.float32([0.5, 0.2]))
     with tf.Graph().as_default(), tf.Session() as session:
-        parts = tf.get_variable("w", initializer=table, partitioner=tf.fixed_size_partitioner(3))
+        parts = tf.get_variable("w", initializer=tf.constant(table), partitioner=tf.fixed_size_partitioner(3))
         losses = [
             tf.nn.nce_loss(
                 w, tf.zeros([10]), [[1], [8]], tf.ones([2, 3]), 2, 10, 1, sampled, partition_strategy="div"

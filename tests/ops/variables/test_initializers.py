@@ -113,7 +113,7 @@ def test_errors() -> None:
         initializers.variance_scaling(1.0, "fan_in", "x")
     with pytest.raises(ValueError, match="expected to be floating point"):
         initializers.orthogonal(dtype=tf.int32)
-    with pytest.raises(ValueError, match="at least two-dimensional"):
+    with pytest.raises(ValueError, match="only be used for 2D matrices"):
         initializers.identity()([3])
     with pytest.raises(TypeError, match="Invalid type for initial value"):
         initializers.constant(object())

@@ -141,3 +141,17 @@ def test_rows_of_a_variable_of_strings():
         assert session.run(words.sparse_read([1])).tolist() == [b"b"]
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run(tf.gather(words, [3]))
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_an_index_out_of_range_changes_no_row(resource: bool) -> None:
+    """The gather whose gradient it is is left out, but would fail before the update."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.get_variable("table", initializer=np.ones([3, 2], np.float32), use_resource=resource)
+        ids = tf.placeholder(tf.int32, [None])
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(tf.gather(table, ids)))
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"= 5 is not in \[0, 3\)"):
+                session.run(step, {ids: [0, 5]})
+        np.testing.assert_array_equal(session.run(table), np.ones([3, 2]))

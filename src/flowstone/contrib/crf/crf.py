@@ -74,9 +74,11 @@ def crf_multitag_sequence_score(
     tag_bitmap = tf.cast(tag_bitmap, dtype=tf.bool)
     sequence_lengths = tf.convert_to_tensor(sequence_lengths)
     allowed = tf.where(tag_bitmap, inputs, tf.fill(tf.shape(inputs), float("-inf")))
+    # The bitmap may tell what the inputs' shape does not: that the branch of one step is not taken.
+    is_longer = allowed.shape.as_list()[1] not in (None, 1)
     return one_or_more_steps(
         inputs,
-        lambda: tf.reduce_logsumexp(tf.squeeze(allowed, [1]), axis=[1]),
+        lambda: tf.reduce_logsumexp(*((allowed, [1, 2]) if is_longer else (tf.squeeze(allowed, [1]), [1]))),
         lambda: crf_log_norm(allowed, sequence_lengths, transition_params),
     )
 
@@ -119,7 +121,7 @@ def crf_log_likelihood(
 
 def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
     """The sum of the scores of each sequence's tags, [batch]; see the module for the arguments."""
-    batch, steps, tags = tf.unstack(tf.shape(inputs))
+    batch, steps, tags = tf.unstack(tf.shape(inputs), 3)
     flat = tf.reshape(inputs, [-1])
     places = tf.expand_dims(tf.range(batch) * steps * tags, 1) + tf.expand_dims(tf.range(steps) * tags, 0)
     tag_indices = tf.cast(tag_indices, places.dtype)

@@ -107,11 +107,10 @@ class TransformedDistribution(Distribution):
     @staticmethod
     def _static(shape: Any) -> Any:
         known = static_value(shape)
-        return tf.TensorShape(
-            [None] * (shape.shape[0].value or 0)
-            if known is None
-            else [None if k is None else int(k) for k in known]
-        )
+        if known is not None:
+            return tf.TensorShape([None if k is None else int(k) for k in known])
+        rank = None if shape.shape.ndims is None else shape.shape[0].value
+        return tf.TensorShape(None if rank is None else [None] * rank)
 
     def _event_shape_tensor(self) -> Any:
         own = self.distribution.event_shape_tensor() if self._override_event is None else self._override_event

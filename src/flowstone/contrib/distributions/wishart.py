@@ -142,7 +142,7 @@ class _WishartLinearOperator(Distribution):
             raise ValueError(
                 "Computing std. dev. when is cholesky_input_output_matrices=True does not make sense."
             )
-        return tf.sqrt(self._variance())
+        return tf.cholesky(self._variance())  # as in TensorFlow
 
     def _mode(self) -> Any:
         s = self.df - self.dimension - 1.0

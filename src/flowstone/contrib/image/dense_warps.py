@@ -33,7 +33,7 @@ def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> A
             floor = tf.minimum(tf.maximum(0.0, tf.floor(place)), last)
             floors.append(tf.cast(floor, tf.int32))
             part = tf.cast(place - floor, image.dtype)
-            parts.append(tf.minimum(tf.maximum(part, 0.0), 1.0)[:, :, None])
+            parts.append(tf.minimum(tf.maximum(0.0, part), 1.0)[:, :, None])
         starts = tf.reshape(tf.range(batch) * height * width, [batch, 1])
 
         def read(down: int, across: int) -> Any:

@@ -77,7 +77,7 @@ def batch_norm(
         raise ValueError("data_format has to be either NCHW or NHWC.")
     inputs = given["inputs"] = tf.convert_to_tensor(inputs)
     rank = inputs.shape.ndims
-    simple = batch_weights is None and param_regularizers is None and not renorm and adjustment is None
+    simple = batch_weights is None and not renorm and adjustment is None
     fusible = fused is not False and rank in (2, 4) and simple
     if fusible and (rank == 2 or not _has_layer(given)):
         return _fused_batch_norm(given)
@@ -139,16 +139,16 @@ def _by_layer(given: Given, scope: Any, fused: bool) -> Any:
 # ---- variables
 
 
-def _variable(given: Given, name: str, shape: Any, dtype: Any, trainable: bool) -> Any:
+def _variable(given: Given, name: str, shape: Any, dtype: Any, regularized: bool = False) -> Any:
     collections = utils.get_variable_collections(given["variables_collections"], name)
     return model_variable(
         name,
         shape=shape,
         dtype=dtype,
         initializer={**_DEFAULTS, **(given["param_initializers"] or {})}[name],
-        regularizer=(given["param_regularizers"] or {}).get(name) if trainable else None,
+        regularizer=(given["param_regularizers"] or {}).get(name) if regularized else None,
         collections=collections,
-        trainable=trainable and given["trainable"],
+        trainable=name in ("beta", "gamma") and given["trainable"],
     )
 
 
@@ -156,8 +156,8 @@ def _averages(given: Given, scope: Any, shape: Any, dtype: Any) -> tuple[Any, An
     """The variables of the moving averages, which are never partitioned."""
     with tf.variable_scope(scope, reuse=scope.reuse) as within:
         within.set_partitioner(None)
-        mean = _variable(given, "moving_mean", shape, dtype, trainable=False)
-        variance = _variable(given, "moving_variance", shape, dtype, trainable=False)
+        mean = _variable(given, "moving_mean", shape, dtype)
+        variance = _variable(given, "moving_variance", shape, dtype)
     return mean, variance
 
 
@@ -184,17 +184,18 @@ def _by_moments(given: Given, scope: Any) -> Any:
     channels = _channels(inputs, given["data_format"])
     axes = [0, *range(2, rank)] if first else list(range(rank - 1))
     broadcast = [1, channels, *[1] * (rank - 2)] if first else None
-    beta = _variable(given, "beta", [channels], dtype, True) if given["center"] else None
-    gamma = _variable(given, "gamma", [channels], dtype, True) if given["scale"] else None
+    weights = given["batch_weights"]
+    if weights is not None:
+        weights = tf.reshape(tf.convert_to_tensor(weights), [-1, *[1] * (rank - 1)])
+    beta = _variable(given, "beta", [channels], dtype) if given["center"] else None
+    gamma = _variable(given, "gamma", [channels], dtype) if given["scale"] else None
     averages = _averages(given, scope, [channels], dtype)
     known = utils.constant_value(given["is_training"])
     moments = averages
     if known is None or known:
-        weights = given["batch_weights"]
         if weights is None:
             found = tf.nn.moments(inputs, axes)
         else:
-            weights = tf.reshape(tf.convert_to_tensor(weights), [-1, *[1] * (rank - 1)])
             found = tf.nn.weighted_moments(inputs, axes, weights)
         moments = _used_moments(given, averages, found)
     mean, variance = moments
@@ -228,9 +229,7 @@ def _used_moments(given: Given, averages: tuple[Any, Any], found: tuple[Any, Any
 
 def _fused_batch_norm(given: Given) -> Any:
     inputs, data_format = given["inputs"], given["data_format"]
-    with tf.variable_scope(
-        given["scope"], "BatchNorm", [inputs], reuse=given["reuse"], custom_getter=variable_getter()
-    ) as sc:
+    with tf.variable_scope(given["scope"], "BatchNorm", [inputs], reuse=given["reuse"]) as sc:
         shape, is_matrix = inputs.shape, inputs.shape.ndims == 2
         channels = _channels(inputs, data_format)
         dtype = tf.float32 if inputs.dtype.base_dtype == tf.float16 else inputs.dtype.base_dtype

@@ -119,6 +119,8 @@ def bias_add(
         if shape.ndims is None:
             raise ValueError("Dims of shape must be known but is None")
         images = shape.ndims == 4
+        if data_format == "NCHW" and not images:
+            raise ValueError("Data format NCHW only supports 4D Tensor")
         channels = shape.as_list()[1 if images and data_format == "NCHW" else -1]
         if channels is None:
             raise ValueError("`C` dimension must be known but is None")
@@ -199,7 +201,7 @@ def legacy_fully_connected(
             y = tf.reshape(y, tf.stack([*sizes[:-1], num_output_units]))
             y.set_shape([*x.shape.as_list()[:-1], num_output_units])
         y = y if activation_fn is None else activation_fn(y)
-        tf.add_to_collections(output_collections, y)
+        tf.add_to_collections({*output_collections, tf.GraphKeys.ACTIVATIONS}, y)
         return y
 
 

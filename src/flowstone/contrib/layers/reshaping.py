@@ -112,8 +112,9 @@ def maxout(inputs: Any, num_units: int, axis: int = -1, scope: str | None = None
         if None in sizes:
             dynamic = tf.shape(inputs)
             sizes = [dynamic[i] if size is None else size for i, size in enumerate(sizes)]
-        grouped = [*sizes[:axis], num_units, features // num_units, *sizes[axis + 1 :]]
-        outputs = tf.reduce_max(tf.reshape(inputs, grouped), axis + 1)
+        # As in TensorFlow the groups are of elements that lie behind each other, along whichever axis.
+        grouped = [*sizes[:axis], num_units, *sizes[axis + 1 :], features // num_units]
+        outputs = tf.reduce_max(tf.reshape(inputs, grouped), -1)
         known = inputs.shape.as_list()
         known[axis] = num_units
         outputs.set_shape(known)

@@ -40,7 +40,7 @@ def _checked(losses: Any, weights: Any) -> Any:
         raise ValueError("losses.get_shape().ndims cannot be None")
     if weights.shape.ndims is None:
         raise ValueError("weights.get_shape().ndims cannot be None")
-    if weights.shape.ndims > 1 and weights.shape.as_list()[-1] == 1:
+    if weights.shape.ndims > 1 and weights.shape.as_list()[-1] in (None, 1):
         weights = tf.squeeze(weights, [-1])
     return weights
 
@@ -251,9 +251,7 @@ def softmax_cross_entropy(
         logits.shape.assert_is_compatible_with(labels.shape)
         labels = tf.cast(labels, logits.dtype)
         if label_smoothing > 0:
-            classes = labels.shape.as_list()[1]
-            if classes is None:
-                classes = tf.cast(tf.shape(labels)[1], logits.dtype)
+            classes = tf.cast(tf.shape(labels)[1], logits.dtype)
             labels = labels * (1.0 - label_smoothing) + label_smoothing / classes
         losses = tf.nn.softmax_cross_entropy_with_logits(
             labels=tf.stop_gradient(labels), logits=logits, name="xentropy"

@@ -82,8 +82,6 @@ def streaming_pearson_correlation(
             predictions, predictions, weights, name="variance_predictions"
         )
         second, second_update = streaming_covariance(labels, labels, weights, name="variance_labels")
-        value = tf.div_no_nan(both, tf.sqrt(first) * tf.sqrt(second), name="pearson_r")
-        update_op = tf.div_no_nan(
-            both_update, tf.sqrt(first_update) * tf.sqrt(second_update), name="update_op"
-        )
+        value = tf.truediv(both, tf.sqrt(first) * tf.sqrt(second), name="pearson_r")
+        update_op = tf.truediv(both_update, tf.sqrt(first_update) * tf.sqrt(second_update), name="update_op")
         return published(value, update_op, metrics_collections, updates_collections)

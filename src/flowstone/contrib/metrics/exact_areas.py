@@ -141,8 +141,8 @@ def auc_with_confidence_intervals(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be between 0 and 1; currently {alpha:.02f}")
     with tf.variable_scope(name, default_name="auc_with_confidence_intervals"):
-        labels, predictions = _checked_labels(labels), _as_vector(predictions, tf.float32)
-        given = tf.ones_like(predictions) if weights is None else _as_vector(weights, tf.float32)
+        labels, predictions = _checked_labels(labels), _as_vector(predictions, tf.float64)
+        given = tf.ones_like(predictions, tf.float32) if weights is None else _as_vector(weights, tf.float32)
         given = tf.broadcast_to(given, tf.shape(predictions))
         kept, update_preds = streaming_concat(predictions, name="concat_preds")
         kept_labels, update_labels = streaming_concat(labels, name="concat_labels")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import flowstone as tf
-from flowstone.layers.metrics.state import metric_variable
 
 
 def auc_using_histogram(
@@ -39,20 +38,27 @@ def auc_using_histogram(
             labels.shape.assert_is_compatible_with(scores.shape)
             labels.shape.with_rank(1)
         with tf.variable_scope(None, "hist_accumulate", [labels, scores]):
-            true_counts = metric_variable([nbins], tf.float32, name="hist_true_acc")
-            false_counts = metric_variable([nbins], tf.float32, name="hist_false_acc")
+            true_counts, false_counts = (_counts(f"hist_{kind}_acc", nbins) for kind in ("true", "false"))
             bounds = tf.cast(tf.convert_to_tensor(score_range), scores.dtype)
 
             def counted(mask: Any) -> Any:
                 chosen = tf.boolean_mask(scores, mask)
-                return tf.cast(tf.histogram_fixed_width(chosen, bounds, nbins), tf.float32)
+                return tf.histogram_fixed_width(chosen, bounds, nbins, dtype=tf.int64)
 
             update_op = tf.group(
                 tf.assign_add(true_counts, counted(labels)),
                 tf.assign_add(false_counts, counted(tf.logical_not(labels))),
                 name="update_op",
             )
-        hits, misses = (each / tf.reduce_sum(each) for each in (true_counts, false_counts))
+        counts = (true_counts, false_counts)
+        hits, misses = (
+            tf.cast(each, tf.float32) / tf.cast(tf.reduce_sum(each), tf.float32) for each in counts
+        )
         above = tf.cumsum(hits, exclusive=True, reverse=True)
         # Scores of one bin are in either order equally often.
         return tf.reduce_sum(misses * (above + hits / 2.0), name="auc"), update_op
+
+
+def _counts(name: str, size: int) -> Any:
+    zeros, collections = tf.zeros_initializer(), [tf.GraphKeys.LOCAL_VARIABLES]
+    return tf.get_variable(name, [size], tf.int64, zeros, trainable=False, collections=collections)

@@ -58,8 +58,10 @@ def cohen_kappa(
     if num_classes < 2:
         raise ValueError(f"`num_classes` must be >= 2.Found: {num_classes}")
     with tf.variable_scope(name, "cohen_kappa", (labels, predictions_idx, weights)):
-        rows = tf.reshape(tf.cast(labels, tf.int64), [-1])
-        columns = tf.reshape(tf.cast(predictions_idx, tf.int64), [-1])
+        rows, columns = tf.cast(labels, tf.int64), tf.cast(predictions_idx, tf.int64)
+        rows, columns = (
+            tf.squeeze(each, [-1]) if each.shape.ndims == 2 else each for each in (rows, columns)
+        )
         dtype = tf.int64 if weights is None else tf.float32
         agreed = metric_variable([num_classes], dtype, name="po")
         row_sums = metric_variable([num_classes], dtype, name="pe_row")

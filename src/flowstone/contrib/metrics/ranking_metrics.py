@@ -6,6 +6,7 @@ from typing import Any
 
 import flowstone as tf
 from flowstone.layers.metrics.average_precisions import average_precision_at_top_k
+from flowstone.layers.metrics.rankings import name_at_k
 
 Pair = Any  # a value and the operation that updates it
 
@@ -63,7 +64,7 @@ def sparse_recall_at_top_k(
         weights,
         metrics_collections,
         updates_collections,
-        name or "recall_at_k",
+        name or name_at_k("recall", None, class_id),
     )
 
 
@@ -101,7 +102,7 @@ def streaming_sparse_precision_at_top_k(
         weights,
         metrics_collections,
         updates_collections,
-        name or "precision_at_k",
+        name or name_at_k("precision", None, class_id),
     )
 
 

@@ -277,7 +277,7 @@ def _as_counts(labels: Any, predictions: Any) -> Any:
     least = tf.assert_greater_equal(predictions, tf.cast(0.0, dtype))
     most = tf.assert_less_equal(predictions, tf.cast(1.0, dtype))
     with tf.control_dependencies([least, most]):
-        return tf.cast(labels, tf.float32)
+        return tf.cast(labels, tf.float64)
 
 
 def precision_recall_at_equal_thresholds(
@@ -290,31 +290,26 @@ def precision_recall_at_equal_thresholds(
     `labels` are bools, `predictions` in [0, 1], of the same shape. Returns the data and an update.
     """
     number = 201 if num_thresholds is None else num_thresholds
-    if number < 2:
-        raise ValueError(f"num_thresholds must be at least 2, but is {number}")
     with tf.name_scope(name, "precision_recall_at_equal_thresholds", (labels, predictions, weights)):
         predictions = tf.convert_to_tensor(predictions)
-        counts = _as_counts(labels, predictions)
-        factor = tf.ones_like(counts)
+        counts, factor = _as_counts(labels, predictions), tf.constant(1.0)
         if weights is not None:
-            factor = broadcast_weights(tf.cast(weights, tf.float32), predictions)
-        bucket = tf.cast(tf.floor(predictions * (number - 1)), tf.int32)
+            factor = broadcast_weights(tf.cast(weights, tf.float64), counts)
+        factor = tf.cast(factor, tf.float64)
+        hits_and_misses = [tf.reshape(each, [-1]) for each in (counts * factor, (1.0 - counts) * factor)]
+        bucket = tf.cast(tf.floor(tf.reshape(predictions, [-1]) * (number - 1)), tf.int32)
         with tf.name_scope("variables"):
-            hits = metric_variable([number], tf.float32, name="tp_buckets")
-            misses = metric_variable([number], tf.float32, name="fp_buckets")
-        updates = [
-            tf.scatter_add(hits, bucket, counts * factor, use_locking=use_locking or False),
-            tf.scatter_add(misses, bucket, (1.0 - counts) * factor, use_locking=use_locking or False),
-        ]
-        tp, fp = tf.cumsum(hits, reverse=True, name="tp"), tf.cumsum(misses, reverse=True, name="fp")
-        fn, tn = tf.subtract(tp[0], tp, name="fn"), tf.subtract(fp[0], fp, name="tn")
-        data = PrecisionRecallData(
-            tp=tp,
-            fp=fp,
-            tn=tn,
-            fn=fn,
-            precision=tf.div(tp, tf.maximum(tp + fp, _SMALL), name="precision"),
-            recall=tf.div(tp, tf.maximum(tp + fn, _SMALL), name="recall"),
-            thresholds=tf.lin_space(0.0, 1.0, number),
-        )
+            buckets = [metric_variable([number], tf.float64, name=f"{kind}_buckets") for kind in ("tp", "fp")]
+        with tf.name_scope("update_op"):
+            updates = [
+                tf.scatter_add(bins, bucket, amounts, use_locking=use_locking or False)
+                for bins, amounts in zip(buckets, hits_and_misses)
+            ]
+        tp, fp = (tf.cumsum(bins, reverse=True, name=kind) for bins, kind in zip(buckets, ("tp", "fp")))
+        tn, fn = tf.subtract(fp[0], fp), tf.subtract(tp[0], tp)
+        least = tf.constant(_SMALL, tf.float64)
+        precision, recall = tp / tf.maximum(least, tp + fp), tp / tf.maximum(least, tp + fn)
+        dtype = predictions.dtype.base_dtype
+        found = [tf.cast(each, dtype) for each in (tp, fp, tn, fn, precision, recall)]
+        data = PrecisionRecallData._make([*found, tf.cast(tf.lin_space(0.0, 1.0, number), dtype)])
         return data, tf.group(*updates)

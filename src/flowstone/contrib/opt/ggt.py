@@ -90,7 +90,7 @@ class GGTOptimizer(Optimizer):
                 tf.assign_sub(each, rate * tf.reshape(part, each.shape))
                 for each, part in zip(variables, parts)
             ]
-            return tf.group(*updates)
+            return tf.group(*updates, name=name_scope)
 
     def _step(self, gradient: Any) -> Any:
         """The step for the gradient of all variables [size]; keeps its moment."""

@@ -62,10 +62,8 @@ class VariableClippingOptimizer(Optimizer):
     def _clipped(self, grad: Any, var: Any) -> Any:
         dims = self._vars_to_clip_dims[var]
         with tf.colocate_with(var if self._colocate else None, ignore_existing=not self._colocate):
-            if isinstance(grad, tf.IndexedSlices):
+            if isinstance(grad, tf.IndexedSlices) and 0 not in dims:
                 rows = tf.unique(grad.indices).y
-                if 0 in dims:
-                    raise ValueError("A sparse gradient's variable cannot be clipped along dimension 0")
                 clipped = tf.clip_by_norm(tf.gather(var, rows), self._max_norm, list(dims))
                 return self._put(var, rows, clipped)
             return var.assign(

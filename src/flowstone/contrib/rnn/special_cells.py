@@ -158,6 +158,8 @@ class GLSTMCell(PairCell):
         c, m = state
         units, count, dtype = self._num_units, self._groups, inputs.dtype
         depth = inputs.shape[1].value
+        if depth is None:
+            raise ValueError("input size must be statically known")
         if depth % count:
             raise ValueError(f"inputs of size {depth} cannot be split in {count} groups")
         with tf.variable_scope(tf.get_variable_scope(), initializer=self._initializer):

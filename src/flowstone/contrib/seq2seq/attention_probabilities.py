@@ -62,7 +62,7 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
 
 
 def _recursive(p_choose_i: Any, previous_attention: Any) -> Any:
-    batch = p_choose_i.get_shape().as_list()[0]
+    batch = p_choose_i.get_shape().with_rank(2).as_list()[0]
     batch = tf.shape(p_choose_i)[0] if batch is None else batch
     # q_i = (1 - p_(i-1)) q_(i-1) + previous_i, attention_i = p_i q_i
     passed = tf.concat([tf.ones((batch, 1), p_choose_i.dtype), 1 - p_choose_i[:, :-1]], 1)

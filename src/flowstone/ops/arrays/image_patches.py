@@ -62,6 +62,8 @@ def _(node: Node, env: Environment) -> Kernel:
     sizes = _window_sizes(node)
 
     def extract(x: Any) -> Any:
+        if x.dim() != 4:
+            raise invalid(f"input must be 4-dimensional, got {list(x.shape)}")
         (rows, top, bottom), (columns, left, right) = [
             _windows(n, size, stride, padding) for n, size, stride in zip(x.shape[1:3], sizes, strides)
         ]

@@ -12,6 +12,7 @@ from flowstone.framework.declarations.kernel import CPU, GPU, X0, X1, Call, Envi
 from flowstone.framework.declarations.operation import F, Gradients, Known, Shapes, op
 from flowstone.framework.graphs.graph_operation import Operation
 from flowstone.framework.machine.array_code import framed_rows
+from flowstone.framework.tensors.composite import IndexedSlices
 from flowstone.framework.tensors.dispatch import dispatched
 from flowstone.framework.tensors.node import Node, Output
 from flowstone.framework.tensors.scope import get_default_graph
@@ -152,10 +153,15 @@ def _(node: Node) -> Known | list[Known]:
     return as_known([n for part in parts for n in part], node.dtype(0).as_numpy_dtype)
 
 
-def _concat_gradient(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Tensor]:
+def _concat_gradient(dy: Any, values: list[Tensor], axis: Tensor) -> list[Any]:
     """The pieces of `dy` that belong to the inputs of a concatenation."""
     if len(values) == 1:
         return [dy]
+    if isinstance(dy, IndexedSlices):
+        known, dims = scalar_element(axis._static_value), values[0].dims
+        if known is not None and (known >= 0 or dims is not None):
+            return _concat_gradient_of_rows(dy, values, axis, int(known) % len(dims) if dims else int(known))
+        dy = convert_to_tensor(dy)
     if axis.op.type == "Const" and axis.op._control_flow_context is not dy.op._control_flow_context:
         axis = constant(axis.op.attributes["value"], axis.dtype)  # in the context of the gradient
     axis = F.FloorMod(axis, rank(values[0]), name="mod")
@@ -165,6 +171,35 @@ def _concat_gradient(dy: Tensor, values: list[Tensor], axis: Tensor) -> list[Ten
         sizes = F.Squeeze(sizes)
         return F.SplitV.several(dy, sizes, axis, num_split=len(values), name="split")  # type: ignore[no-any-return]
     return [F.Slice(dy, begin, size) for begin, size in zip(F.ConcatOffset(axis, shapes), shapes)]
+
+
+def _concat_gradient_of_rows(dy: IndexedSlices, values: list[Tensor], axis: Tensor, known: int) -> list[Any]:
+    """The same of some rows: those of each piece, or pieces of them."""
+    axis, shapes = F.FloorMod(axis, rank(values[0]), name="mod"), _shapes_of(values)
+    found: list[Any] = []
+    begin: Any
+    if known == 0:
+        begin = constant(0, dy.indices.dtype.base_dtype)
+        for each in shapes:
+            size = F.GatherV2(each, axis, 0)
+            if size.dtype is not begin.dtype:
+                size = F.Cast(size, DstT=begin.dtype)
+            end = F.AddV2(begin, size, name="add")
+            is_in = F.LogicalAnd(F.GreaterEqual(dy.indices, begin), F.Less(dy.indices, end))
+            places = F.Squeeze(F.Where(is_in), squeeze_dims=[1])
+            indices = F.Sub(F.GatherV2(dy.indices, places, 0), begin, name="sub")
+            found.append(IndexedSlices(F.GatherV2(dy.values, places, 0), indices, each))
+            begin = end
+        return found
+    count = shape(shapes[0])
+    behind = F.Sub(F.Sub(count, axis, name="sub"), 1, name="sub")
+    is_axis = F.ConcatV2([F.Fill(F.ExpandDims(axis, 0), 0), [1], F.Fill(behind, 0)], 0, name="concat")
+    begin = F.Fill(count, 0)
+    for each in shapes:
+        sizes = F.ConcatV2([[-1], F.Slice(each, [1], [-1])], 0, name="concat")
+        found.append(IndexedSlices(F.Slice(dy.values, begin, sizes), dy.indices, each))
+        begin = F.Add(begin, F.Mul(each, is_axis, name="mul"))
+    return found
 
 
 _MANY = 16  # values, up to which a slice is taken for each
@@ -180,16 +215,16 @@ def _shapes_of(values: list[Tensor]) -> list[Tensor]:
 
 
 @concat_v2_op.gradient
-def _(op: Operation, dy: Tensor) -> Gradients:
+def _(op: Operation, dy: Any) -> Gradients:
     axis = op.inputs[-1]
     if axis.dtype.base_dtype is dtypes.int64 and op.constant(len(op.inputs) - 1) is None:
         axis = F.Cast(axis, DstT=dtypes.int32)
-    return (*_concat_gradient(convert_to_tensor(dy), op.inputs[:-1], axis), None)
+    return (*_concat_gradient(dy, op.inputs[:-1], axis), None)
 
 
 @concat_op.gradient
-def _(op: Operation, dy: Tensor) -> Gradients:
-    return (None, *_concat_gradient(convert_to_tensor(dy), op.inputs[1:], op.inputs[0]))
+def _(op: Operation, dy: Any) -> Gradients:
+    return (None, *_concat_gradient(dy, op.inputs[1:], op.inputs[0]))
 
 
 concat_offset_op = op(

@@ -57,6 +57,26 @@ def _known(value: Any) -> Any:
     return value if known is None else known
 
 
+_SIZES, _FUNCTIONS = (
+    {"Shape", "Size", "Rank"},
+    {"Range", "Cast", "ConcatV2", "Pack", "Fill", "Equal", "NotEqual"},
+)
+
+
+def _value_while_building(x: Tensor) -> Any:
+    """The value, if it is of constants, sizes and few functions of them: what TensorFlow 1.15 does not know
+    while a program is built fails in the step.
+    """
+    pending = [x]
+    while pending:
+        node = pending.pop().op
+        if node.type in _FUNCTIONS:
+            pending += node.inputs
+        elif node.type != "Const" and node.type not in _SIZES:
+            return None
+    return static_value(x)
+
+
 def _fail_now(data: Sequence[Any]) -> None:
     raise errors.InvalidArgumentError(None, None, "\n".join(str(_known(value)) for value in data))
 
@@ -86,7 +106,7 @@ def _compare(
         if message is not None:
             data = [message, *data]
         condition = _all(compare(x, y))
-        known = static_value(x), static_value(y)
+        known = _value_while_building(x), _value_while_building(y)
         if isinstance(known[0], np.ndarray) and isinstance(known[1], np.ndarray):
             if not np.all(known_compare(*known)):
                 _fail_now(data)

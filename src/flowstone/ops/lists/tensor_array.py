@@ -221,7 +221,7 @@ class TensorArray:
         value: Tensor = F.TensorArrayConcatV3.several(
             self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
         )[0]
-        if known is None:
+        if not known:  # scalars, of which the step says that they cannot be joined, if there are any
             return value
         creation, length = self._handle.op, known[0]
         is_fixed = creation.type == "TensorArrayV3" and not self._dynamic_size

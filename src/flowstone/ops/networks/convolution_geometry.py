@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
+from flowstone.framework.errors import InvalidArgumentError
 from flowstone.framework.tensors.node import Node
 from flowstone.ops.arrays.arrays import invalid
 from flowstone.ops.arrays.untouched import untouched
@@ -21,11 +24,18 @@ class Geometry:
     """What a convolution node's attributes say, once a plan.
 
     `rank` (with batch and channels), `strides` and `dilations` (spatial), `padding`, and whether the layout
-    has its channels last. UnimplementedError where a window is to move over batch or channels.
+    has its channels last. InvalidArgumentError, which has the node as `failed_node`, where a window is to
+    move over batch or channels.
     """
 
     def __init__(self, node: Node) -> None:
-        attributes = node.attributes
+        try:
+            self._read(node.attributes)
+        except InvalidArgumentError as error:  # also passes ask, of whose errors nobody knows the node
+            error.failed_node = node, ()  # type: ignore[attr-defined]
+            raise
+
+    def _read(self, attributes: Any) -> None:
         self.rank = len(attributes["strides"])
         layout = attributes["data_format"]
         require_no_batch_stride(attributes["strides"], layout, self.rank)

@@ -94,6 +94,13 @@ depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
 depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
 
 
+def _images(input: Any) -> Tensor:
+    images = convert_to_tensor(input, name="tensor_in")
+    if images.dims is not None and len(images.dims) < 3:
+        raise ValueError("input tensor must have rank 3 at least")
+    return images
+
+
 def _depthwise(
     input: Tensor, filter: Tensor, strides: list[int], padding: str, rates: Any, layout: str, name: str
 ) -> Tensor:
@@ -121,6 +128,7 @@ def depthwise_conv2d(
     rates = rate if dilations is None else dilations
     require_one_above_1(list(strides), rates)
     with get_default_graph().name_scope(name or "depthwise") as scope:
+        input = _images(input)
         filter = convert_to_tensor(filter, name="filter_in")
         return _depthwise(input, filter, strides, padding, rates, data_format or "NHWC", scope)
 
@@ -143,6 +151,7 @@ def separable_conv2d(
     """
     rates, layout = rate if dilations is None else dilations, data_format or "NHWC"
     with get_default_graph().name_scope(name or "separable_conv2d") as scope:
+        input = _images(input)
         depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
         pointwise = convert_to_tensor(pointwise_filter, name="pointwise_filter")
         if not pointwise.shape.is_compatible_with([1, 1, None, None]):

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from flowstone.framework import errors
 from flowstone.framework.declarations import work
 from flowstone.framework.declarations.kernel import CPU, GPU, Environment, Kernel
 from flowstone.framework.declarations.operation import F, Gradients, Shapes, op
@@ -71,6 +72,11 @@ def _windows(attributes: Any, image: torch.Tensor, kernel: torch.Tensor) -> tupl
     """The windows of a node over images, and the padding after these."""
     if image.dim() != 4 or kernel.dim() != 3 or image.shape[3] != kernel.shape[2]:
         raise invalid(f"input and filter must have the same depth: {image.shape[-1]} vs {kernel.shape[-1]}")
+    for what in ("strides", "rates"):
+        if attributes[what][0] != 1 or attributes[what][3] != 1:
+            raise errors.UnimplementedError(
+                None, None, f"{what[:-1].capitalize()} is only supported across spatial dimensions."
+            )
     strides, rates = attributes["strides"][1:3], attributes["rates"][1:3]
     rule = SAME if attributes["padding"] == "SAME" else VALID
     counts, before, after = rule.solve(image.shape[1:3], kernel.shape[:2], strides, rates)

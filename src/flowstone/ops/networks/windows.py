@@ -120,10 +120,10 @@ def require_rank(dims: Dims, rank: int) -> tuple[int | None, ...]:
 
 
 def require_no_batch_stride(strides: Any, data_format: str, rank: int, what: str = "strides") -> None:
-    """UnimplementedError if a window is to move over the batch or the channels."""
+    """InvalidArgumentError if a window is to move over the batch or the channels."""
     channel = rank - 1 if is_channels_last(data_format) else 1
     if strides[0] != 1 or strides[channel] != 1:
-        raise errors.UnimplementedError(
+        raise errors.InvalidArgumentError(
             None,
             None,
             f"Current implementation does not yet support {what} in the batch and depth dimensions.",

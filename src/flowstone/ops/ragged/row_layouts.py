@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flowstone.framework.declarations.operation import F
 from flowstone.framework.tensors.scope import get_default_graph
 from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
@@ -137,4 +139,5 @@ def segment_ids_to_row_splits(
         if num_segments is None:
             last = reduce_max(concat([ids, F.Fill([1], convert_to_tensor(-1, kind))], axis=0))
             num_segments = last + 1
-        return splits_of_ids(ids, num_segments)
+        narrow = [F.Cast(each, DstT=dtypes.int32) for each in (ids, num_segments)]
+        return splits_of_lengths(F.Bincount(*narrow, np.zeros([0], kind.as_numpy_dtype)))

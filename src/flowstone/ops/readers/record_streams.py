@@ -13,7 +13,7 @@ from typing import Any
 from flowstone.framework import errors
 from flowstone.io.compression import Decompressor, check_kind
 from flowstone.io.file_errors import errors_of
-from flowstone.io.file_system import as_path, open_file, read_bytes
+from flowstone.io.file_system import as_path, open_file, read_bytes, stat
 from flowstone.io.records import RecordReader
 
 _PIECE = 1 << 18  # bytes read at a time
@@ -53,6 +53,8 @@ def fixed_records(
     What is left before the footer is no record or, with `exact`, an InvalidArgumentError.
     """
     header, record, footer, hop = sizes
+    if exact and not compression:  # before the first record, as the size is known
+        _check_body(path, stat(path).length - header - footer, sizes)
     buffer, at, total = bytearray(), header, 0
     for piece in _pieces(path, compression):
         buffer += piece
@@ -63,8 +65,13 @@ def fixed_records(
         dropped = min(at, len(buffer))
         del buffer[:dropped]
         at -= dropped
-    body = total - header - footer
-    if exact and (body < 0 or body % record):
+    if exact:
+        _check_body(path, total - header - footer, sizes)
+
+
+def _check_body(path: str, body: int, sizes: tuple[int, int, int, int]) -> None:
+    header, record, footer, _ = sizes
+    if body < 0 or body % record:
         raise errors.InvalidArgumentError(
             None,
             None,

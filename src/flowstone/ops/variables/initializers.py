@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flowstone.framework.declarations.operation import F
-from flowstone.framework.tensors.tensor import Tensor
+from flowstone.framework.tensors.tensor import Tensor, convert_to_tensor
 from flowstone.framework.types import dtypes
 from flowstone.framework.types.dtypes import DType
 from flowstone.framework.types.shape import as_shape
@@ -118,7 +118,7 @@ class RandomUniform(Initializer):
     """Uniform in [minval, maxval); `maxval` must be given for integers."""
 
     def __init__(
-        self, minval: Any = 0.0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
     ) -> None:
         self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, dtypes.as_dtype(dtype)
 
@@ -243,7 +243,9 @@ class GlorotUniform(VarianceScaling):
     """Uniform with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
-        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+        super().__init__(
+            1.0, "fan_avg", "uniform", seed
+        )  # of float32, as in TensorFlow 1.15: a call has a type
 
     def get_config(self) -> dict[str, Any]:
         """``seed`` and ``dtype``."""
@@ -254,7 +256,9 @@ class GlorotNormal(VarianceScaling):
     """Truncated normal with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
-        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+        super().__init__(
+            1.0, "fan_avg", "truncated_normal", seed
+        )  # of float32, as in TensorFlow 1.15: a call has a type
 
     def get_config(self) -> dict[str, Any]:
         """``seed`` and ``dtype``."""
@@ -300,12 +304,14 @@ class Identity(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """The matrix of this shape."""
-        sizes = _at_least_a_matrix(shape if partition_info is None else partition_info.full_shape)
-        rows, columns, *_ = sizes
-        value = constants.eye(rows, columns, dtype=_own(self, dtype))
+        sizes = _sizes(shape if partition_info is None else partition_info.full_shape)
+        if len(sizes) != 2:
+            raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
+        dtype = _own(self, dtype)
+        value = constants.eye(*sizes, dtype=dtype)
         if partition_info is not None:
             value = F.Slice(value, list(partition_info.var_offset), list(_sizes(shape)))
-        return F.Mul(self.gain, value, name="mul")
+        return F.Mul(convert_to_tensor(self.gain, dtype, name="mul/x"), value, name="mul")
 
     def get_config(self) -> dict[str, Any]:
         """``gain`` and ``dtype``."""

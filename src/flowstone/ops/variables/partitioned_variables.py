@@ -291,6 +291,11 @@ def get_partitioned_variable(
     found = store.partitioned(name)
     if found is not None:
         return _existing(found, name, partitioner, shape, dtype, reuse)
+    if store.has_single(name):
+        raise ValueError(
+            f"A partitioner was provided, but an unpartitioned version of the variable was found: {name}. "
+            "Perhaps a variable of the same name was already created without partitioning?"
+        )
     if reuse is True:
         raise ValueError(
             f"PartitionedVariable {name} does not exist, or was not created with "
@@ -299,6 +304,10 @@ def get_partitioned_variable(
         )
     is_value = initializer is not None and not callable(initializer)
     if is_value:
+        if shape is None and not isinstance(initializer, Tensor):
+            raise ValueError(
+                "Shape of a new partitioned variable must be fully defined, but instead was <unknown>."
+            )
         initializer = convert_to_tensor(initializer)
         if shape is not None:
             shape.assert_is_compatible_with(initializer.shape)

@@ -135,7 +135,7 @@ ROW_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Max": _extreme(torch.maximum, "amax"),
 }
 _FEW_ROWS = 3  # of extremes, which are taken one by one
-_CHECKED = (add_rows, _subtract, copy_rows)  # by ATen on the CPU, or before it; an accelerator would be lost
+_PLAIN = (add_rows, _subtract, copy_rows)
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
@@ -171,15 +171,13 @@ def _row_scatter(function: Callable[..., Any], drops: bool = False) -> Callable[
 
 
 def _plain_row_scatter(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same where shapes and types are known to fit; ATen finds indices that are out of range."""
+    """The same where shapes and types are known to fit. ATen would find an index out of range after others'
+    rows were changed."""
 
     def scatter(variable: Variable, indices: torch.Tensor, updates: torch.Tensor) -> Variable:
         table = variable.tensor
-        try:
-            function(table, indices, updates)
-        except IndexError:
-            check_rows(indices, table.shape[0])
-            raise
+        check_rows(indices, table.shape[0])
+        function(table, indices, updates)
         return variable
 
     return scatter
@@ -257,7 +255,7 @@ def _declare_row_scatter(kind: str, function: Callable[..., Any]) -> tuple[OpDec
     def kernel(node: Node, env: Environment) -> Kernel:
         if node.dtype(2).torch is None:
             run = _scatter_strings
-        elif function in _CHECKED and env.device.type == "cpu" and _fits(node):
+        elif function in _PLAIN and env.device.type == "cpu" and _fits(node):
             run = _plain_row_scatter(function)
         else:
             run = _row_scatter(function, drops=adds and env.device.type != "cpu")

@@ -305,6 +305,10 @@ class VariableStore:
         alone = {name: each for name, each in self._vars.items() if each.op.name not in parts}
         return {**alone, **self._partitioned_vars}
 
+    def has_single(self, name: str) -> bool:
+        """Whether a variable of this full name is there, unpartitioned."""
+        return name in self._vars
+
     # ---- partitioned ones
 
     def partitioned(self, name: str) -> Any:

@@ -37,6 +37,7 @@ from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.rewriting.simplification.scalar_arguments import check_scalars
 from flowstone.rewriting.simplification.shape_refinement import refine_shapes
 from flowstone.runtime.code.awaiting import wait_last
+from flowstone.runtime.code.failures import located
 from flowstone.runtime.code.generated_code import Segment
 from flowstone.runtime.code.native_kernels import cluster_text, native_kernels
 from flowstone.runtime.code.planning_costs import PlanCosts, plan_costs
@@ -154,7 +155,7 @@ def make_plan(
     device, in_parts = next(iter(used)), is_divided(used)
     if chosen and not in_parts:
         passes = passes_for(device.device_type, in_part=False)
-        run_passes(subgraph, passes, options.disabled_passes)
+        _rewrite(subgraph, passes, options)
     is_on_host = device.torch.type == "cpu"
     one_thread = is_on_host and wants_one_thread(subgraph)
     program: Program
@@ -189,12 +190,22 @@ def placed_subgraph(
     needs_places = needs_placement(subgraph.nodes, devices)
     subgraph.in_pieces, subgraph.code_first = options.in_pieces or needs_places, options.code_first
     if needs_places:
-        run_passes(subgraph, (*SIMPLIFYING, *SAVING), options.disabled_passes)
+        _rewrite(subgraph, (*SIMPLIFYING, *SAVING), options)
         chosen = place(subgraph, devices, options.soft_placement, options.costs, assigned=options.assigned)
         return subgraph, chosen
     check_requested(subgraph.nodes, devices, options.soft_placement)
-    run_passes(subgraph, pipeline(default_device(devices).device_type), options.disabled_passes)
+    _rewrite(subgraph, pipeline(default_device(devices).device_type), options)
     return subgraph, {}
+
+
+def _rewrite(subgraph: Subgraph, passes: Any, options: PlanOptions) -> None:
+    """`run_passes`; the error of a node that a pass looks at names it."""
+    try:
+        run_passes(subgraph, passes, options.disabled_passes)
+    except errors.OpError as error:
+        if not isinstance(getattr(error, "failed_node", (None,))[0], PlanNode):
+            raise
+        raise located(error, *error.failed_node) from error  # type: ignore[attr-defined]
 
 
 def pruned_subgraph(

@@ -41,8 +41,8 @@ class Reshape(Bijector):
                 self._shapes[key] = self._valid_shape(shape, f"event_shape_{key}")
         self._check_sizes()
         super().__init__(
-            forward_min_event_ndims=self._rank("in"),
-            inverse_min_event_ndims=self._rank("out"),
+            forward_min_event_ndims=0,  # as TensorFlow has it, although an event has the ranks of the shapes
+            inverse_min_event_ndims=0,
             is_constant_jacobian=True,
             validate_args=validate_args,
             name=name,
