@@ -617,6 +617,7 @@ EXEMPT: dict[str, str] = {
     "_JoinedRows": "a plan's own; tests/lowering/arrays/test_joined_rows.py",
     "_KeptByMargin": "a plan's own; tests/lowering/arrays/test_dropout_choices.py",
     "_PresentRows": "a plan's own; tests/lowering/arrays/test_present_rows.py",
+    "_PickedSum": "a plan's own; tests/lowering/arrays/test_picked_sums.py",
     "_KeptRows": "a plan's own; tests/lowering/arrays/test_filled_rows.py",
     "_FilledSums": "a plan's own; tests/lowering/arrays/test_filled_rows.py",
     "_SpreadRows": "a plan's own; tests/lowering/arrays/test_spread_rows.py",

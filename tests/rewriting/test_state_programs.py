@@ -56,6 +56,7 @@ UNDRAWN = {
     "pick_present_rows",
     "pick_rows_directly",
     "spread_kept_rows",
+    "sum_picked_rows",
 }
 
 

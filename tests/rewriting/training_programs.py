@@ -326,6 +326,14 @@ def _(d: Draft) -> list[Any]:
     return gradients(tf.unsorted_segment_sum(x, ids - 1, 5), x)
 
 
+@program("sum_picked_rows", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, sources, ends = d.variable(6, 4), d.indices(6, 7), d.indices(6, 7)
+    total = tf.unsorted_segment_sum(tf.gather(x, sources), ends - 1, 5)
+    d.targets.append(tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(tf.sin(total))))
+    return [total]
+
+
 @program("split_at_offsets")
 def _(d: Draft) -> list[Any]:
     x, y = d.fed(4, 2), d.fed(4, 3)

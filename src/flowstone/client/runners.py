@@ -70,6 +70,10 @@ def runner_by_shape(
     def make(chosen: PlanForShapes[Plan]) -> Callable[..., Any]:
         return compiled_runner(steps, structure, feeds, chosen.plan, chosen.shapes, fed_sizes=sizes)
 
+    def make_alone(chosen: PlanForShapes[Plan]) -> Callable[..., Any]:
+        plan = chosen.plan._replace(one_thread=True)
+        return compiled_runner(steps, structure, feeds, plan, chosen.shapes, fed_sizes=sizes)
+
     def run(*values: Any) -> Any:
         nonlocal only, is_first
         runner = only
@@ -86,7 +90,10 @@ def runner_by_shape(
         if sizes:
             shapes += tuple([size_value(arrays[i]) for i in sizes]) if plans.looks_at_values else no_values
         chosen = plans.choose(shapes)
-        runner = chosen.runner(structure, make)
+        if chosen.shapes != shapes and plans.wants_one_thread(shapes):
+            runner = chosen.runner((structure, "alone"), make_alone)
+        else:
+            runner = chosen.runner(structure, make)
         if is_first and chosen.shapes == shapes:
             only = runner
         is_first = False

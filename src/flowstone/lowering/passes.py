@@ -15,6 +15,7 @@ from flowstone.lowering.arrays.distinct_rows import pick_rows_directly
 from flowstone.lowering.arrays.dropout_choices import choose_by_margins
 from flowstone.lowering.arrays.filled_rows import fill_kept_rows
 from flowstone.lowering.arrays.joined_rows import join_rows
+from flowstone.lowering.arrays.picked_sums import sum_picked_rows
 from flowstone.lowering.arrays.present_rows import pick_present_rows
 from flowstone.lowering.arrays.slice_tiles import split_slices
 from flowstone.lowering.arrays.spread_rows import spread_kept_rows
@@ -182,6 +183,12 @@ LOWERING = (
     Pass(sum_repeated_rows, "sum rows of equal indices in the update itself", joins=True),
     Pass(compile_row_updates, "update rows of variables in machine code", joins=True, hosts=True),
     Pass(add_negated_rows, "add negated rows to a variable instead of subtracting rows"),
+    Pass(
+        sum_picked_rows,
+        "add up rows that are picked for that alone where they are",
+        joins=True,
+        hosts=True,
+    ),
     Pass(
         compile_updates,
         "update variables by the same rule in one call of machine code",

@@ -314,3 +314,36 @@ def test_steps_over_unsorted_segments_are_the_same_with_and_without(monkeypatch,
                 session.run(found, {ids: numbers + 11 * (numbers == 29)})
     for one, other in zip(*results):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize("columns", [1, 7, 32, 300])
+def test_picked_rows_in_any_order_are_added_as_by_aten(dtype: str, columns: int) -> None:
+    """To the bit; indices or numbers that are none have no result."""
+    chance = torch.Generator().manual_seed(columns)
+    data = (torch.randn((9, columns), generator=chance) * 3).to(getattr(torch, dtype))
+    indices = torch.randint(9, (400,), generator=chance)
+    ids = torch.randint(-1, 6, (400,), generator=chance).int()
+    strict, lenient = (
+        segment_sums.picked_sums((data.dtype, ids.dtype, indices.dtype), x) for x in (False, True)
+    )
+    assert strict is not None and lenient is not None
+    reduce = segment_sums.unsorted_rows("sum", data.dtype, ids.dtype)
+    assert reduce is not None
+    expected = reduce(data[indices], ids, 8)
+    assert torch.equal(strict(data, indices, ids, 8), expected)
+    assert torch.equal(lenient(data, indices, ids, 8), expected)
+    assert strict(data, indices, ids, 5) is None and lenient(data, indices, ids, 5) is None
+    indices[::5] = -2
+    rows = data[indices.clamp(min=0)].index_fill_(0, (indices < 0).nonzero()[:, 0], 0)
+    assert strict(data, indices, ids, 8) is None
+    assert torch.equal(lenient(data, indices, ids, 8), reduce(rows, ids, 8))
+    indices[0] = 9
+    assert lenient(data, indices, ids, 8) is None
+
+
+def test_picked_rows_of_other_types_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert segment_sums.picked_sums((torch.complex64, torch.int32, torch.int32), False) is None
+    assert segment_sums.picked_sums((torch.float32, torch.int32, None), False) is None
+    monkeypatch.setattr(flags, "NATIVE", 0)
+    assert segment_sums.picked_sums((torch.float32, torch.int32, torch.int32), False) is None

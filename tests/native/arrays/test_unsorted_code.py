@@ -19,4 +19,7 @@ def test_the_text_is_valid_and_has_its_function(monkeypatch, lanes, types, how, 
     monkeypatch.setattr(host, "has", lambda name: team)
     text = unsorted_code.unsorted_code(how, *types, lanes)
     assert ("GOMP_parallel" in text) == team
-    assert shown_functions(text) == set(unsorted_code.PLACES)
+    assert shown_functions(text) == {"reduce"}
+    for with_absent in (False, True) if how == "sum" else ():
+        text = unsorted_code.unsorted_code(how, *types, lanes, "int32", with_absent)
+        assert shown_functions(text) == {"pick"}

@@ -311,3 +311,34 @@ def test_random_programs_and_their_gradients(seed):
     results = [x for x, _ in program.values[-3:]]
     gradients = [g for g in tf.gradients(results, program.feeds) if g is not None]
     agree([*results, *gradients], program.feeds, program.dims, [*SIZES, (3, 3)])
+
+
+# ---- sizes that strides leave
+
+
+def _pooled(x: Any, rule: str) -> Any:
+    x = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], rule)
+    x = tf.nn.conv2d(x, tf.ones([3, 3, 3, 4]), [1, 2, 2, 1], "SAME")
+    x = tf.nn.avg_pool(x, [1, 2, 1, 1], [1, 1, 1, 1], "SAME")
+    return tf.reduce_mean(tf.square(x + tf.zeros_like(x)), [1, 2])
+
+
+@pytest.mark.parametrize("rule", ["SAME", "VALID"])
+def test_sizes_that_strides_leave_are_followed(rule: str) -> None:
+    x = tf.placeholder(tf.float32, [1, None, None, 3])
+    y = _pooled(x, rule)
+    fetches, dims = [y, tf.gradients(tf.square(y), x)[0]], ((1, N, M, 3),)
+    found = types(fetches, [x], dims)
+    assert "DynamicStitch" in types(fetches, [x], None) and "DynamicStitch" not in found
+    assert "BroadcastGradientArgs" not in found
+    agree(fetches, [x], dims, [(n, m) for n in (2, 3, 4, 5, 8, 9) for m in (2, 3, 7, 11)])
+
+
+def test_what_remains_of_a_division_is_left_to_the_step() -> None:
+    x = tf.placeholder(tf.float32, [None, 3])
+    n = tf.shape(x)[0]
+    halves = tf.reshape(x[: n // 2 * 2], tf.stack([n // 2, 6]))
+    thirds = tf.reshape(tf.reduce_sum(x[: n // 3 * 3], 1), [-1, 3])
+    agree(
+        [halves, thirds, tf.reduce_mean(halves), n // 2 * 2], [x], ((N, 3),), [(n, 0) for n in range(2, 10)]
+    )

@@ -46,7 +46,7 @@ def program(make: Callable[..., Any], dims: Any = DIMS) -> str:
         (lambda x, y, z: tf.shape(x), "[n1, 3]"),
         (lambda x, y, z: tf.shape(y)[::-1], "[n2, n1]"),
         (lambda x, y, z: tf.size(y), "n1*n2"),
-        (lambda x, y, z: tf.reduce_prod(tf.shape(y)[:1]) * tf.shape(y)[1] // 2, "[]"),
+        (lambda x, y, z: tf.reduce_prod(tf.shape(y)[:1]) * tf.shape(y)[1] // 2, "(n1*n2//2)"),
         (lambda x, y, z: tf.shape(x)[0] * 6 // 3, "2*n1"),
         (lambda x, y, z: tf.reduce_prod(tf.shape(x)), "3*n1"),
         (lambda x, y, z: tf.reduce_prod(tf.shape(x), keepdims=True), "[1]"),

@@ -16,7 +16,7 @@ def test_sizes_are_compared_where_all_that_is_known_of_them_says_so():
     assert n != 1 and n != 0 and n != -1 and n is not None and n != None  # noqa: E711
     assert n > 1 and n >= 1 and not n < 1 and n * m > 3 and n * 4 > 7 and n * 6 % 3 == 0
     for undecided in (
-        lambda: n == m, lambda: n == 2, lambda: n > 2, lambda: n < 3, lambda: n * 3 // 2, lambda: n // m,
+        lambda: n == m, lambda: n == 2, lambda: n > 2, lambda: n < 3, lambda: n // m,
         lambda: n * 3 % 2, lambda: n * 0, lambda: n * m == 4,
     ):  # fmt: skip
         with pytest.raises(Undecided):
@@ -36,9 +36,17 @@ def test_sizes_are_compared_where_all_that_is_known_of_them_says_so():
     assert bool(n) and bool(n - 1)
     for undecided in (
         lambda: n - 3, lambda: n - m, lambda: n - 1 == 1, lambda: n - 2 == 0, lambda: bool(n - 2),
-        lambda: n + m, lambda: n * (n - 2) // (n - 2), lambda: (n * 2 - 1) // 2,
+        lambda: n + m, lambda: n * (n - 2) // (n - 2), lambda: (n * 2 - 1) % 2,
     ):  # fmt: skip
         with pytest.raises((Undecided, TypeError)):
+            undecided()
+    half = (n + 1) // 2
+    assert half == (n + 1) // 2 and half * 4 // 4 == half and (half + 1) // 2 > 0 and n // 3 >= 0
+    for undecided in (
+        lambda: half == n // 2, lambda: half == 1, lambda: half == n, lambda: n // 3 == 0, lambda: half % 2,
+        lambda: n // 3 * 2 // (n // 3), lambda: n // 0,
+    ):  # fmt: skip
+        with pytest.raises(Undecided):
             undecided()
     assert repr(n * m * 3) == "3*n1*n2" and repr(n - 1) == "(n1-1)"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flowstone.runtime.plans.common_shapes import Hull, is_within, small_sizes
+from flowstone.runtime.plans.common_shapes import Hull, growth, is_within, small_sizes
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,10 @@ def test_a_plan_holds_for_shapes_within_its_own():
     assert is_within(((8, 3), (8,), (1,)), wide)
     for other in (((8, 4), (8,), (1,)), ((8, 3), (7,), (1,)), ((1, 3), (1,), (1,)), ((8, 3), None, (1,))):
         assert not is_within(other, wide)
+
+
+def test_how_much_more_other_shapes_give_to_do():
+    assert growth(((8, 3), (8,)), ((4, 6), (4,))) == 2.0
+    assert growth(((9, 9), (3,)), ((3, 3), (1,))) == 9.0
+    assert growth(((1, 1), None), ((4, 6), None)) == 1.0
+    assert growth(((5,),), ((0,),)) == 5.0

@@ -13,7 +13,7 @@ from flowstone.framework.declarations.operation import F
 from flowstone.framework.machine.machine_profiles import ZEN3, ZEN5
 from flowstone.rewriting.simplification.partial_execution import prune
 from flowstone.runtime.process import process, team_cores
-from flowstone.runtime.process.threads import TeamUse, limit, team_use, wants_one_thread
+from flowstone.runtime.process.threads import TeamUse, growth_on_one_thread, limit, team_use, wants_one_thread
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -345,3 +345,36 @@ def test_small_steps_keep_to_one_thread_whatever_the_configuration_says():
             session.run(y, {x: np.zeros((100, 300), np.float32)})
 
     assert threads_of_steps(run) == [1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "least", "most"), [(2, 50, 100), (1000, 1, 8), (100_000, 0, 0), (None, 0, 0)]
+)
+def test_how_much_more_a_step_may_do_on_one_thread(rows, least, most, set_profile):
+    set_profile(team_alone=1_500_000, team_together=6_000_000)
+    x = tf.placeholder(tf.float32, [rows, 20])
+    assert least <= growth_on_one_thread(prune([tf.matmul(x, tf.zeros([20, 10]))], [], [x])) <= most
+
+
+def test_small_steps_of_ever_new_shapes_run_on_one_thread(monkeypatch):
+    """Those of a wide plan, too, which does not know its sizes; as large ones would not."""
+    from flowstone.client import runners
+
+    x = tf.placeholder(tf.float32, [None, 784])
+    y = tf.matmul(x, tf.ones([784, 10]))
+    counts = []
+    limited = runners._limited
+
+    def noted(limit, before, count, function, arguments):
+        counts.append(count)
+        return limited(limit, before, count, function, arguments)
+
+    monkeypatch.setattr(runners, "_limited", noted)
+    with tf.Session() as s:
+        for rows in (20, 30, 17, 41, 3):
+            counts.clear()
+            assert s.run(y, {x: np.ones([rows, 784], "f")}).tolist() == [[784.0] * 10] * rows
+            assert counts == [1], rows
+        counts.clear()
+        s.run(y, {x: np.ones([20_000, 784], "f")})
+        assert 1 not in counts

@@ -61,6 +61,10 @@ class StepPlan(NamedTuple):
         """What it takes to make, and its steps, on all devices together."""
         return self.estimate
 
+    def growth_on_one_thread(self) -> float:
+        """0: each worker decides on its threads."""
+        return 0.0
+
 
 class StepPlans:
     """The plans, made when they are first needed.

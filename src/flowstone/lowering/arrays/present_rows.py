@@ -22,7 +22,7 @@ from flowstone.framework.tensors.node import Node
 from flowstone.rewriting.matching import Either, Number, Op, Pattern, Rules, Surroundings, Through, Value
 from flowstone.rewriting.patterns import Replacement, remove_unneeded, rewrite
 
-__all__ = ["pick_present_rows"]
+__all__ = ["pick_present_rows", "pick_rows"]
 
 present_rows_op = op(
     "_PresentRows", "params: T, ids: Tids -> rows: T", "T: type ; Tids: type in [int32, int64]"
@@ -39,6 +39,14 @@ def _(node: Node) -> Any:
 @present_rows_op.kernel(CPU)
 def _(node: Node, env: Any) -> Any:
     return Call(_present_rows, X0, X1)
+
+
+def pick_rows(with_absent: bool, params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    """The rows of the indices; zeros for negative ones if there may be such."""
+    if with_absent:
+        return _present_rows(params, indices)
+    rows = torch.index_select(params, 0, indices.reshape(-1))
+    return rows.reshape([*indices.shape, *params.shape[1:]])
 
 
 def _present_rows(params: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

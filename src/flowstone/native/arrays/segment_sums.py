@@ -1,8 +1,8 @@
 """Reductions over segments by machine code (`segment_code.py`), as functions of tensors on a host.
 
 The code for the types of rows, indices and segment numbers is compiled on a thread when a plan first asks
-(`segment_sums` of rows that are picked, `segment_rows` of all, `unsorted_rows` of all in any order,
-`unsorted_code.py`); what is called before it is there waits.
+(`segment_sums` of rows that are picked, `segment_rows` of all, `unsorted_rows` of all in any order and
+`picked_sums` of picked ones in any, `unsorted_code.py`); what is called before it is there waits.
 Threads share what is worth it.
 """
 
@@ -24,9 +24,19 @@ from flowstone.native.codegen import host
 from flowstone.native.codegen.code_library import CodeLibrary
 from flowstone.native.codegen.emitter import FLOATING, FLOATS, INTEGERS, SIZES
 
-__all__ = ["RowCode", "SegmentCode", "UnsortedCode", "segment_rows", "segment_sums", "unsorted_rows"]
+__all__ = [
+    "PickedCode",
+    "RowCode",
+    "SegmentCode",
+    "UnsortedCode",
+    "picked_sums",
+    "segment_rows",
+    "segment_sums",
+    "unsorted_rows",
+]
 
 _SHARED = 2  # vectors of a row, from which threads gain more than each needs to look at all numbers
+_SHARED_PICKED = 8  # the same where each thread asks for all rows that are picked
 _FEW = 64  # indices that Python ranks faster
 _WORK = 4  # of an element of a picked row, in additions
 
@@ -213,6 +223,51 @@ class UnsortedCode:
         }  # fmt: skip
         self._library.call("reduce", words, places)
         return None if note.value else out if kind is data.dtype else out.to(data.dtype)
+
+
+def picked_sums(types: tuple[torch.dtype | None, ...], with_absent: bool) -> PickedCode | None:
+    """What adds up rows that indices pick by numbers in any order, by the types of rows, numbers and indices;
+    None if there is none. `with_absent`: negative indices stand for zeros."""
+    if not flags.NATIVE or host.reason() or None in types:
+        return None
+    dtype, *numbers = (dtypes.from_torch(each).name for each in types if each is not None)
+    if dtype not in _numbers() or not set(numbers) <= {"int32", "int64"}:
+        return None
+    lanes = host.lanes() * SIZES["float32"] // SIZES[dtype]
+    return PickedCode(_picked_library(dtype, *numbers, lanes, with_absent), lanes)
+
+
+@functools.cache
+def _picked_library(dtype: str, ids: str, indices: str, lanes: int, with_absent: bool) -> CodeLibrary:
+    text = functools.partial(unsorted_code.unsorted_code, "sum", dtype, ids, lanes, indices, with_absent)
+    return CodeLibrary(text, unsorted_code.WORDS, unsorted_code.PLACES)
+
+
+class PickedCode:
+    """The function for three types; so many `lanes` have vectors of rows."""
+
+    def __init__(self, library: CodeLibrary, lanes: int) -> None:
+        self._library, self._lanes = library, lanes
+
+    def __call__(
+        self, data: torch.Tensor, indices: torch.Tensor, ids: torch.Tensor, count: int
+    ) -> torch.Tensor | None:
+        """[count, …]; None if a number is not below the count, or an index none of a row."""
+        sizes = data.shape[1:]
+        columns, elements = math.prod(sizes), indices.numel()
+        threads = _threads(elements * columns) if columns >= _SHARED_PICKED * self._lanes else 1
+        out = torch.empty((count, *sizes), dtype=_total(data.dtype))
+        words = {
+            "threads": threads, "count": elements, "segments": count, "columns": columns,
+            "rows": data.shape[0],
+        }  # fmt: skip
+        note = ctypes.c_int64()
+        places: dict[str, torch.Tensor | int] = {
+            "notes": ctypes.addressof(note), "ids": ids.contiguous(), "data": data.contiguous(), "out": out,
+            "indices": indices.contiguous(),
+        }  # fmt: skip
+        self._library.call("pick", words, places)
+        return None if note.value else out if out.dtype is data.dtype else out.to(data.dtype)
 
 
 def _threads(elements: int) -> int:

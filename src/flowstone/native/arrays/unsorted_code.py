@@ -4,7 +4,8 @@ Row i of `data` [count, columns] goes into row ``ids[i]`` of `out` [segments, co
 drops it. Threads share the rows of the result: each looks at all numbers, and takes the rows that go into its
 own, in their order. So the result does not depend on how many threads there are, and a sum is ATen's, to the
 bit; sums and products of float16 are made in an `out` of float32. An extreme begins with the first row that
-comes, which `seen` (a byte a segment) notes.
+comes, which `seen` (a byte a segment) notes. `pick` adds up rows of a table that `indices` pick, instead of
+rows one after the other: each is read where it is, and goes straight into the row of its number.
 """
 
 from __future__ import annotations
@@ -12,16 +13,21 @@ from __future__ import annotations
 import math
 
 from flowstone.native.codegen.code_library import my_part, places_of, share, words_of
-from flowstone.native.codegen.emitter import FLOATING, HALF, KINDS, Emitter
+from flowstone.native.codegen.emitter import FLOATING, HALF, KINDS, Emitter, kind_of
 from flowstone.native.codegen.structured import Code
 from flowstone.native.codegen.vector_memory import lane_mask, load, store
 
 __all__ = ["PLACES", "REDUCTIONS", "WORDS", "unsorted_code"]
 
-WORDS = ("threads", "count", "segments", "columns")
-PLACES = {"reduce": ("notes", "ids", "data", "out", "seen")}
-"""The addresses that `reduce` takes after that of the numbers. `notes`, int64, becomes 1 where a number is
-not below the number of segments; the result has no meaning then."""
+WORDS = ("threads", "count", "segments", "columns", "rows")
+PLACES = {
+    "reduce": ("notes", "ids", "data", "out", "seen"),
+    "pick": ("notes", "ids", "data", "out", "indices"),
+}
+"""The addresses that each function takes after that of the numbers. `notes`, int64, becomes 1 where a number
+is not below the number of segments, or an index is none of the table's `rows`; the result has no meaning
+then."""
+_AHEAD = 16  # elements
 REDUCTIONS = ("sum", "prod", "min", "max")
 _LARGEST = {
     HALF: 65504.0, "float32": (2 - 2**-23) * 2.0**127, "float64": math.ldexp(2 - 2**-52, 1023), "uint8": 255,
@@ -29,12 +35,19 @@ _LARGEST = {
 _BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 
 
-def unsorted_code(how: str, dtype: str, ids: str, lanes: int) -> str:
-    """The text of `reduce` by one of `REDUCTIONS`, for these types of the rows and numbers."""
+def unsorted_code(
+    how: str, dtype: str, ids: str, lanes: int, indices: str = "", with_absent: bool = False
+) -> str:
+    """The text of `reduce` by one of `REDUCTIONS`, for these types of the rows and numbers; with a type of
+    `indices` that of `pick`, by "sum" alone, where negative ones stand for a row of zeros if there are such
+    (`with_absent`).
+    """
     declarations: dict[str, str] = {}
-    some = _Rows(how, dtype, ids, lanes, declarations).text()
-    e = Code("reduce", ["ptr a"], lanes, declarations, is_public=True)
-    share(e, "reduce_some")
+    rows = _Rows(how, dtype, ids, lanes, declarations, indices)
+    rows.with_absent = with_absent
+    some = rows.text()
+    e = Code(rows.name, ["ptr a"], lanes, declarations, is_public=True)
+    share(e, f"{rows.name}_some")
     return "\n".join([*declarations.values(), some, e.text()])
 
 
@@ -42,9 +55,13 @@ class _Rows:
     """A thread's part, the rows of the result from `start` to `end`; `whole` columns are whole vectors, and
     some are `left`."""
 
-    def __init__(self, how: str, dtype: str, ids: str, lanes: int, declarations: dict[str, str]) -> None:
-        self.e = e = Code("reduce_some", ["ptr a"], lanes, declarations)
-        self.a = places_of(e, PLACES["reduce"])
+    def __init__(
+        self, how: str, dtype: str, ids: str, lanes: int, declarations: dict[str, str], indices: str
+    ) -> None:
+        self.name = "pick" if indices else "reduce"
+        self.e = e = Code(f"{self.name}_some", ["ptr a"], lanes, declarations)
+        self.a = places_of(e, PLACES[self.name])
+        self.index_kind, self.with_absent = KINDS[indices] if indices else "", False
         self.words = words_of(e, self.a["words"], WORDS)
         self.how, self.dtype, self.id_kind = how, dtype, KINDS[ids]
         self.notes_first = how in ("min", "max")
@@ -93,12 +110,38 @@ class _Rows:
     def take_all(self, narrow: bool) -> None:
         e = self.e
         with e.loop(0, self.words["count"]) as i:
-            number = e.get(self.id_kind, e.at(self.a["ids"], i, self.id_kind))
-            number = number if self.id_kind == "i64" else e.let(f"sext {self.id_kind} {number} to i64")
+            number = self.number("ids", self.id_kind, i)
             with e.when(e.let(f"icmp sge i64 {number}, {self.words['segments']}")):
                 e.set("i64", self.a["notes"], "1")
-            with e.when(e.within(e.sub(number, self.start), self.mine)):
-                self.take(number, i, narrow)
+            is_mine = e.within(e.sub(number, self.start), self.mine)
+            if not self.index_kind:
+                with e.when(is_mine):
+                    self.take(number, i, narrow)
+                return
+            self.fetch(i)
+            row = self.number("indices", self.index_kind, i)
+            is_there = e.within(row, self.words["rows"])
+            wrong = e.let(f"xor i1 {is_there}, true")
+            if self.with_absent:
+                wrong = e.let(f"icmp sge i64 {row}, {self.words['rows']}")
+            with e.when(wrong):
+                e.set("i64", self.a["notes"], "1")
+            with e.when(e.let(f"and i1 {is_mine}, {is_there}")):
+                self.take(number, row, narrow)
+
+    def number(self, name: str, kind: str, i: str) -> str:
+        e = self.e
+        found = e.get(kind, e.at(self.a[name], i, kind))
+        return found if kind == "i64" else e.let(f"sext {kind} {found} to i64")
+
+    def fetch(self, i: str) -> None:
+        """Asks for a row that is picked a little later; an address that is none does no harm."""
+        e, name = self.e, "llvm.prefetch.p0"
+        e.declarations[name] = f"declare void @{name}(ptr, i32, i32, i32)"
+        later = e.least(e.add(i, _AHEAD), e.sub(self.words["count"], 1))
+        row = e.mul(self.number("indices", self.index_kind, later), self.words["columns"])
+        address = e.at(self.a["data"], row, kind_of(self.dtype))
+        e.do(f"call void @{name}(ptr {address}, i32 0, i32 3, i32 1)")
 
     def take(self, number: str, i: str, narrow: bool) -> None:
         """Takes row i into a row of the result."""

@@ -83,7 +83,7 @@ class Padding:
         if length is None or (size is None and self.rule != "SAME"):
             return None
         if self.rule == "SAME":
-            return -(-length // stride)
+            return (length + stride - 1) // stride
         before, after = self.amounts[axis] if self.amounts else (0, 0)
         room = length + before + after - ((size - 1) * dilation + 1)  # type: ignore[operator]
         if room < 0:

@@ -1,12 +1,15 @@
 """`Size`: a size that is not known but has a name.
 
-Sizes are products of a number and of names, each at least 2, or such a product and a number more or less
-(a slice's size). They are compared, added, multiplied and divided as far as the result does not depend on
-how large they are; else they raise `Undecided`.
+Sizes are products of a number and of names, each at least 2, such a product and a number more or less (a
+slice's size), or such a sum divided by a number and rounded down (what strides leave). They are compared,
+added, multiplied and divided as far as the result does not depend on how large they are; else they raise
+`Undecided`.
 
     >>> n = Size((-1,))
     >>> n * 6 // 3, n - 1, n - 1 + 1, n == 1, n - 1 > 0
     (2*n1, (n1-1), n1, False, True)
+    >>> (n + 1) // 2
+    ((n1+1)//2)
 """
 
 from __future__ import annotations
@@ -27,11 +30,24 @@ class _Sum(NamedTuple):
     offset: int
 
     def __repr__(self) -> str:
-        return f"({Size(self.names, self.factor)!r}{self.offset:+d})"
+        product = repr(Size(self.names, self.factor))
+        return f"({product}{self.offset:+d})" if self.offset else product
+
+
+class _Quotient(NamedTuple):
+    """What a size divided by a number and rounded down is called."""
+
+    size: _Sum
+    divisor: int
+
+    def __repr__(self) -> str:
+        return f"({self.size!r}//{self.divisor})"
 
 
 def _least(name: Any) -> int:
     """The smallest size of this name."""
+    if isinstance(name, _Quotient):
+        return _least(name.size) // name.divisor
     return 2 if isinstance(name, int) else _product(name.names, name.factor) + int(name.offset)
 
 
@@ -123,10 +139,19 @@ class Size:
     __rmul__ = __mul__
 
     def __mod__(self, other: Any) -> int:
-        self // other
+        self._divided(other)
         return 0
 
     def __floordiv__(self, other: Any) -> Any:
+        try:
+            return self._divided(other)
+        except Undecided:
+            if isinstance(other, Size) or other < 1:
+                raise
+            return Size((_Quotient(self._sum(), int(other)),))
+
+    def _divided(self, other: Any) -> Any:
+        """The quotient if nothing remains."""
         names, divisor = list(self.names), other
         if isinstance(other, Size):
             divisor = other.factor

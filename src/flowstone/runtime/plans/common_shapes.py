@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 from flowstone.framework.types.shape import Dims
@@ -75,6 +76,22 @@ class Hull:
 def small_sizes(shapes: Shapes) -> Shapes:
     """The sizes of 0 and 1, in their places; None in all others."""
     return tuple([dims and tuple([n if n is not None and n < 2 else None for n in dims]) for dims in shapes])
+
+
+def growth(shapes: Shapes, other: Shapes) -> float:
+    """At most how many times as much is to be done for these shapes as for the `other` ones, where work is in
+    proportion to each size of a value: sizes that are less count as equal.
+
+    >>> growth(((6, 2), (6,)), ((3, 8), (3,)))
+    2.0
+    """
+    found = 1.0
+    for dims, others in zip(shapes, other):
+        pairs = zip(dims or (), others or ())
+        found = max(
+            found, math.prod([max(1.0, n / max(m, 1)) for n, m in pairs if n is not None and m is not None])
+        )
+    return found
 
 
 def is_within(shapes: Shapes, wide: Shapes) -> bool:

@@ -60,7 +60,7 @@ from flowstone.runtime.process.device import (
 from flowstone.runtime.process.precision import with_precision
 from flowstone.runtime.process.process import is_tuned
 from flowstone.runtime.process.team_cores import has_the_team
-from flowstone.runtime.process.threads import TeamUse, team_use, wants_one_thread
+from flowstone.runtime.process.threads import TeamUse, growth_on_one_thread, team_use, wants_one_thread
 
 offer_all()
 _NODE_BYTES = 4096  # of memory for a node, with its line of code and its log
@@ -131,6 +131,11 @@ class Plan(NamedTuple):
     def costs(self) -> PlanCosts:
         """About what the plan took to make, and what its steps take."""
         return plan_costs(self.subgraph, self.captured is not None and not self.captured.reason)
+
+    def growth_on_one_thread(self) -> float:
+        """How many times as much its steps may do until they gain from a team of threads; 0: they do."""
+        is_whole = not isinstance(self.program, PartitionedProgram)
+        return growth_on_one_thread(self.subgraph) if is_whole else 0.0
 
     @property
     def graph_text(self) -> str:

@@ -47,7 +47,7 @@ from flowstone.framework import errors
 from flowstone.framework.process.logging import warning
 from flowstone.framework.types.shape import Dims, is_compatible, num_elements
 from flowstone.runtime.code.planning_costs import LEAST_USES, PlanCosts
-from flowstone.runtime.plans.common_shapes import Hull, Shapes, is_within, small_sizes
+from flowstone.runtime.plans.common_shapes import Hull, Shapes, growth, is_within, small_sizes
 
 AT_ONCE = 2  # a program's only shape, or full batches and the last one
 MOST_WIDENINGS = 3  # of each wide plan
@@ -67,6 +67,9 @@ class Holding(Protocol):
 
     def costs(self) -> PlanCosts:
         """What it takes to make, and its steps."""
+
+    def growth_on_one_thread(self) -> float:
+        """How many times as much its steps may do until they gain from a team of threads; 0: they do."""
 
 
 P = TypeVar("P", bound=Holding)
@@ -168,6 +171,8 @@ class PlansByShape(Generic[P]):
         self._hull = Hull()
         self._planned_at_once = 0
         self._model: tuple[PlanCosts, int] | None = None  # a special plan's, and how much that is fed
+        self._at_once: list[tuple[P, Shapes]] = []
+        self._growths: list[tuple[float, Shapes]] | None = None  # on one thread, of these plans
         self._met: dict[Shapes, _Met] = {}  # shapes without a plan, the least recent first
         self._pending: _Task[P] | None = None
         self._impossible: dict[Shapes, None] = {}
@@ -196,6 +201,15 @@ class PlansByShape(Generic[P]):
     def is_special(self, shapes: Shapes) -> bool:
         """Whether there is a special plan for these, or will be for the next step that has them."""
         return shapes in self._special or (self._pending is not None and self._pending.shapes == shapes)
+
+    def wants_one_thread(self, shapes: Shapes) -> bool:
+        """Whether a step with these shapes, of whose sizes its plan knows too little to say so, wants one
+        thread: steps of one of the first special plans would, if they did as much more as there is to do."""
+        if self._growths is None:
+            with self._lock:
+                self._growths = [(plan.growth_on_one_thread(), known) for plan, known in self._at_once]
+                self._at_once = []
+        return any([growth(shapes, known) <= most for most, known in self._growths])
 
     # ---- what follows is called with the lock held
 
@@ -244,6 +258,7 @@ class PlansByShape(Generic[P]):
         costs = plan.costs()
         costs = costs if self._model is None else costs.after(self._model[0])
         self._model = costs, _fed_elements(shapes[: self._feeds])
+        self._at_once.append((plan, shapes[: self._feeds]))
         return self._added(plan, shapes, next(self._numbers))
 
     def _made_wide(self, shapes: Shapes) -> PlanForShapes[P]:

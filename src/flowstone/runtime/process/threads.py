@@ -35,29 +35,46 @@ from flowstone.placement.operation_cost import touched_rows, work
 from flowstone.rewriting.analyses.frames import Frames
 
 _ITERATIONS = 16  # assumed of a loop
+_GROWTH_STEP, _MOST_GROWTH = 1.5, 100.0
 _LAYERS = (recurrent_layer, recurrent_layer_gradient)  # costs of ops that are sequences of products
 
 
 def wants_one_thread(subgraph: Subgraph) -> bool:
     """Whether kernels of the step may start a team, but too few are large enough to gain from it."""
-    profile, largest, total = subgraph.machine.profile, 0.0, 0.0
+    return _gains_nothing(subgraph) and (
+        any([node.declaration.starts_team for node in subgraph.nodes]) or team_use(subgraph).may_start
+    )
+
+
+def _gains_nothing(subgraph: Subgraph, growth: float = 1.0) -> bool:
+    """Whether too few kernels are large enough to gain from a team, if each does `growth` times as much."""
+    profile, total = subgraph.machine.profile, 0.0
     everything = by_element = 0.0
-    starts_team = False
     frames, rows = subgraph.analysis(Frames), _fed_rows(subgraph)
     for node in subgraph.nodes:
         work = _work(node, profile.element_cost, rows)
-        if work is None or work >= profile.team_alone:
+        if work is None:
+            return False
+        work *= growth
+        if work >= profile.team_alone:
             return False
         everything += work
-        starts_team |= node.declaration.starts_team
         if not node.declaration.multiplies:
             by_element = max(by_element, work)
-        largest = max(largest, work)
         if work >= profile.team_among_others:
             total += work if frames.home(node) is None else work * _ITERATIONS
     if by_element >= profile.team_by_element and 2 * by_element >= everything:
         return False  # one such operation is most of the step
-    return (starts_team or largest >= profile.team_starts) and total < profile.team_together
+    return total < profile.team_together
+
+
+def growth_on_one_thread(subgraph: Subgraph) -> float:
+    """About how many times as much its kernels may do until the step gains from a team; 0 if it does as it
+    is."""
+    found, growth = 0.0, 1.0
+    while growth < _MOST_GROWTH and _gains_nothing(subgraph, growth):
+        found, growth = growth, growth * _GROWTH_STEP
+    return found
 
 
 class TeamUse(NamedTuple):
