@@ -72,7 +72,7 @@ class AttentionWrapperState(
     __slots__ = ()
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """A state with other parts, as given, whose tensors must have the shapes of those that they replace."""
+        """A state with other parts, as given; tensors must have the shapes of those that they replace."""
 
         def with_shape(old: Any, new: Any) -> Any:
             is_checked = isinstance(old, tf.Tensor) and isinstance(new, tf.Tensor)
