@@ -210,6 +210,21 @@ def test_reshapes_that_may_fail_stay() -> None:
     assert rewritten(z, z.op.inputs[0].op.inputs[0]) == ["Reshape", "Reshape"]
 
 
+def test_reshapes_to_what_the_step_computes_stay() -> None:
+    """There is one size with which the step does not fail, but another may come."""
+    x, y = tf.placeholder(tf.float32, [1, 3]), tf.placeholder(tf.float32, [1, None])
+    z = tf.reshape(tf.squeeze(x[None], 0), tf.shape(y))
+    w = tf.reshape(tf.broadcast_to(x, [2, 3])[None], tf.concat([[2], tf.shape(y)[1:]], 0))
+    with tf.Session() as session:
+        for n in (3, 4, 3, 5):
+            for fetched in (z, w):
+                if n == 3:
+                    session.run(fetched, {x: values(1, 3), y: values(1, n)})
+                else:
+                    with pytest.raises(tf.errors.InvalidArgumentError, match="reshape"):
+                        session.run(fetched, {x: values(1, 3), y: values(1, n)})
+
+
 def test_a_constant_vector_in_a_loop_is_not_computed_outside(monkeypatch) -> None:
     x = tf.placeholder(tf.float32, [3, 4, 2], name="x")
     limits = tf.constant([4.0, 3.0, 2.0, 1.0])

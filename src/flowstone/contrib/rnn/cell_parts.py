@@ -90,6 +90,7 @@ def layer_normed(x: Any, scope: str, gain: float, shift: float) -> Any:
     with tf.variable_scope(scope):
         gamma = tf.get_variable("gamma", size, dtype=dtype, initializer=tf.constant_initializer(gain))
         beta = tf.get_variable("beta", size, dtype=dtype, initializer=tf.constant_initializer(shift))
+    with tf.variable_scope(scope):  # a second time, as in TensorFlow, for the names of operations
         mean, variance = tf.nn.moments(x, [-1], keep_dims=True)
         return tf.nn.batch_normalization(x, mean, variance, offset=beta, scale=gamma, variance_epsilon=1e-12)
 

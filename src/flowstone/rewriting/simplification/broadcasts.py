@@ -74,7 +74,7 @@ def _reshaped_before(subgraph: Subgraph, node: PlanNode) -> Replacement | None:
         return None
     x, before = broadcast.inputs[0], broadcast.outputs[0].dims
     axes, shape = kept_axes(before, dims), x.static_shape
-    if axes is None or shape is None or before is None:
+    if axes is None or shape is None or before is None or not is_told_shape(node):
         return None
     inner = with_axes(shape, len(before), axes)
     sizes = [
@@ -88,6 +88,15 @@ def _reshaped_before(subgraph: Subgraph, node: PlanNode) -> Replacement | None:
     after = subgraph.new_node(broadcast.declaration, [source, sizes[1].outputs[0]], attributes, like=node)
     added = (sizes[1], after) if source is x else (sizes[0], reshaped, sizes[1], after)
     return Replacement([after.outputs[0]], "reshaped before the broadcast", added)
+
+
+def is_told_shape(node: PlanNode) -> bool:
+    """Whether a reshape knows the shape that it is to give. Else what is inferred of the result may only hold
+    if the step does not fail."""
+    if node.type != "Reshape" or node.constant(1) is not None:
+        return True
+    told = node.constant_dims(1)
+    return told is not None and None not in told
 
 
 def kept_axes(before: Dims, after: Dims) -> list[int | None] | None:

@@ -121,7 +121,7 @@ def _computed_before(
 def _reshaped(subgraph: Subgraph, node: PlanNode, known: KnownSizes) -> Replacement | None:
     """A reshape whose shape is not computed in the step."""
     y = node.outputs[0]
-    source = _before_reshapes(node, known)
+    source = _before_reshapes(node, known) if known.tells_sizes(node) else None
     if source is not None and not source.dtype.is_ref and known.is_same(source, y):
         return Replacement([source], "is reshaped back")
     if node.inputs[1].op.is_constant or not _keeps_elements(node, known):

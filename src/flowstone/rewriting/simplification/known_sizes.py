@@ -131,10 +131,13 @@ class KnownSizes:
         return a is not None and b is not None and None not in a and _are_equal(a, b)
 
     def tells_sizes(self, node: PlanNode) -> bool:
-        """Whether all sizes are known that the second input tells a node to give its result. Else what is
-        inferred of the result may only hold if the step does not fail."""
-        x = node.inputs[1]
-        return x in self.values or isinstance(static_value(x), np.ndarray)
+        """Whether the sizes that the second input tells a node to give its result are known, and the result's
+        are these. Else what is inferred of the result may only hold if the step does not fail."""
+        x, dims = node.inputs[1], self.of(node.outputs[0])
+        told = self.values[x] if x in self.values else static_value(x)
+        if not isinstance(told, np.ndarray) or dims is None or told.size != len(dims):
+            return False
+        return all([(type(n) is int and n < 0) or _is_equal(n, m) for n, m in zip(told.tolist(), dims)])
 
     # ---- loops
 

@@ -21,7 +21,7 @@ from flowstone.framework.declarations.operation import registry
 from flowstone.framework.graphs.subgraph import PlanNode, PlanOutput, Subgraph
 from flowstone.framework.types import dtypes
 from flowstone.rewriting.patterns import Replacement, rewrite
-from flowstone.rewriting.simplification.broadcasts import kept_axes, with_axes
+from flowstone.rewriting.simplification.broadcasts import is_told_shape, kept_axes, with_axes
 
 _Permutation = tuple[int, ...]
 
@@ -301,6 +301,8 @@ def permutation(x: PlanOutput) -> _Permutation | None:
 def _is_safe(node: PlanNode) -> bool:
     """Whether a reshape cannot fail, and its shape follows from the number of elements."""
     if not node.declaration.reshapes or node.control_inputs or node.inputs[0].dtype.is_ref:
+        return False
+    if not is_told_shape(node):
         return False
     before, after = node.inputs[0].dims, node.outputs[0].dims
     if before is None or after is None or before.count(None) > 1 or after.count(None) != before.count(None):
