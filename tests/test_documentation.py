@@ -197,6 +197,21 @@ def test_files_that_are_named_exist() -> None:
     assert missing == {"docs/explain.md: softmax_regression.py"}
 
 
+def test_the_files_to_read_in_a_day_have_as_many_lines_as_is_said() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    section = text.split("## The runtime in a day\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| [^|]+ \| (`[^|]+`) \| ([\d,]+) \|$", section, re.MULTILINE)
+    lines = 0
+    for files, said in rows:
+        paths = [SOURCES / "flowstone" / name for name in re.findall(r"`([^`]+)`", files)]
+        found = sum(len(path.read_text().splitlines()) for path in paths)
+        assert abs(found - int(said.replace(",", ""))) <= 150, f"{files} have {found} lines"
+        lines += found
+    total = re.search(r"([\d,]+) in all", section)
+    assert total and abs(lines - int(total[1].replace(",", ""))) <= 500, f"{lines} lines in all"
+    assert len(rows) == 8 and lines < 10_000, "more than a day"
+
+
 @pytest.mark.parametrize("name", _parameters(EXAMPLES))
 def test_examples_in_docstrings(name: str) -> None:
     if name in OF_PROCESSES:

@@ -219,12 +219,10 @@ class _Path:
 # ---- text
 
 
-def waiting_text(
-    path: Sequence[Stretch], every_wait: Sequence[Wait], title: str = "what waited for whom"
-) -> str:
+def waiting_text(path: Sequence[Stretch], every_wait: Sequence[Wait]) -> str:
     """The critical path and the longest waits, as lines of at most 100 columns."""
     total = sum(each.ms for each in path)
-    lines = [f"{title} (critical path: {time_text(total)})"]
+    lines = [f"what waited for whom (critical path: {time_text(total)})"]
     for each in path:
         share = each.ms / total if total else 0
         lines.append(clipped(f"  {time_text(each.ms):>9}  {share:>4.0%}  {_described(each)}", WIDTH))

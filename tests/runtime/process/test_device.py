@@ -77,6 +77,6 @@ def test_requests_for_devices_that_there_are_not() -> None:
 
 
 def test_a_limit_is_what_may_be_held() -> None:
-    assert GPU.memory_limit_bytes == 1 << 20 and not GPU.shares_host_memory
+    assert GPU.memory_limit_bytes == 1 << 20
     environment = GPU.environment(ResourceStore(), {})
     assert (environment.device_type, environment.device, environment.memory) == ("GPU", GPU.torch, None)

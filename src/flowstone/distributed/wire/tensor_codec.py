@@ -75,7 +75,6 @@ def _stays(kind: str) -> errors.InvalidArgumentError:
 
 _ENTRY = struct.Struct("<BBHIQ")  # kind, 0, rank, dtype, bytes of the content; the dims follow, 8 bytes each
 _DENSE, _STRINGS, _DEAD_VALUE = 1, 2, 3
-_STRING_TYPE = dtypes.string.as_datatype_enum
 _ALIGNED = 64  # contents begin at multiples of it
 
 

@@ -69,7 +69,6 @@ class ResourceStore:
     def __init__(self) -> None:
         self._containers: dict[str, dict[Any, Any]] = {}
         self._lock = threading.Lock()
-        self.generation = 0  # grows with every reset: plans made before it are void
 
     def look_up_or_create(self, container: str, name: Any, make: Callable[[], Any]) -> Any:
         """The resource of this name in `container` ('' is the default one), made if it is not there."""
@@ -87,4 +86,3 @@ class ResourceStore:
                     release = getattr(resource, "release", None)
                     if release is not None:
                         release()
-            self.generation += 1

@@ -207,9 +207,6 @@ def _shape_of_sizes(sizes: Tensor) -> TensorShape:
     return TensorShape(None if not dims or dims[0] is None else [None] * dims[0])
 
 
-SparseTensorLike = (SparseTensor, SparseTensorValue)
-
-
 class TensorLike(ABC):  # noqa: B024 (it is only asked)
     """Tensors, and the values made of several: `isinstance(x, TensorLike)`. Variables are none."""
 

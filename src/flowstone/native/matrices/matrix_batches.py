@@ -30,7 +30,6 @@ class MatrixBatches:
 
     def __init__(self, dtype: torch.dtype) -> None:
         self._letter, self._dtype, self._real = _LETTERS[dtype], dtype, dtype.to_real()
-        self._complex = dtype.to_complex()
 
     def fits(self, x: torch.Tensor) -> bool:
         """Whether there are matrices enough for a team, and work enough."""

@@ -75,7 +75,7 @@ def _squared(s: _Single, d: _Double, x: str, y: str) -> str:
     return d.add(d.mul(a, a), d.mul(b, b))
 
 
-def _in_range(s: _Single, d: _Double, square: str) -> list[str]:
+def _in_range(d: _Double, square: str) -> list[str]:
     return [d.is_("ogt", square, _LEAST), d.is_("olt", square, _MOST)]
 
 
@@ -122,7 +122,7 @@ def _log(s: _Single, x: str, y: str) -> Found:
     return (
         _log_of_size(s, square, d.sub(square, 1.0)),
         s.e.sleef("atan2", "float32", y, x),
-        _in_range(s, d, square),
+        _in_range(d, square),
     )
 
 
@@ -142,7 +142,7 @@ def _log1p(s: _Single, x: str, y: str) -> Found:
     whole = d.add(a, 1.0)
     square = d.add(d.mul(whole, whole), d.mul(b, b))
     real = _log_of_size(s, square, more)
-    return real, s.e.sleef("atan2", "float32", y, s.add(x, 1.0)), _in_range(s, d, square)
+    return real, s.e.sleef("atan2", "float32", y, s.add(x, 1.0)), _in_range(d, square)
 
 
 def _sqrt(s: _Single, x: str, y: str) -> Found:
@@ -156,7 +156,7 @@ def _sqrt(s: _Single, x: str, y: str) -> Found:
     is_left = s.is_("olt", x, 0.0)
     real = s.where(is_left, s.intrinsic("fabs", other), root)
     imaginary = s.where(is_left, s.intrinsic("copysign", root, y), other)
-    return real, imaginary, _in_range(s, d, square)
+    return real, imaginary, _in_range(d, square)
 
 
 def _rsqrt(s: _Single, x: str, y: str) -> Found:

@@ -8,8 +8,6 @@ places, [row, place in the row] or, of one message, the latter alone, and the sh
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from flowstone.native.codegen.structured import Code
 from flowstone.native.records.example_code import BYTES, ENTRY, FIRST, FLOATS, INTEGERS, SINGLE, SUMMARY
 from flowstone.native.records.wire_code import byte, moved, number, until, walked
@@ -20,7 +18,6 @@ JOB = ("feature", "kind", "width", "fill", "step", "out", "places", "rank", "sha
 """The words of a job. `fill`, `out`, `places` and `shape` are addresses; 0 is none."""
 _MEMCPY = "llvm.memcpy.p0.p0.i64"
 _KINDS = {BYTES: ("ptr", 8), FLOATS: ("i32", 4), INTEGERS: ("i64", 8)}
-_Put = Callable[[Code, str], None]
 
 
 def reading_code(declarations: dict[str, str]) -> list[str]:

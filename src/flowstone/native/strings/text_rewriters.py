@@ -52,7 +52,6 @@ class _Rewriting:
         self.at, self.copied, self.last, self.to, self.state, self.place, self.kind, self.width = (
             e.variable("i64", "0") for _ in range(8)
         )
-        self.overflows = lambda condition: None
 
     def text(self) -> str:
         e = self.e

@@ -9,7 +9,6 @@ the faster one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,6 @@ _ADJOINTS = "adjoint_a: bool = false ; adjoint_b: bool = false"
 _IN_BAGS = frozenset({torch.float32, torch.float64})
 _NARROW = 4  # columns of a dense matrix below which ATen's pass costs more than it saves
 
-_Multiply = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, int], torch.Tensor]
 
 sparse_tensor_dense_matmul_op = op(
     "SparseTensorDenseMatMul",

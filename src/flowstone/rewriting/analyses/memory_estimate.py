@@ -139,7 +139,7 @@ class _Walk:
                     dict.fromkeys([b for i in shared for b in buffers.get(node.inputs[i], ())])
                 )
             else:
-                own = self._allocate(node, output, spare or {})
+                own = self._allocate(output, spare or {})
             if own:
                 buffers[output] = own
                 for buffer in own:
@@ -161,7 +161,7 @@ class _Walk:
         may = overwritten(node) if found else ()
         return {size: [buffer for i, buffer in pairs if i in may] for size, pairs in found.items()}
 
-    def _allocate(self, node: PlanNode, output: PlanOutput, spare: dict[int, list[int]]) -> tuple[int, ...]:
+    def _allocate(self, output: PlanOutput, spare: dict[int, list[int]]) -> tuple[int, ...]:
         size = size_of(output)
         if not size:
             return ()

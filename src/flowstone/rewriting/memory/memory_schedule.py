@@ -90,7 +90,7 @@ class _Problem:
             for i in users:
                 self.taken[i].append(buffer)
         self.sources: list[set[int]] = [set() for _ in blocks]
-        self._find_sources(subgraph)
+        self._find_sources()
 
     def _find_buffers(self) -> None:
         of = self._of
@@ -109,7 +109,7 @@ class _Problem:
                         self.size.append(size)
                         self.users.append(set())
 
-    def _find_sources(self, subgraph: Subgraph) -> None:
+    def _find_sources(self) -> None:
         number = self.number
         for i, block in enumerate(self.blocks):
             for node in block:

@@ -202,7 +202,7 @@ class _Cutter:
                 groups.setdefault(self.frontiers[node], []).append(node)
         self.consumers = subgraph.consumers()
         self.group_of = {node: frontier for frontier, nodes in groups.items() for node in nodes}
-        wanted = self._wanted_elsewhere(groups)
+        wanted = self._wanted_elsewhere()
         copied: dict[PlanOutput, bool] = {}
         self.units: list[Unit] = []
         for node in subgraph.nodes:
@@ -238,7 +238,7 @@ class _Cutter:
             self.units.append(unit)
         return endpoint
 
-    def _wanted_elsewhere(self, groups: dict[Frontier[Any], list[PlanNode]]) -> dict[Any, list[PlanOutput]]:
+    def _wanted_elsewhere(self) -> dict[Any, list[PlanOutput]]:
         """By group, the outputs that other units take or that are fetched."""
         wanted: dict[Any, dict[PlanOutput, None]] = {}
 

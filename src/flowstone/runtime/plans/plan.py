@@ -244,10 +244,6 @@ def _decides_branches(subgraph: Subgraph) -> bool:
     return any([node.type in SWITCHES and is_known(node.inputs[1]) for node in subgraph.nodes])
 
 
-def _has_loops(subgraph: Subgraph) -> bool:
-    return not NEXT_ITERATIONS.isdisjoint([node.type for node in subgraph.nodes])
-
-
 def _needed_subgraph(
     fetches: Sequence[Any], targets: Sequence[Any], feeds: Sequence[Any], feed_dims: Any, options: PlanOptions
 ) -> Subgraph:

@@ -31,11 +31,6 @@ class Device(NamedTuple):
     number: int = 0
 
     @property
-    def shares_host_memory(self) -> bool:
-        """Whether CPU kernels read its values as they are."""
-        return self.device_type == CPU
-
-    @property
     def incarnation(self) -> int:
         """A number, never 0, that differs from process to process."""
         return _incarnation(self.name)
