@@ -387,3 +387,17 @@ def affine_normals(tf: Any) -> None:
     d.Independent(d.Normal(rows(tf), 1.0), 1).log_prob(rows(tf))
     d.bijectors.AffineLinearOperator(None, tf.linalg.LinearOperatorDiag(tf.ones([10]))).inverse(rows(tf))
     tf.random_normal([2])
+
+
+@program
+def pruned_weights(tf: Any) -> None:
+    step, kernel = tf.train.get_or_create_global_step(), tf.get_variable("w", [10, 3])
+    loss = tf.reduce_sum(rows(tf) @ tf.contrib.model_pruning.apply_mask(kernel, "layer"))
+    spec = tf.contrib.model_pruning.get_pruning_hparams().parse("end_pruning_step=9,threshold_decay=0.5")
+    pruning = tf.contrib.model_pruning.Pruning(spec, step)
+    with tf.control_dependencies([tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)]):
+        pruning.conditional_mask_update_op()
+    tf.random_normal([2])
+    pruning.mask_update_op()
+    pruning.add_pruning_summaries()
+    tf.random_normal([2])

@@ -271,6 +271,8 @@ _OPTIMIZERS: dict[str, Callable[..., Any]] = {
     "proximal_adagrad": lambda tf: tf.train.ProximalAdagradOptimizer(0.1),
     "rms": lambda tf: tf.train.RMSPropOptimizer(0.1),
     "centered_rms": lambda tf: tf.train.RMSPropOptimizer(0.1, centered=True),
+    "decayed_adam": lambda tf: tf.contrib.opt.AdamWOptimizer(0.01, 0.1),
+    "decayed_momentum": lambda tf: tf.contrib.opt.MomentumWOptimizer(0.01, 0.1, 0.9),
 }
 
 

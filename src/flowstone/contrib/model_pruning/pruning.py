@@ -157,11 +157,13 @@ class Pruning:
         spec = self._spec
         begin, end = spec.sparsity_function_begin_step, spec.sparsity_function_end_step
         with tf.name_scope(spec.name):
-            done = tf.cast(self._global_step - begin, tf.float32) / float(end - begin)
+            done = tf.div(tf.cast(self._global_step - begin, tf.float32), float(end - begin))
             progress = tf.minimum(1.0, tf.maximum(0.0, done))
             left = tf.pow(1.0 - progress, spec.sparsity_function_exponent)
             return tf.add(
-                (spec.initial_sparsity - spec.target_sparsity) * left, spec.target_sparsity, "sparsity"
+                tf.multiply(spec.initial_sparsity - spec.target_sparsity, left),
+                spec.target_sparsity,
+                "sparsity",
             )
 
     def _make_last_update_step(self) -> Any:
@@ -177,7 +179,7 @@ class Pruning:
     def _sparsity_of(self, name: str) -> Any:
         for pattern, target in self._weight_sparsity_map.items():
             if re.search(pattern, name):
-                return self._sparsity * (float(target) / self._spec.target_sparsity)
+                return tf.multiply(self._sparsity, float(target) / self._spec.target_sparsity)
         return self._sparsity
 
     def _block_of(self, name: str) -> tuple[int, int]:
@@ -190,11 +192,11 @@ class Pruning:
     def _update_mask(self, magnitudes: Any, threshold: Any, sparsity: Any) -> tuple[Any, Any]:
         """The threshold that leaves a part of `1 - sparsity`, averaged, and the mask by it."""
         size = tf.cast(tf.size(magnitudes), tf.float32)
-        left = tf.cast(tf.round(size * (1.0 - sparsity)), tf.int32)
+        left = tf.cast(tf.round(size * (1 - sparsity)), tf.int32)
         ordered, _ = tf.nn.top_k(tf.reshape(magnitudes, [-1]), k=tf.size(magnitudes))
         current = tf.gather(ordered, left - 1)
         decay = self._spec.threshold_decay
-        smoothed = tf.add_n([current * (1 - decay), threshold * decay])
+        smoothed = tf.add_n([tf.multiply(current, 1 - decay), tf.multiply(threshold, decay)])
         return smoothed, tf.cast(tf.greater_equal(magnitudes, smoothed), threshold.dtype.base_dtype)
 
     def _update_block_mask(self, weights: Any, threshold: Any) -> tuple[Any, Any]:
@@ -202,7 +204,8 @@ class Pruning:
         sparsity = self._sparsity_of(weights.op.name)
         squeezed = tf.squeeze(weights)
         if squeezed.shape.ndims != 2 or (height, width) == (1, 1):
-            return self._update_mask(tf.abs(weights), threshold, sparsity)
+            with tf.name_scope(f"{weights.op.name}_pruning_ops"):
+                return self._update_mask(tf.abs(weights), threshold, sparsity)
         rows, columns = squeezed.shape.as_list()
         pooled = tf.squeeze(
             tf.nn.pool(
@@ -249,9 +252,11 @@ class Pruning:
         spec = self._spec
         with tf.name_scope(spec.name):
             begun = tf.greater_equal(self._global_step, spec.begin_pruning_step)
-            not_ended = spec.end_pruning_step < 0 or tf.less_equal(self._global_step, spec.end_pruning_step)
-            due = tf.less_equal(self._last_update_step + spec.pruning_frequency, self._global_step)
-            wanted = tf.logical_and(tf.logical_and(begun, not_ended), due)
+            within = tf.less_equal(self._global_step, spec.end_pruning_step)
+            not_ended = tf.logical_or(within, tf.less(spec.end_pruning_step, 0))
+            wanted = tf.logical_and(begun, not_ended)
+            due = tf.less_equal(tf.add(self._last_update_step, spec.pruning_frequency), self._global_step)
+            wanted = tf.logical_and(wanted, due)
         return tf.cond(wanted, self.mask_update_op, tf.no_op)
 
     def add_pruning_summaries(self) -> None:

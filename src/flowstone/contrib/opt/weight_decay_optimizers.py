@@ -86,7 +86,9 @@ class DecoupledWeightDecayExtension:
         return self._decay_var_list is None or var in self._decay_var_list
 
     def _decay_of(self, var: Any) -> Any:
-        return tf.cast(self._weight_decay_tensor, var.dtype.base_dtype)
+        if callable(self._weight_decay):
+            return tf.cast(self._weight_decay_tensor, var.dtype.base_dtype)
+        return self._weight_decay
 
     def _decayed(self, var: Any) -> list[Any]:
         """The operations after which a variable has decayed."""
@@ -99,7 +101,7 @@ class DecoupledWeightDecayExtension:
     def _decayed_rows(self, var: Any, indices: Any, scatter: Any) -> list[Any]:
         if not self._decays(var):
             return []
-        return [scatter(indices, self._decay_of(var) * tf.gather(var, indices))]
+        return [scatter(indices, -self._decay_of(var) * tf.gather(var, indices))]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         base: Any = super()
@@ -113,14 +115,18 @@ class DecoupledWeightDecayExtension:
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         base: Any = super()
-        after = self._decayed_rows(var, grad.indices, lambda i, x: F.ScatterSub(var._ref(), i, x).op)
+        after = self._decayed_rows(var, grad.indices, lambda i, x: F.ScatterAdd(var._ref(), i, x).op)
         with tf.control_dependencies(after):
             return base._apply_sparse(grad, var)
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
         base: Any = super()
-        after = self._decayed_rows(handle, indices, lambda i, x: F.ResourceScatterSub(handle.handle, i, x))
-        with tf.control_dependencies(after):
+
+        def add(rows: Any, values: Any) -> Any:
+            with tf.control_dependencies([F.ResourceScatterAdd(handle.handle, rows, values)]):
+                return handle.value()
+
+        with tf.control_dependencies(self._decayed_rows(handle, indices, add)):
             return base._resource_apply_sparse(grad, handle, indices)
 
 
