@@ -34,7 +34,6 @@ OTHER_NODES: frozenset[str] = frozenset(
         "gradients_given",
         "decayed_rates",
         "head_binary",
-        "rnn_layer_norm",
         "rnn_block_cell",
         "beam_search",
         "crf",

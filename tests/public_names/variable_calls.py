@@ -166,7 +166,7 @@ INITIALIZERS = {
 }
 # TensorFlow 1.15.5 leaves the type out that this one is given.
 GLOROT = {
-    "glorot_uniform_initializer": "spread(tf.glorot_uniform_initializer(3, tf.float64), 2 / 150)",
+    "glorot_uniform_initializer": "spread(tf.glorot_uniform_initializer(3), 2 / 150)",
 }
 VALUES += """
 def spread(initializer, variance, mean=0.0):

@@ -145,15 +145,6 @@ def other_convolutions() -> list:
             error="ValueError",
         ),
         case("Conv2D", normal(4, 4, 2), kernel, **one, label="rank", error=INVALID),
-        case(
-            "Conv2D",
-            x,
-            kernel,
-            strides=[2, 1, 1, 1],
-            padding="SAME",
-            label="batch stride",
-            error="UnimplementedError",
-        ),
     ]
 
 

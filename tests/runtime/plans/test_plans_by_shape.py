@@ -25,6 +25,9 @@ class FakePlan:
     def costs(self) -> PlanCosts:
         return self._costs
 
+    def growth_on_one_thread(self) -> float:
+        return 0.0
+
 
 class Planning:
     """`made` and `forgotten`: shapes of plans; `code_first`: whether each is made with its code; `later`:

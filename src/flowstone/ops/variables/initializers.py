@@ -240,12 +240,11 @@ class VarianceScaling(Initializer):
 
 
 class GlorotUniform(VarianceScaling):
-    """Uniform with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010."""
+    """Uniform with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010. Of float32
+    where a call has no type, as in TensorFlow 1.15, whatever `dtype` is."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
-        super().__init__(
-            1.0, "fan_avg", "uniform", seed
-        )  # of float32, as in TensorFlow 1.15: a call has a type
+        super().__init__(1.0, "fan_avg", "uniform", seed)
 
     def get_config(self) -> dict[str, Any]:
         """``seed`` and ``dtype``."""
@@ -253,12 +252,11 @@ class GlorotUniform(VarianceScaling):
 
 
 class GlorotNormal(VarianceScaling):
-    """Truncated normal with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010."""
+    """Truncated normal with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010. Of float32
+    where a call has no type, as in TensorFlow 1.15, whatever `dtype` is."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
-        super().__init__(
-            1.0, "fan_avg", "truncated_normal", seed
-        )  # of float32, as in TensorFlow 1.15: a call has a type
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed)
 
     def get_config(self) -> dict[str, Any]:
         """``seed`` and ``dtype``."""

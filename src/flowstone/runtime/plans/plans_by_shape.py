@@ -171,8 +171,8 @@ class PlansByShape(Generic[P]):
         self._hull = Hull()
         self._planned_at_once = 0
         self._model: tuple[PlanCosts, int] | None = None  # a special plan's, and how much that is fed
-        self._at_once: list[tuple[P, Shapes]] = []
-        self._growths: list[tuple[float, Shapes]] | None = None  # on one thread, of these plans
+        self._at_once: list[tuple[P, Shapes]] = []  # until there is a wide plan
+        self._growths: list[tuple[float, Shapes]] = []  # on one thread, of these plans
         self._met: dict[Shapes, _Met] = {}  # shapes without a plan, the least recent first
         self._pending: _Task[P] | None = None
         self._impossible: dict[Shapes, None] = {}
@@ -205,10 +205,6 @@ class PlansByShape(Generic[P]):
     def wants_one_thread(self, shapes: Shapes) -> bool:
         """Whether a step with these shapes, of whose sizes its plan knows too little to say so, wants one
         thread: steps of one of the first special plans would, if they did as much more as there is to do."""
-        if self._growths is None:
-            with self._lock:
-                self._growths = [(plan.growth_on_one_thread(), known) for plan, known in self._at_once]
-                self._at_once = []
         return any([growth(shapes, known) <= most for most, known in self._growths])
 
     # ---- what follows is called with the lock held
@@ -262,6 +258,8 @@ class PlansByShape(Generic[P]):
         return self._added(plan, shapes, next(self._numbers))
 
     def _made_wide(self, shapes: Shapes) -> PlanForShapes[P]:
+        self._growths += [(plan.growth_on_one_thread(), known) for plan, known in self._at_once]
+        self._at_once = []
         pattern: Shapes | None = small_sizes(shapes)
         if pattern not in self._wide and len(self._wide) >= MOST_WIDE:
             pattern = None
