@@ -633,6 +633,7 @@ EXEMPT: dict[str, str] = {
     "_Send": "a plan's own; tests/runtime/execution/test_partitioned_program.py",
     "_SoftmaxCrossEntropyTotal": "a plan's own; tests/lowering/losses/test_loss_fusion.py",
     "_SparseSoftmaxCrossEntropyTotal": "a plan's own; tests/lowering/losses/test_loss_fusion.py",
+    "_SparseConv2DGradient": "a plan's own; tests/lowering/convolutions/test_sparse_gradients.py",
     "_SpreadConv2D": "a plan's own; tests/lowering/convolutions/test_spreading.py",
     "_SpreadConv2DBackpropFilter": "a plan's own; tests/lowering/convolutions/test_spreading.py",
     "_TiledConv2D": "a plan's own; tests/lowering/convolutions/test_tiles.py",

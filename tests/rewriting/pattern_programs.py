@@ -345,6 +345,13 @@ def _(d: Draft) -> list[Any]:
     return [y, *tf.gradients(y, [x, w])]
 
 
+@program("skip_zero_gradients", dtypes=("float64",))
+def _(d: Draft) -> list[Any]:
+    x, w = d.fed(2, 22, 5), d.variable(3, 5, 6)
+    y = tf.reduce_max(tf.nn.relu(tf.nn.conv1d(x, w, 1, "VALID")), 1)
+    return [y, *gradients(y, x, w.value())]
+
+
 @program("pool_in_bytes", dtypes=("float64",))
 def _(d: Draft) -> list[Any]:
     x = d.fed(None, 7, 6, 3)

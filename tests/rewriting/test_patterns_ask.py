@@ -17,6 +17,7 @@ from flowstone.lowering.convolutions import (
     batch_normalization,
     byte_pooling,
     depthwise_convolutions,
+    sparse_gradients,
     spread_convolutions,
     tiled_convolutions,
 )
@@ -43,7 +44,8 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     called = getattr(request.node, "callspec", None)
     if called and called.params["program"].name in OF_LARGE_LOOPS:
         monkeypatch.setattr(program_regions, "LIMITS", [NARROW._replace(memory=-1, in_loops=-1)])
-    takes_convolutions = called and called.params["program"].name in ("lay_out_filters", "pack_filters")
+    takers = ("lay_out_filters", "pack_filters", "skip_zero_gradients")
+    takes_convolutions = called and called.params["program"].name in takers
     usual = machine.current().profile
     direct = 0 if takes_convolutions else usual.direct_products
     own = {"layer_cells": usual.layer_cells, "narrow_columns": 16, "direct_products": direct}
@@ -57,6 +59,7 @@ def everywhere(monkeypatch: Any, set_profile: Any, request: Any) -> None:
     monkeypatch.setattr(making, "later", lambda make, work=0.0: None)
     monkeypatch.setattr(tiled_convolutions, "WORTHWHILE", 1e9)
     monkeypatch.setattr(spread_convolutions, "WORTHWHILE", 1e9)
+    monkeypatch.setattr(sparse_gradients, "LEAST", 0)
     monkeypatch.setattr(byte_pooling, "WORTHWHILE", 1)
     monkeypatch.setattr(joint_descents, "LEAST", 1)
     monkeypatch.setattr(batch_normalization, "WORTHWHILE", 1)

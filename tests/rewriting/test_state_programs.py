@@ -42,6 +42,7 @@ WITHOUT_MACHINE_CODE = {
     "join_straight_programs",
     "normalize_batches",
     "pool_in_bytes",
+    "skip_zero_gradients",
 }
 # No program casts truths, picks rows of distinct indices, joins picked ones, sums concatenations in a loop or
 # has sparse tensors; programs for the patterns do.

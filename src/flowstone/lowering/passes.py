@@ -31,6 +31,7 @@ from flowstone.lowering.convolutions.filter_layout import lay_out_filters
 from flowstone.lowering.convolutions.joined_convolutions import join_convolutions
 from flowstone.lowering.convolutions.normalization_fusion import fold_normalizations
 from flowstone.lowering.convolutions.pooling_fusion import keep_places, pool_first
+from flowstone.lowering.convolutions.sparse_gradients import skip_zero_gradients
 from flowstone.lowering.convolutions.spreading import spread_convolutions
 from flowstone.lowering.convolutions.tiles import convolve_in_tiles
 from flowstone.lowering.convolutions.winograd import convolve_by_winograd
@@ -130,6 +131,7 @@ LOWERING = (
     Pass(convolve_directly, "leave convolutions of small images to machine code", hosts=True),
     Pass(lay_out_filters, "store filters in the order that convolutions read"),
     Pass(fuse_biases, "fuse a product or convolution with its bias and activation", joins=True),
+    Pass(skip_zero_gradients, "multiply only what is not zero of gradients of maxima", hosts=True),
     Pass(spread_convolutions, "compute convolutions to few channels as products", joins=True, hosts=True),
     Pass(convolve_channels, "compute depthwise convolutions by machine code", joins=True, hosts=True),
     Pass(convolve_in_tiles, "compute convolutions by Winograd's algorithm in tiles", joins=True, hosts=True),

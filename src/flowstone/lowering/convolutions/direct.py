@@ -44,11 +44,13 @@ def _pays(node: PlanNode) -> bool:
 
 
 def _windows(node: PlanNode, kind: str) -> Windows | None:
-    arranged = _arranged(node, kind)
-    return None if arranged is None else windows_of(arranged, node.outputs[0].dtype)
+    seen = arranged(node, kind)
+    return None if seen is None else windows_of(seen, node.outputs[0].dtype)
 
 
-def _arranged(node: PlanNode, kind: str) -> Arrangement | None:
+def arranged(node: PlanNode, kind: str) -> Arrangement | None:
+    """How a convolution ("results"), or its gradient by "images" or "filter", is computed; None if its shapes
+    are not known."""
     geometry = Geometry(node)
     if kind == "results":
         return arrange(geometry, node.static_shape(0), node.static_shape(1), False)

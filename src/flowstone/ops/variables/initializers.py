@@ -240,8 +240,8 @@ class VarianceScaling(Initializer):
 
 
 class GlorotUniform(VarianceScaling):
-    """Uniform with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010. Of float32
-    where a call has no type, as in TensorFlow 1.15, whatever `dtype` is."""
+    """Uniform with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010. As in
+    TensorFlow 1.15, of float32 where a call has no type, whatever `dtype` is."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed)
@@ -252,8 +252,8 @@ class GlorotUniform(VarianceScaling):
 
 
 class GlorotNormal(VarianceScaling):
-    """Truncated normal with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010. Of float32
-    where a call has no type, as in TensorFlow 1.15, whatever `dtype` is."""
+    """Truncated normal with variance 2 / (inputs + outputs): X. Glorot and Y. Bengio, AISTATS 2010. As in
+    TensorFlow 1.15, of float32 where a call has no type, whatever `dtype` is."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed)
